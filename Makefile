@@ -1,0 +1,62 @@
+# Every target sets up what it needs: a virtual environment in .venv, the packages, Hive's jars.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+# Branches of the adapter's code that the three kinds of tests together reach, in percent.
+COVERAGE_FLOOR := 95
+PYTEST := $(BIN)/python -m pytest --cov --cov-append --cov-report=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup quickstart test lint format reference unit functional integration long coverage clean
+
+help: ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY) ## Set up only
+
+$(READY): tools/bootstrap.py setup.py requirements-dev.txt constraints.txt
+	@$(PYTHON) tools/bootstrap.py
+
+quickstart: $(READY) ## See dbt read tables that a real Hive writes, updates and compacts
+	@$(BIN)/python -m examples.quickstart
+
+test: ## All checks and tests but the long ones
+	@rm -f .coverage
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory functional
+	@$(MAKE) --no-print-directory integration
+	@$(MAKE) --no-print-directory coverage
+	@echo "All checks passed. To work on the code, read CONTRIBUTING.md; to see it at work: make quickstart"
+
+lint: $(READY) ## Static checks: ruff, mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## Put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+reference: $(READY) ## Write docs/configuration.md from the code
+	$(BIN)/python -m tools.configuration_reference
+
+unit: $(READY) ## Tests without Java and network: seconds
+	$(PYTEST) tests/unit
+
+functional: $(READY) ## dbt's own adapter tests on a local Spark
+	$(PYTEST) tests/functional
+
+integration: $(READY) ## Tests against a real Hive
+	$(PYTEST) -m "not long" integration
+
+long: $(READY) ## Tests against a real Hive that take minutes each
+	$(PYTEST) -m long integration
+
+coverage: $(READY)
+	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
+
+clean: ## Remove what the targets made here (the cache of Hive's jars stays)
+	rm -rf .venv build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf examples/quickstart/target examples/quickstart/logs

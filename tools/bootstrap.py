@@ -1,0 +1,151 @@
+"""Set up a fresh clone: virtual environment, packages, Hive's jars. Standard library only.
+
+Called by the Makefile. It needs a Python 3.10 to 3.12 (this one, else one on PATH) and a JDK 17;
+all else it fetches. It can be run again at any time and then continues where it stopped.
+"""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+#: Make compares its time with that of the files that the set-up depends on.
+READY = VENV / "ready"
+SUPPORTED = [(3, 12), (3, 11), (3, 10)]
+#: Files below this size are not worth a line.
+LARGE_MEGABYTES = 5
+
+STARTED = time.monotonic()
+
+
+def main():
+    """Do all steps; return the exit code."""
+    if sys.version_info[:2] not in SUPPORTED:
+        return run_with_supported_python()
+    try:
+        step("Java")
+        java = runpy.run_path(str(ROOT / "integration" / "hive" / "java.py"))["find_java"]()
+        print(f"    Java {java.major}: {java.executable}")
+        step(f"Virtual environment {VENV.relative_to(ROOT)}")
+        make_virtual_environment()
+        step("Python packages (the first time: about 500 MB, some minutes)")
+        install_packages()
+        step("Apache Hive's jars (the first time: 400 MB, some minutes)")
+        run([python(), "-m", "integration.hive", "jars"])
+    except SetUpError as error:
+        print(f"\nSet-up failed: {error}", file=sys.stderr)
+        return 1
+    except RuntimeError as error:
+        # java.py was run, not imported: its JavaError has no name here.
+        print(f"\nSet-up failed: {error}", file=sys.stderr)
+        return 1
+    READY.touch()
+    step("Set up")
+    return 0
+
+
+class SetUpError(Exception):
+    """A step failed; the message says what to do."""
+
+
+def step(name):
+    """Print the name of what begins now, after the seconds since the start."""
+    print(f"[{time.monotonic() - STARTED:5.0f} s] {name}", flush=True)
+
+
+def run_with_supported_python():
+    """Run this script again with a Python of a supported version, if PATH has one."""
+    for major, minor in SUPPORTED:
+        candidate = shutil.which(f"python{major}.{minor}")
+        # A name on PATH may be a version manager's stand-in that does not run.
+        if candidate and subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
+            os.execv(candidate, [candidate, *sys.argv])
+    print(
+        "Set-up failed: Python 3.10, 3.11 or 3.12 is needed, this is "
+        f"{sys.version.split()[0]}, and PATH has none of them. Install one, or name it: "
+        "make PYTHON=/path/to/python3.12 …",
+        file=sys.stderr,
+    )
+    return 1
+
+
+def make_virtual_environment():
+    """Make `.venv`, unless it is there and of this Python's version."""
+    if python().exists():
+        version = subprocess.run(
+            [python(), "-c", "import sys; print(*sys.version_info[:2], sep='.')"],
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
+            print(f"    is there, with Python {version}")
+            return
+        shutil.rmtree(VENV)
+    done = subprocess.run(
+        [sys.executable, "-m", "venv", VENV],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        shutil.rmtree(VENV, ignore_errors=True)
+        raise SetUpError(
+            f"{done.stdout.strip()}\nOn Debian and Ubuntu the package python3-venv is needed."
+        )
+    print(f"    made with Python {sys.version.split()[0]}")
+
+
+def install_packages():
+    """Install the project (editable) and what its development needs, in the pinned versions."""
+    command = [python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
+    command += ["-c", "constraints.txt", "-r", "requirements-dev.txt", "-e", "."]
+    output = []
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        cwd=ROOT,
+    ) as pip:
+        for line in pip.stdout:
+            output.append(line)
+            told = worth_telling(line)
+            if told:
+                print(f"    {told}", flush=True)
+    if pip.returncode:
+        tail = "".join(output[-30:])
+        raise SetUpError(
+            f"pip ended with {pip.returncode}:\n{tail}\nIf the network is the reason, run it again."
+        )
+    print("    all there")
+
+
+def worth_telling(line):
+    """What to print of a line of pip's: something of those that take long, else nothing."""
+    download = re.search(r"Downloading (\S+?-\d[\d.]*\d)\S* \(([\d.]+) MB\)", line)
+    if download:
+        name, megabytes = download.groups()
+        return f"{name} ({megabytes} MB)" if float(megabytes) >= LARGE_MEGABYTES else ""
+    return "installing" if line.startswith("Installing collected packages") else ""
+
+
+def run(command):
+    """Run a command in the project's directory, its output passed on."""
+    if subprocess.run(command, cwd=ROOT).returncode:
+        raise SetUpError(f"{' '.join(map(str, command))} failed, see above")
+
+
+def python():
+    """The virtual environment's Python."""
+    return VENV / "bin" / "python"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

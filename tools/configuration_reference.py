@@ -1,0 +1,88 @@
+"""Write docs/configuration.md from where the keys are declared. `make reference` runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.hiveacid.credentials import ProfileKey, profile_keys
+from dbt.adapters.hiveacid.options import OPTIONS_KEY, SourceOptions
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "configuration.md"
+PROFILES = ROOT / "examples" / "profiles.yml"
+
+TEXT = """\
+# Configuration
+
+<!-- Written by tools/configuration_reference.py (`make reference`); change it there. -->
+
+## Profile
+
+A target of `type: hiveacid` in `profiles.yml` has these keys and no others. There is no `host`: \
+Spark runs in dbt's own process.
+
+{profile}
+
+Two targets, one with the models' tables in a Hive 4 metastore, one with a catalog of Spark's own:
+
+```yaml
+{example}
+```
+
+Spark's settings may hold secrets; `dbt debug` does not show them. What only a new Spark can take \
+(`spark.master`, `spark.jars`, memory) counts for the first dbt command of a process.
+
+## Models
+
+The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, \
+`incremental_strategy`, …). What differs:
+
+- `materialized: view` over an ACID source is refused, directly or through ephemeral models.
+- With `location_root` each build of a `table` gets a directory of its own below \
+`<location_root>/<model>`, and the former one goes after the switch.
+- A data test that stores its failures over an ACID source needs `store_failures_as: table`.
+
+## Sources
+
+That a table is an ACID table is read from the metastore. Options of a source stand under \
+`config: {{{key}: …}}` or `meta: {{{key}: …}}` of its YAML; `config` wins, and unknown ones are \
+refused. {options}
+"""
+
+
+def reference() -> str:
+    """The text of docs/configuration.md."""
+    return TEXT.format(
+        profile=profile_table(profile_keys()),
+        example=PROFILES.read_text(encoding="utf-8").rstrip(),
+        key=OPTIONS_KEY,
+        options=options_list(SourceOptions),
+    )
+
+
+def profile_table(keys: Iterable[ProfileKey]) -> str:
+    """A row for each key of a target."""
+    rows = ["| key | default | unit | meaning |", "|---|---|---|---|"]
+    rows += [f"| `{k.name}` | {_default(k)} | {k.unit} | {k.meaning} |" for k in keys]
+    return "\n".join(rows)
+
+
+def options_list(options: type[Any]) -> str:
+    """The options of a source, with the defaults of their dataclass."""
+    declared = ", ".join(f"`{f.name}` ({f.default!r})" for f in fields(options))
+    return f"The options and their defaults: {declared}." if declared else "This release has none."
+
+
+def _default(key: ProfileKey) -> str:
+    if key.required:
+        return "required"
+    if key.default is None:
+        return ""
+    return f"`{key.default:g}`" if isinstance(key.default, float) else f"`{key.default}`"
+
+
+if __name__ == "__main__":
+    REFERENCE.write_text(reference(), encoding="utf-8")
