@@ -1,0 +1,1 @@
+"""The ACID format as pure functions over plain data, without I/O."""

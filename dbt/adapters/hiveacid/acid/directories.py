@@ -1,0 +1,91 @@
+"""The names of the directories and files in an ACID table.
+
+Hive's `AcidUtils` (`ParsedBaseLight`, `ParsedDeltaLight`, `parseBaseOrDeltaBucketFilename`) is the
+model::
+
+    base_0000006                       everything up to write id 6 (INSERT OVERWRITE, TRUNCATE)
+    base_0000006_v0000029              the same, made by a compaction that was transaction 29
+    delta_0000003_0000003_0001         write id 3, its second statement
+    delta_0000001_0000004_v0000091     write ids 1 to 4, made by a minor compaction
+    delete_delta_0000003_0000003_0000  delete events of write id 3
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+BASE_OF_ORIGINALS = -(2**63)
+"""The write id in the name of a base made of original files only (`Long.MIN_VALUE`)."""
+
+METADATA_FILE = "_metadata_acid"
+"""A JSON file in a base, whose `dataFormat` says how the base came about (`AcidMetaDataFile`)."""
+
+ACID_VERSION_FILE = "_orc_acid_version"
+
+_BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
+_DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
+_ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
+
+_BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
+_ORIGINAL_FILE = re.compile(r"(\d+)_\d+(?:_copy_\d+)?")
+
+
+@dataclass(frozen=True)
+class BaseDir:
+    """A base: all rows up to `write_id`. `visibility_txn` is 0 unless a compaction wrote it."""
+
+    name: str
+    write_id: int
+    visibility_txn: int = 0
+
+
+@dataclass(frozen=True)
+class DeltaDir:
+    """The inserts, or (`is_delete`) the delete events, of write ids `min_write_id`..`max_write_id`.
+
+    `statement_id` is None where the name has none (compactions, streaming ingest).
+    """
+
+    name: str
+    min_write_id: int
+    max_write_id: int
+    statement_id: int | None = None
+    visibility_txn: int = 0
+    is_delete: bool = False
+
+
+def parse_directory(name: str) -> BaseDir | DeltaDir | None:
+    """What an ACID directory's name says; None if the name is not that of an ACID directory.
+
+    Raises:
+        ValueError: the name begins like an ACID directory's and goes on otherwise.
+    """
+    if not name.startswith(_ACID_PREFIXES):
+        return None
+    if match := _BASE.fullmatch(name):
+        return BaseDir(name, int(match[1]), int(match[2] or 0))
+    if match := _DELTA.fullmatch(name):
+        return DeltaDir(
+            name,
+            min_write_id=int(match[2]),
+            max_write_id=int(match[3]),
+            statement_id=None if match[4] is None else int(match[4]),
+            visibility_txn=int(match[5] or 0),
+            is_delete=match[1] is not None,
+        )
+    raise ValueError(f"{name!r} begins like an ACID directory's name but is none")
+
+
+def is_bucket_file(name: str) -> bool:
+    """Whether a file is named as the ACID writer names it: `bucket_00000`, `bucket_00000_0`."""
+    return _BUCKET_FILE.fullmatch(name) is not None
+
+
+def bucket_of_file(name: str) -> int | None:
+    """The bucket number in a data file's name, or None if the name has none.
+
+    `bucket_00002_0` and, for files without ACID columns, `000002_0` or `000002_0_copy_1`: bucket 2.
+    """
+    match = _BUCKET_FILE.fullmatch(name) or _ORIGINAL_FILE.fullmatch(name)
+    return int(match[1]) if match else None

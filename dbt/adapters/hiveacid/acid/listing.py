@@ -1,0 +1,46 @@
+"""What was found below a table's or a partition's location, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file below a location.
+
+    `relative` is its path below the location, parts separated by `/`; `path` is the whole path as
+    Hadoop's `Path.toString` gives it, unescaped; `length` is in bytes; `modification_time` in
+    milliseconds since the epoch.
+    """
+
+    relative: str
+    path: str
+    length: int
+    modification_time: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.relative.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All files and directories below a location, hidden ones left out.
+
+    `directories` holds every directory by its relative path, so that an empty base is seen. A name
+    with a leading `_` or `.` is hidden, as in Hive. `data_formats` maps a directory with a
+    `_metadata_acid` file to the `dataFormat` that the file names (`compacted`, `truncated`, …).
+    """
+
+    location: str
+    files: tuple[ListedFile, ...]
+    directories: tuple[str, ...] = ()
+    data_formats: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Hive and Spark pass over a file or directory of this name."""
+    return name.startswith(("_", "."))

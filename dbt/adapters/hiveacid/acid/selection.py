@@ -1,0 +1,249 @@
+"""Which directories and files of a location make up a snapshot.
+
+The rules are those of Hive's `AcidUtils.getAcidState`: the best base whose history the reader may
+see, then the deltas after it, each write id by the widest directory that covers it; original files
+only while there is no base. Every listed file ends up used or skipped with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dbt.adapters.hiveacid.acid.directories import (
+    BASE_OF_ORIGINALS,
+    BaseDir,
+    DeltaDir,
+    parse_directory,
+)
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A directory or file (path relative to the location) that the snapshot does without."""
+
+    relative: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SelectedDir:
+    """A directory of the snapshot with its data files (empty files left out)."""
+
+    directory: BaseDir | DeltaDir
+    files: tuple[ListedFile, ...]
+
+    @property
+    def write_id_range(self) -> tuple[int, int]:
+        """The lowest and the highest write id that rows in here can have been written by."""
+        if isinstance(self.directory, BaseDir):
+            return 0, self.directory.write_id
+        return self.directory.min_write_id, self.directory.max_write_id
+
+
+@dataclass(frozen=True)
+class AcidState:
+    """The snapshot of one location (Hive's `AcidDirectory`).
+
+    `originals` are the files outside of any ACID directory in Hive's order, which numbers their
+    rows; they are empty as soon as there is a base.
+    """
+
+    base: SelectedDir | None
+    deltas: tuple[SelectedDir, ...]
+    delete_deltas: tuple[SelectedDir, ...]
+    originals: tuple[ListedFile, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
+    """Choose what a reader with these valid ids has to read.
+
+    Raises:
+        UnreadableTableError: a directory has a name that cannot be understood, or the only base
+            holds rows that the reader must not see ("not enough history").
+    """
+    files: dict[str, list[ListedFile]] = {}
+    originals: list[ListedFile] = []
+    for file in listing.files:
+        top = _acid_top(listing, file.relative)
+        (originals if top is None else files.setdefault(top, [])).append(file)
+
+    bases: list[BaseDir] = []
+    deltas: list[DeltaDir] = []
+    skipped: list[Skipped] = []
+    for name in sorted({*files, *(d for d in listing.directories if _acid_top(listing, d) == d)}):
+        directory = _parse(listing, name)
+        if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
+            reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
+            skipped.append(Skipped(name, reason))
+        elif isinstance(directory, BaseDir):
+            bases.append(directory)
+        else:
+            deltas.append(directory)
+
+    compacted = {
+        base.name
+        for base in bases
+        if base.visibility_txn or listing.data_formats.get(base.name) == "compacted"
+    }
+    base = _best_base(listing, bases, compacted, write_ids, skipped)
+    chosen = _best_deltas(deltas, base, write_ids, skipped)
+    if base is not None:
+        reason = f"an original file, replaced by {base.name}"
+        skipped.extend(Skipped(file.relative, reason) for file in originals)
+        originals = []
+
+    def with_files(directory: BaseDir | DeltaDir) -> SelectedDir:
+        return SelectedDir(directory, _not_empty(files.get(directory.name, ()), skipped))
+
+    return AcidState(
+        base=None if base is None else with_files(base),
+        deltas=tuple(with_files(d) for d in chosen if not d.is_delete),
+        delete_deltas=tuple(with_files(d) for d in chosen if d.is_delete),
+        originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
+        skipped=tuple(skipped),
+    )
+
+
+def _acid_top(listing: Listing, relative: str) -> str | None:
+    """The ACID directory right below the location that holds `relative`; None if none does.
+
+    One further down is refused: Hive 4.0.1 reads such a copy twice or not at all, depending on the
+    file system (trinodb/trino#8920 shows a table that had them).
+    """
+    top, *below = relative.split("/")
+    for part in below:
+        if _is_acid_name(part) and relative != part:
+            raise UnreadableTableError(
+                f"{listing.location} has an ACID directory inside another directory: {relative}. "
+                "Move it away, or compact the table in Hive, and run again."
+            )
+    is_directory = bool(below) or relative in listing.directories
+    return top if is_directory and _is_acid_name(top) else None
+
+
+def _is_acid_name(name: str) -> bool:
+    return name.startswith(("base_", "delta_", "delete_delta_"))
+
+
+def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
+    try:
+        directory = parse_directory(name)
+    except ValueError as error:
+        raise UnreadableTableError(
+            f"{listing.location} has a directory that Hive cannot have made: {error}. Move "
+            "it away, and run again."
+        ) from error
+    assert directory is not None, name
+    return directory
+
+
+def _best_base(
+    listing: Listing,
+    bases: Iterable[BaseDir],
+    compacted: set[str],
+    write_ids: ValidWriteIdList,
+    skipped: list[Skipped],
+) -> BaseDir | None:
+    """The valid base with the highest write id; of two with the same one the compacted one."""
+
+    def is_valid(base: BaseDir) -> bool:
+        if base.write_id == BASE_OF_ORIGINALS:
+            return True
+        if base.name in compacted:
+            return write_ids.is_valid_base(base.write_id)
+        return write_ids.is_valid(base.write_id)
+
+    def rank(base: BaseDir) -> tuple[int, bool, int]:
+        return base.write_id, base.name in compacted, base.visibility_txn
+
+    ordered = sorted(bases, key=rank, reverse=True)
+    best = next((base for base in ordered if is_valid(base)), None)
+    if best is None and any(base.name in compacted for base in ordered):
+        oldest = ordered[-1]
+        raise UnreadableTableError(
+            f"{listing.location}: not enough history. The oldest base is {oldest.name}, but write "
+            f"ids {sorted(write_ids.invalid)} up to {write_ids.high_watermark} must not be seen. "
+            "A compaction has removed what this snapshot needs; run again with a new snapshot."
+        )
+    for base in ordered:
+        if base is best:
+            continue
+        if best is not None and rank(base) < rank(best):
+            reason = f"replaced by {best.name}"
+        else:
+            reason = f"its write id {base.write_id} is not valid in this snapshot"
+        skipped.append(Skipped(base.name, reason))
+    return best
+
+
+def _best_deltas(
+    deltas: Iterable[DeltaDir],
+    base: BaseDir | None,
+    write_ids: ValidWriteIdList,
+    skipped: list[Skipped],
+) -> list[DeltaDir]:
+    """The widest deltas that together cover the valid write ids after `base`.
+
+    Sorted as `delta_5_20 delta_5_10 delta_11_20 delta_51_60`, the first and the last are taken. A
+    delta and a delete delta of the same range go together; all statements of one write id, too.
+    """
+
+    def order(delta: DeltaDir) -> tuple[int, int, int, bool, int]:
+        statement = -1 if delta.statement_id is None else delta.statement_id
+        newest_first = -delta.visibility_txn
+        widest_first = -delta.max_write_id
+        return delta.min_write_id, widest_first, statement, not delta.is_delete, newest_first
+
+    chosen: list[DeltaDir] = []
+    current = 0 if base is None else base.write_id
+    last_statement: int | None = None
+    previous: DeltaDir | None = None
+    for delta in sorted(deltas, key=order):
+        low, high = delta.min_write_id, delta.max_write_id
+        if write_ids.is_range_valid(low, high) is RangeResponse.NONE:
+            reason = f"no write id in {low}..{high} is valid in this snapshot"
+            skipped.append(Skipped(delta.name, reason))
+            continue
+        if high > current:
+            if write_ids.is_range_valid(current + 1, high) is RangeResponse.NONE:
+                reason = f"no write id in {current + 1}..{high} is valid in this snapshot"
+                skipped.append(Skipped(delta.name, reason))
+                continue
+            current, last_statement = high, delta.statement_id
+        elif high == current and last_statement is not None:
+            pass
+        elif previous is not None and _same_range(delta, previous):
+            if delta.is_delete == previous.is_delete:
+                skipped.append(Skipped(delta.name, f"an older version of {previous.name}"))
+                continue
+        else:
+            covering = previous or base
+            by = f" by {covering.name}" if covering else ""
+            skipped.append(Skipped(delta.name, f"its write ids are covered{by}"))
+            continue
+        chosen.append(delta)
+        previous = delta
+    return chosen
+
+
+def _same_range(one: DeltaDir, other: DeltaDir) -> bool:
+    return (one.min_write_id, one.max_write_id, one.statement_id) == (
+        other.min_write_id,
+        other.max_write_id,
+        other.statement_id,
+    )
+
+
+def _not_empty(files: Iterable[ListedFile], skipped: list[Skipped]) -> tuple[ListedFile, ...]:
+    kept = []
+    for file in files:
+        if file.length == 0:
+            skipped.append(Skipped(file.relative, "an empty file"))
+        else:
+            kept.append(file)
+    return tuple(kept)
