@@ -1,0 +1,116 @@
+"""Waiting for shared read locks, and saying who is in the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.hiveacid.exceptions import (
+    HiveAcidError,
+    LockTimeoutError,
+    TransactionLostError,
+)
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.metastore.transactions import LockInfo, LockState
+from dbt.adapters.hiveacid.snapshot.transaction import Transaction
+
+logger = AdapterLogger("HiveAcid")
+
+FIRST_WAIT = 0.05
+LONGEST_WAIT = 5.0
+"""Seconds between two questions to the metastore; the wait doubles from the first to this."""
+
+TELL_AFTER = 5.0
+"""Seconds of waiting after which the log tells who holds the lock."""
+
+
+def acquire_shared_read(
+    transaction: Transaction, names: Iterable[TableName], timeout: float
+) -> float:
+    """Lock all tables in one request and wait until it is granted; return the seconds waited.
+
+    None of `names` may be locked by the transaction yet. The request is withdrawn when it is not
+    granted within `timeout` seconds, which raises `LockTimeoutError` naming the holders, and when
+    the transaction is ended meanwhile. Raises `TransactionLostError` if it is aborted.
+    """
+    names = sorted(set(names))
+    client, requester = transaction.client, transaction.requester
+    started = time.monotonic()
+    answer = client.lock_shared_read(
+        transaction.id, names, requester.user, requester.host, requester.agent_info
+    )
+    wait, told = FIRST_WAIT, False
+    try:
+        while answer.state is LockState.WAITING:
+            waited = time.monotonic() - started
+            if waited >= timeout:
+                break
+            if waited >= TELL_AFTER and not told:
+                told = True
+                logger.info(f"Waiting for locks:\n{describe_holders(transaction, names)}")
+            if transaction.ending.wait(min(wait, timeout - waited)):
+                transaction.raise_if_gone()
+            wait = min(2 * wait, LONGEST_WAIT)
+            answer = client.check_lock(answer.lock_id, transaction.id)
+    except BaseException:
+        if not transaction.ending.is_set():  # the end of the transaction takes it back, too
+            _withdraw(transaction, answer.lock_id)
+        raise
+    if answer.state is LockState.WAITING:
+        holders = describe_holders(transaction, names)
+        if not _withdraw(transaction, answer.lock_id):
+            raise LockTimeoutError(
+                f"No shared lock on {_listed(names)} within {timeout:g} s (transaction "
+                f"{transaction.id}). In the way:\n{holders}\n"
+                "Run dbt again when that has ended, raise lock_timeout in the profile, or end the "
+                "holder with ABORT TRANSACTIONS in Hive."
+            )
+    elif answer.state is not LockState.ACQUIRED:
+        raise TransactionLostError(
+            f"The metastore answered {answer.state.name} to the lock request of transaction "
+            f"{transaction.id} on {_listed(names)}. Run dbt again."
+        )
+    return time.monotonic() - started
+
+
+def _withdraw(transaction: Transaction, lock_id: int) -> bool:
+    """Take a waiting request back. Returns True if it has been granted at the last moment."""
+    try:
+        transaction.client.unlock(lock_id)
+    except HiveAcidError:
+        # A granted lock of a transaction cannot be taken back (TxnOpenException).
+        try:
+            answer = transaction.client.check_lock(lock_id, transaction.id)
+        except HiveAcidError:
+            return False
+        return answer.state is LockState.ACQUIRED
+    return False
+
+
+def describe_holders(transaction: Transaction, names: Iterable[TableName]) -> str:
+    """Who keeps the transaction from its locks on the tables, one line a lock."""
+    lines = []
+    for name in names:
+        locks = transaction.client.show_locks(name)
+        waited_for = {lock.blocked_by for lock in locks if lock.transaction_id == transaction.id}
+        others = [lock for lock in locks if lock.transaction_id != transaction.id]
+        blockers = [lock for lock in others if lock.lock_id in waited_for] or others
+        lines += [f"  {name}: {_describe(lock)}" for lock in blockers]
+    return "\n".join(lines) or "  The metastore lists no other lock: it has just been released."
+
+
+def _describe(lock: LockInfo) -> str:
+    what = "held" if lock.state is LockState.ACQUIRED else "asked for"
+    scope = ".".join(part for part in (lock.database, lock.table) if part)
+    partition = f" partition {lock.partition}" if lock.partition else ""
+    transaction = f"transaction {lock.transaction_id}" if lock.transaction_id else "no transaction"
+    return (
+        f"{lock.type.name} lock {lock.lock_id} on {scope}{partition} {what} by {lock.user} on "
+        f"{lock.host} ({transaction}, {lock.agent_info or 'no agent info'})"
+    )
+
+
+def _listed(names: Iterable[TableName]) -> str:
+    return ", ".join(map(str, names))

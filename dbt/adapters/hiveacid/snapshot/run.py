@@ -1,0 +1,130 @@
+"""The snapshot of one dbt run."""
+
+from __future__ import annotations
+
+import atexit
+import getpass
+import socket
+import threading
+from collections.abc import Callable, Iterable
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.hiveacid.exceptions import TransactionLostError
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.snapshot.ddl import UnexplainedWriteIds, nothing_explained
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.snapshot.pinning import Pinning
+from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
+from dbt.adapters.hiveacid.snapshot.settings import SnapshotSettings
+from dbt.adapters.hiveacid.snapshot.transaction import Requester, Transaction
+
+logger = AdapterLogger("HiveAcid")
+
+
+class RunSnapshot:
+    """One consistent view of all ACID sources of a run: one transaction, opened when first needed.
+
+    All threads of a run share it. `pin` calls take turns, so that the first opens the transaction
+    and the others find its tables; `check_alive`, `end` and `abort` do not wait for a `pin` that
+    waits for locks. After `end` or `abort` the next `pin` begins a new snapshot.
+
+    Ending at exit is seen to; a signal handler should raise `SystemExit` rather than call `end`.
+    """
+
+    def __init__(
+        self,
+        client_factory: Callable[[], MetastoreClient],
+        settings: SnapshotSettings,
+        agent_info: str,
+        *,
+        unexplained: UnexplainedWriteIds = nothing_explained,
+        on_lost: Callable[[TransactionLostError], None] | None = None,
+    ) -> None:
+        """Open nothing yet.
+
+        `client_factory` makes one client for the run's calls and one for its heartbeats.
+        `agent_info` tells an administrator who holds the transaction and its locks.
+        `unexplained` lists a table and says which write ids have no directory; it is asked only
+        about tables that join after the first `pin`. `on_lost` is called once when the transaction
+        is found lost, possibly on another thread: the time to cancel what reads under it.
+        """
+        self._client_factory = client_factory
+        self._settings = settings
+        self._requester = Requester(getpass.getuser(), socket.gethostname(), agent_info)
+        self._unexplained = unexplained
+        self._on_lost = on_lost
+        self._pin_lock = threading.RLock()
+        self._swap_lock = threading.RLock()
+        self._pinning: Pinning | None = None
+        self._last: Pinning | None = None
+
+    @property
+    def transaction_id(self) -> int | None:
+        """The open transaction's id, None while there is none."""
+        pinning = self._pinning
+        return None if pinning is None else pinning.transaction.id
+
+    def pin(self, tables: Iterable[TableName]) -> dict[TableName, PinnedTable]:
+        """The tables as the run sees them; what is pinned once stays the same until `end`.
+
+        Name all tables that can be foreseen in the first call: they are locked in one request and
+        are safe from any DDL. Raises what `Pinning.pin` raises and `WriteIdsNotSupportedError`.
+        If no table has been pinned yet, a failure ends the transaction.
+        """
+        names = set(tables)
+        if not names:
+            return {}
+        with self._pin_lock:
+            pinning = self._pinning or self._open()
+            try:
+                return pinning.pin(names)
+            except BaseException:
+                if not pinning.tables:
+                    self.abort()
+                raise
+
+    def check_alive(self) -> None:
+        """Ask the metastore now whether the run's transaction is still open.
+
+        Raises `TransactionLostError`. Returns at once when no table has been pinned.
+        """
+        pinning = self._pinning
+        if pinning is not None:
+            pinning.transaction.check_alive()
+
+    def end(self) -> None:
+        """Commit the transaction and release its locks; does nothing if there is none."""
+        self._finish(commit=True)
+
+    def abort(self) -> None:
+        """Abort the transaction and release its locks; does nothing if there is none."""
+        self._finish(commit=False)
+
+    def report(self) -> SnapshotReport | None:
+        """What the run holds, or held last; None before the first `pin`."""
+        pinning = self._pinning or self._last
+        return None if pinning is None else pinning.report()
+
+    def _open(self) -> Pinning:
+        transaction = Transaction(
+            self._client_factory, self._settings, self._requester, self._on_lost
+        )
+        self._pinning = Pinning(transaction, self._settings.lock_timeout, self._unexplained)
+        atexit.register(self.end)
+        logger.debug(f"Opened transaction {transaction.id} ({self._requester.agent_info}).")
+        return self._pinning
+
+    def _finish(self, commit: bool) -> None:
+        with self._swap_lock:
+            pinning, self._pinning = self._pinning, None
+            if pinning is None:
+                return
+            self._last = pinning
+        atexit.unregister(self.end)
+        pinning.transaction.end(commit)
+        logger.debug(
+            f"Ended transaction {pinning.transaction.id}, open for "
+            f"{pinning.transaction.held_seconds:.1f} s."
+        )
