@@ -1,0 +1,107 @@
+"""The table's columns as the reader puts them together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructField, StructType
+
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore import models
+from dbt.adapters.hiveacid.metastore.models import Partition, Table, TableName
+from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.types import spark_type
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The partition value that stands for NULL."""
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Names and types: `data` are in the files, `partition` come from the metastore.
+
+    `data_types` and `partition_types` are Hive's names of the types.
+    """
+
+    table: TableName
+    data: StructType
+    partition: StructType
+    data_types: tuple[str, ...]
+    partition_types: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """All columns in the order of the table."""
+        return self.data.names + self.partition.names
+
+
+def table_columns(table: Table) -> TableColumns:
+    """The columns of a table.
+
+    Raises:
+        UnreadableTableError: a column's type cannot be read.
+    """
+    return TableColumns(
+        table.name,
+        StructType([_field(table.name, column) for column in table.storage.columns]),
+        StructType([_field(table.name, column) for column in table.partition_keys]),
+        tuple(column.type for column in table.storage.columns),
+        tuple(column.type for column in table.partition_keys),
+    )
+
+
+def _field(table: TableName, column: models.Column) -> StructField:
+    try:
+        return StructField(column.name, spark_type(column.type))
+    except ValueError as error:
+        raise UnreadableTableError(
+            f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Let Hive copy "
+            "the table with another type for it, or without it, and read the copy."
+        ) from error
+
+
+def partition_values(
+    number: Column, partitions: Sequence[Partition], columns: TableColumns
+) -> list[Column]:
+    """The partition columns of a row in partition `number` (counted in `partitions`)."""
+    selected = []
+    for i, field in enumerate(columns.partition.fields):
+        value = _value(number, [partition.values[i] for partition in partitions], field.dataType)
+        if columns.partition_types[i].startswith("char"):
+            value = F.rtrim(value)  # the metastore keeps it padded, Hive shows it without
+        selected.append(value.alias(field.name))
+    return selected
+
+
+def _value(number: Column, values: Sequence[str], data_type: DataType) -> Column:
+    """The value of one partition column; the array is a constant once Spark has folded it."""
+    json_values = json.dumps([None if v == NULL_PARTITION else v for v in values])
+    strings = F.from_json(F.lit(json_values), "array<string>")
+    return F.get(strings.cast(f"array<{data_type.simpleString()}>"), number)
+
+
+def orc_columns(columns: TableColumns, present: Sequence[Column], clock: WallClock) -> list[Column]:
+    """The table's data columns from those of an ORC file, which go by position, as in Hive.
+
+    `present` are the file's own. The table may have more: they were added after the file was
+    written, and are NULL.
+
+    Raises:
+        UnreadableTableError: see `WallClock.show`.
+    """
+    fields = columns.data.fields
+    shown = [
+        clock.show(column, hive_type, field.name, columns.table).alias(field.name)
+        for column, hive_type, field in zip(present, columns.data_types, fields, strict=False)
+    ]
+    absent = fields[len(shown) :]
+    return shown + [F.lit(None).cast(field.dataType).alias(field.name) for field in absent]
+
+
+def quoted(name: str) -> str:
+    """A column name in backticks, for Spark's expression parser."""
+    return "`" + name.replace("`", "``") + "`"

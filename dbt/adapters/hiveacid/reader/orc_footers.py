@@ -1,0 +1,100 @@
+"""What ORC files say about themselves, read once with Spark's own ORC library and remembered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.hadoop import THREADS
+
+ACID_COLUMNS = (
+    "operation",
+    "originalTransaction",
+    "bucket",
+    "rowId",
+    "currentTransaction",
+    "row",
+)
+"""The columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
+
+
+@dataclass(frozen=True)
+class OrcFooter:
+    """The shape of one ORC file.
+
+    `columns` are the names of the user's columns in file order: those inside `row` if the file has
+    the ACID columns (`is_acid`), else the file's own. `min_original_write_id` is the lowest value
+    of `originalTransaction`, by the file's statistics; None without ACID columns.
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    is_acid: bool
+    min_original_write_id: int | None = None
+
+
+class OrcFooters:
+    """Footers of files that do not change, by path, length and modification time. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[ListedFile, OrcFooter] = {}
+
+    def read(self, spark: SparkSession, files: Iterable[ListedFile]) -> dict[ListedFile, OrcFooter]:
+        """The footer of each file.
+
+        Raises:
+            UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
+        """
+        wanted = list(files)
+        missing = [file for file in wanted if file not in self._known]
+        with ThreadPoolExecutor(THREADS) as pool:
+            for file, footer in zip(
+                missing, pool.map(lambda file: _read(spark, file), missing), strict=True
+            ):
+                self._known[file] = footer
+        return {file: self._known[file] for file in wanted}
+
+
+def _read(spark: SparkSession, file: ListedFile) -> OrcFooter:
+    assert spark._jvm is not None
+    orc_file = spark._jvm.org.apache.orc.OrcFile
+    path = spark._jvm.org.apache.hadoop.fs.Path(file.path)
+    try:
+        reader = orc_file.createReader(
+            path, orc_file.readerOptions(spark._jsc.hadoopConfiguration())
+        )
+        try:
+            return _footer(reader)
+        finally:
+            reader.close()
+    except Py4JJavaError as error:
+        raise UnreadableTableError(
+            f"{file.path} ({file.length} bytes) cannot be read as ORC: "
+            f"{error.java_exception.toString()}. If the file is gone, the run lost its lock or "
+            "somebody removed it by hand; if it is damaged, restore it."
+        ) from error
+
+
+def _footer(reader: Any) -> OrcFooter:
+    fields = _fields(json.loads(reader.getSchema().toJson()))
+    rows = reader.getNumberOfRows()
+    names = tuple(name for name, _ in fields)
+    if names != ACID_COLUMNS:
+        return OrcFooter(rows, names, is_acid=False)
+    columns = tuple(name for name, _ in _fields(dict(fields)["row"]))
+    # The root is statistics column 0, `operation` 1, `originalTransaction` 2.
+    minimum = reader.getStatistics()[2].getMinimum() if rows else None
+    return OrcFooter(rows, columns, is_acid=True, min_original_write_id=minimum)
+
+
+def _fields(struct: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """A struct's fields from ORC's `TypeDescription.toJson`: a list of one-entry objects."""
+    return [next(iter(field.items())) for field in struct["fields"]]

@@ -1,0 +1,281 @@
+"""From a pinned table to the exact files that a read needs. Pure: listings and footers come in.
+
+A *raw* file has no ACID columns: an original file of a converted table, or one that LOAD DATA moved
+into a delta or base. Its row ids follow from where it lies, as in Hive's
+`VectorizedOrcAcidRowBatchReader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbt.adapters.hiveacid.acid.bucket import BucketProperty
+from dbt.adapters.hiveacid.acid.directories import BaseDir, bucket_of_file, is_bucket_file
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, Skipped, select
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+
+@dataclass(frozen=True)
+class RawRowIds:
+    """The row ids of a raw file: its i-th row is (`write_id`, `bucket`, `first_row` + i)."""
+
+    write_id: int
+    bucket: int
+    first_row: int
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file with rows of the table.
+
+    `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
+    file's own names of the user's columns, by position; None where the format has none.
+    `hides_rows` says that some rows may have a write id that the snapshot must not show.
+    `row_ids` is set for a raw file that delete events may hit.
+    """
+
+    file: ListedFile
+    partition: int
+    columns: tuple[str, ...] | None
+    is_acid: bool
+    hides_rows: bool = False
+    row_ids: RawRowIds | None = None
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """A file of delete events; `rows` counts them."""
+
+    file: ListedFile
+    partition: int
+    rows: int
+    hides_rows: bool
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """All that a read of one pinned table touches, and what it leaves out and why."""
+
+    pinned: PinnedTable
+    data: tuple[DataFile, ...]
+    deletes: tuple[DeleteFile, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def data_bytes(self) -> int:
+        """The length of all data files together."""
+        return sum(data.file.length for data in self.data)
+
+
+@dataclass(frozen=True)
+class Location:
+    """One place of the table's files: the table's own, or that of partition `partition`."""
+
+    partition: int
+    storage: StorageDescriptor
+    listing: Listing
+    state: AcidState
+
+    def orc_files(self) -> Iterator[ListedFile]:
+        """Every file of the snapshot here, for reading the footers."""
+        yield from self.state.originals
+        for directory in (self.state.base, *self.state.deltas, *self.state.delete_deltas):
+            if directory is not None:
+                yield from directory.files
+
+
+def storages(pinned: PinnedTable) -> list[StorageDescriptor]:
+    """Where the table's files lie: one place, or one for each partition."""
+    if pinned.table.partition_keys:
+        return [partition.storage for partition in pinned.partitions]
+    return [pinned.table.storage]
+
+
+def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location]:
+    """Select the snapshot of each listing; they are in the order of `storages`.
+
+    Raises:
+        UnreadableTableError: see `acid.selection.select`.
+    """
+    return [
+        Location(i, storage, listing, select(listing, pinned.write_ids, pinned.valid_txns))
+        for i, (storage, listing) in enumerate(zip(storages(pinned), listings, strict=True))
+    ]
+
+
+def plan_full_acid(
+    pinned: PinnedTable, places: Iterable[Location], footers: Mapping[ListedFile, OrcFooter]
+) -> ReadPlan:
+    """Plan the read of a full-ACID table.
+
+    Raises:
+        UnreadableTableError: a file is not what its place or name says.
+    """
+    data: list[DataFile] = []
+    deletes: list[DeleteFile] = []
+    skipped: list[Skipped] = []
+    for place in places:
+        here = _delete_files(pinned, place, footers)
+        lowest = min(
+            (
+                footer.min_original_write_id
+                for delete in here
+                if (footer := footers[delete.file]).min_original_write_id is not None
+            ),
+            default=None,
+        )
+        deletes.extend(here)
+        data.extend(_data_files(pinned, place, footers, lowest))
+        skipped.extend(_skipped(place))
+    return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped))
+
+
+def plan_insert_only(
+    pinned: PinnedTable,
+    places: Iterable[Location],
+    footers: Mapping[ListedFile, OrcFooter],
+) -> ReadPlan:
+    """Plan the read of an insert-only table. `footers` may lack files that are not ORC.
+
+    Raises:
+        UnreadableTableError: a delete delta in an insert-only table, or a directory that mixes
+            write ids to be seen with others, whose rows cannot be told apart.
+    """
+    data: list[DataFile] = []
+    skipped: list[Skipped] = []
+    for place in places:
+        if place.state.delete_deltas:
+            name = place.state.delete_deltas[0].directory.name
+            raise _refusal(
+                pinned, f"{place.listing.location}/{name} is a delete delta in an insert-only table"
+            )
+        files = list(place.state.originals)
+        for directory in _inserts(place.state):
+            _check_whole(pinned, place, directory)
+            files.extend(directory.files)
+        for file in files:
+            columns = footers[file].columns if file in footers else None
+            data.append(DataFile(file, place.partition, columns, is_acid=False))
+        skipped.extend(_skipped(place))
+    return ReadPlan(pinned, tuple(data), (), tuple(skipped))
+
+
+def _inserts(state: AcidState) -> tuple[SelectedDir, ...]:
+    return state.deltas if state.base is None else (state.base, *state.deltas)
+
+
+def _skipped(place: Location) -> Iterator[Skipped]:
+    for skipped in place.state.skipped:
+        yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
+
+
+def _refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
+    return UnreadableTableError(
+        f"{pinned.table.name} cannot be read: {what}. If Hive did not write it, remove it; else "
+        "run a major compaction in Hive, or report the case."
+    )
+
+
+def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
+    low, high = directory.write_id_range
+    return high > write_ids.high_watermark or any(low <= i <= high for i in write_ids.invalid)
+
+
+def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -> None:
+    """A compaction leaves out what was aborted, but never what is still open."""
+    low, high = directory.write_id_range
+    open_ids = sorted(i for i in pinned.write_ids.open if low <= i <= high)
+    if open_ids or high > pinned.write_ids.high_watermark:
+        raise _refusal(
+            pinned,
+            f"{place.listing.location}/{directory.directory.name} holds rows of write ids that "
+            f"this snapshot must not show (open: {open_ids}, high-water mark "
+            f"{pinned.write_ids.high_watermark}), and insert-only rows carry no write id",
+        )
+
+
+def _delete_files(
+    pinned: PinnedTable, place: Location, footers: Mapping[ListedFile, OrcFooter]
+) -> list[DeleteFile]:
+    deletes = []
+    for directory in place.state.delete_deltas:
+        hides_rows = _hides_rows(directory, pinned.write_ids)
+        for file in directory.files:
+            footer = footers[file]
+            if not footer.is_acid or not is_bucket_file(file.name):
+                raise _refusal(pinned, f"{file.path} is in a delete delta but no delete file")
+            deletes.append(DeleteFile(file, place.partition, footer.rows, hides_rows))
+    return deletes
+
+
+def _data_files(
+    pinned: PinnedTable,
+    place: Location,
+    footers: Mapping[ListedFile, OrcFooter],
+    lowest_deleted: int | None,
+) -> Iterator[DataFile]:
+    """The data files of one place.
+
+    `lowest_deleted` is the lowest original write id of its delete events: only rows from there on
+    need a row id.
+    """
+    for directory in _inserts(place.state):
+        hides_rows = _hides_rows(directory, pinned.write_ids)
+        raw = []
+        for file in directory.files:
+            footer = footers[file]
+            if not footer.is_acid:
+                raw.append(file)
+            elif not is_bucket_file(file.name):
+                raise _refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
+            else:
+                yield DataFile(file, place.partition, footer.columns, True, hides_rows)
+        if raw:
+            yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
+    yield from _raw_files(pinned, place, footers, place.state.originals, lowest_deleted, None)
+
+
+def _raw_files(
+    pinned: PinnedTable,
+    place: Location,
+    footers: Mapping[ListedFile, OrcFooter],
+    files: Iterable[ListedFile],
+    lowest_deleted: int | None,
+    directory: SelectedDir | None,
+) -> Iterator[DataFile]:
+    """Number the rows of raw files: those of one bucket count on from file to file, in path order.
+
+    Original files (`directory` is None) have write id 0.
+    """
+    write_id, statement_id = 0, 0
+    if directory is not None:
+        low, write_id = directory.write_id_range
+        if not isinstance(directory.directory, BaseDir):
+            statement_id = directory.directory.statement_id or 0
+            if low != write_id:
+                raise _refusal(
+                    pinned,
+                    f"{place.listing.location}/{directory.directory.name} spans write ids {low} to "
+                    f"{write_id} but holds files without ACID columns",
+                )
+    needs_ids = lowest_deleted is not None and lowest_deleted <= write_id
+    next_row: dict[int, int] = {}
+    for file in sorted(files, key=lambda file: file.relative):
+        footer = footers[file]
+        if footer.is_acid:
+            raise _refusal(pinned, f"{file.path} has ACID columns outside of an ACID directory")
+        bucket = bucket_of_file(file.name)
+        row_ids = None
+        if bucket is None and (needs_ids or directory is not None):
+            raise _refusal(pinned, f"the name of {file.path} has no bucket number")
+        if bucket is not None and needs_ids:
+            first_row = next_row.get(bucket, 0)
+            next_row[bucket] = first_row + footer.rows
+            row_ids = RawRowIds(write_id, BucketProperty(bucket, statement_id).encode(), first_row)
+        yield DataFile(file, place.partition, footer.columns, False, row_ids=row_ids)

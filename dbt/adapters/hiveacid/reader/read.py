@@ -1,0 +1,84 @@
+"""The reader's two steps: plan what to read, then describe it to Spark."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.acid.traces import without_directory
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.columns import TableColumns, table_columns
+from dbt.adapters.hiveacid.reader.full_acid import full_acid_rows
+from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.insert_only import file_format, insert_only_rows
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
+from dbt.adapters.hiveacid.reader.plan import (
+    Location,
+    ReadPlan,
+    locations,
+    plan_full_acid,
+    plan_insert_only,
+    storages,
+)
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+
+def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> ReadPlan:
+    """List the table's locations and choose the files of the snapshot. Runs no Spark job.
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly; the message says why.
+    """
+    table = pinned.table
+    if table.table_type not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
+        raise UnreadableTableError(
+            f"{table.name} is a {table.table_type}, whose rows are not in its own files. Name the "
+            "tables behind it as sources instead."
+        )
+    if table.is_full_acid and file_format(table.name, table.storage) != "orc":
+        raise UnreadableTableError(
+            f"{table.name} is full ACID but not stored as ORC ({table.storage.input_format}). "
+            "Let Hive copy it to a table stored as ORC, and read that one."
+        )
+    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    places = locations(pinned, listings)
+    orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
+    known = footers.read(spark, orc)
+    plan = plan_full_acid if table.is_full_acid else plan_insert_only
+    return plan(pinned, places, known)
+
+
+def write_ids_without_directory(
+    spark: SparkSession, pinned: PinnedTable, write_ids: frozenset[int]
+) -> frozenset[int]:
+    """Which of some committed write ids of a table left nothing on disk (`acid.traces`).
+
+    Raises:
+        UnreadableTableError: a location cannot be listed.
+    """
+    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    return without_directory(write_ids, listings)
+
+
+def _is_orc(pinned: PinnedTable, place: Location) -> bool:
+    return file_format(pinned.table.name, place.storage) == "orc"
+
+
+def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+    """The table's rows in the plan's snapshot, lazily, with the table's columns in order.
+
+    Raises:
+        UnreadableTableError: a column's type or a file's format cannot be read, or the files have
+            changed since the plan was made.
+    """
+    table = plan.pinned.table
+    columns = table_columns(table)
+    rows = full_acid_rows if table.is_full_acid else insert_only_rows
+    frame = rows(spark, plan, columns)
+    return _no_rows(spark, columns) if frame is None else frame
+
+
+def _no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
+    fields = [*columns.data.fields, *columns.partition.fields]
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
+    return spark.range(0).select(*nulls)

@@ -1,0 +1,86 @@
+"""Plain Spark scans of exactly the planned files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+
+FILE_PATH = "__hiveacid_file"
+BLOCK_START = "__hiveacid_block_start"
+
+_LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+
+_GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
+
+_STRICT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+"""A session may allow Spark to pass over files; rows of a table must never go missing that way."""
+
+
+def scan(
+    spark: SparkSession, format: str, files: Sequence[ListedFile], schema: StructType | str
+) -> tuple[DataFrame, dict[str, ListedFile]]:
+    """Read files with Spark's reader of `format` and a given schema, and where each row is from.
+
+    Returns:
+        The DataFrame, with the columns `FILE_PATH` and `BLOCK_START` (the first byte of the row's
+        split) added; and the planned files by the values that `FILE_PATH` has.
+
+    Raises:
+        UnreadableTableError: Spark would read other files than the planned ones.
+    """
+    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+    with _listing_in_driver(spark, len(paths)):
+        frame = spark.read.format(format).schema(schema).options(**_STRICT).load(paths)
+    by_path = _check(frame.inputFiles(), files)
+    # Not by name: the table may have a column `_metadata`.
+    metadata = frame.metadataColumn("_metadata")
+    return (
+        frame.select(
+            "*",
+            metadata["file_path"].alias(FILE_PATH),
+            metadata["file_block_start"].alias(BLOCK_START),
+        ),
+        by_path,
+    )
+
+
+@contextmanager
+def _listing_in_driver(spark: SparkSession, paths: int) -> Iterator[None]:
+    """Let Spark look up the given files itself: from 33 on it would start a cluster job for it."""
+    before = spark.conf.get(_LISTING_THRESHOLD)
+    spark.conf.set(_LISTING_THRESHOLD, str(paths + 1))
+    try:
+        yield
+    finally:
+        spark.conf.set(_LISTING_THRESHOLD, str(before))
+
+
+def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, ListedFile]:
+    """Compare what Spark found with the plan: the same files, each once.
+
+    Spark takes every path for a glob and passes over names that it holds for hidden.
+    """
+    planned = {_plain(file.path): file for file in files}
+    found = {unquote(_plain(uri)): _plain(uri) for uri in seen}
+    if len(seen) != len(files) or planned.keys() != found.keys():
+        missing = sorted(planned.keys() - found.keys())
+        surplus = sorted(found.keys() - planned.keys())
+        raise UnreadableTableError(
+            f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
+            f"{missing[:3]}, surplus: {surplus[:3]}. If a file is gone, the run lost its lock or "
+            "somebody removed it by hand: run again."
+        )
+    return {found[path]: file for path, file in planned.items()}
+
+
+def _plain(path: str) -> str:
+    """`file:///a` and `file:/a` are the same; `_metadata.file_path` has the short form."""
+    return path.replace("file:///", "file:/", 1) if path.startswith("file:///") else path

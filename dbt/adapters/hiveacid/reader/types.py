@@ -1,0 +1,128 @@
+"""Hive's type strings as Spark data types."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import types as spark_types
+from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructField, StructType
+
+_PRIMITIVES: dict[str, DataType] = {
+    "tinyint": spark_types.ByteType(),
+    "smallint": spark_types.ShortType(),
+    "int": spark_types.IntegerType(),
+    "integer": spark_types.IntegerType(),
+    "bigint": spark_types.LongType(),
+    "float": spark_types.FloatType(),
+    "double": spark_types.DoubleType(),
+    "boolean": spark_types.BooleanType(),
+    "string": spark_types.StringType(),
+    # Read as strings: Spark pads a nested char when it reads and then compares it unpadded.
+    "char": spark_types.StringType(),
+    "varchar": spark_types.StringType(),
+    "binary": spark_types.BinaryType(),
+    "date": spark_types.DateType(),
+    "timestamp": spark_types.TimestampType(),
+}
+
+_TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
+
+
+def spark_type(hive_type: str) -> DataType:
+    """The Spark type that holds every value of a Hive type.
+
+    Args:
+        hive_type: a type as the metastore writes it, e.g. `map<string,array<decimal(10,2)>>`.
+
+    Raises:
+        ValueError: Spark cannot read it (`uniontype`, `timestamp with local time zone`,
+            intervals), or it is no type.
+    """
+    parser = _Parser(hive_type)
+    parsed = parser.type()
+    parser.end()
+    return parsed
+
+
+class _Parser:
+    """A recursive-descent parser of Hive's type strings (Hive's `TypeInfoUtils.TypeInfoParser`)."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = [token.strip() for token in _TOKEN.findall(text) if token.strip()]
+        self._position = 0
+
+    def type(self) -> DataType:
+        name = self._next().lower()
+        if name == "array":
+            self._expect("<")
+            element = self.type()
+            self._expect(">")
+            return ArrayType(element)
+        if name == "map":
+            self._expect("<")
+            key = self.type()
+            self._expect(",")
+            value = self.type()
+            self._expect(">")
+            return MapType(key, value)
+        if name == "struct":
+            return self._struct()
+        parameters = self._parameters()
+        if name == "decimal":
+            return DecimalType(*(parameters or (10, 0)))
+        if name in _PRIMITIVES:
+            return _PRIMITIVES[name]
+        raise ValueError(f"Spark's readers know no {name}")
+
+    def _struct(self) -> StructType:
+        self._expect("<")
+        fields = []
+        while True:
+            name = self._next()
+            if name.startswith("`"):
+                name = name[1:-1].replace("``", "`")
+            self._expect(":")
+            fields.append(StructField(name, self.type()))
+            separator = self._next()
+            if separator == ">":
+                return StructType(fields)
+            if separator != ",":
+                self._fail()
+
+    def _parameters(self) -> tuple[int, ...]:
+        if self._peek() != "(":
+            return ()
+        self._next()
+        numbers = []
+        while True:
+            number = self._next()
+            if not number.isdigit():
+                self._fail()
+            numbers.append(int(number))
+            separator = self._next()
+            if separator == ")":
+                return tuple(numbers)
+            if separator != ",":
+                self._fail()
+
+    def end(self) -> None:
+        if self._peek():
+            self._fail()
+
+    def _peek(self) -> str:
+        return self._tokens[self._position] if self._position < len(self._tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        if not token:
+            self._fail()
+        self._position += 1
+        return token
+
+    def _expect(self, token: str) -> None:
+        if self._next() != token:
+            self._fail()
+
+    def _fail(self) -> None:
+        raise ValueError(f"{self._text!r} is no Hive type")
