@@ -1,0 +1,24 @@
+"""dbt-hiveacid: dbt on Spark with Hive ACID tables among the sources."""
+
+from dbt.adapters.base import AdapterPlugin
+
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
+from dbt.adapters.hiveacid.impl import HiveAcidAdapter
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.include import hiveacid
+
+__all__ = [
+    "HiveAcidAdapter",
+    "HiveAcidConnectionManager",
+    "HiveAcidCredentials",
+    "HiveAcidRelation",
+    "Plugin",
+]
+
+Plugin = AdapterPlugin(
+    adapter=HiveAcidAdapter,  # type: ignore[arg-type]
+    credentials=HiveAcidCredentials,
+    include_path=hiveacid.PACKAGE_PATH,
+    dependencies=["spark"],
+)

@@ -1,0 +1,133 @@
+"""Connections: a Spark session each, and what surrounds a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt.flags import get_flags
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+
+from dbt.adapters.hiveacid.exceptions import TransactionLostError
+from dbt.adapters.hiveacid.run import Run
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.spark.errors import full_text, short_message
+from dbt.adapters.hiveacid.spark.process import root_session
+from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
+
+logger = AdapterLogger("HiveAcid")
+
+
+@dataclass
+class HiveAcidAdapterResponse(AdapterResponse):
+    """A statement's response; dbt writes it to run_results.json.
+
+    `transaction_id` is the metastore transaction under whose locks the node has read, and
+    `snapshot` maps each ACID source that it has read to the highest write id it could see.
+    """
+
+    transaction_id: int | None = None
+    snapshot: dict[str, int] | None = None
+
+
+class HiveAcidConnectionManager(SparkConnectionManager):
+    """dbt-spark's connection manager on sessions of the driver in dbt's own process."""
+
+    TYPE = "hiveacid"
+
+    run: Run
+    """Set by the adapter, which makes both."""
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        """Give the connection a Spark session of its own, starting Spark if need be."""
+        if connection.state == ConnectionState.OPEN:
+            return connection
+        credentials = connection.credentials
+        parameters = credentials.server_side_parameters
+        try:
+            root = root_session(parameters, credentials.metastore_uri, _log_directory())
+            connection.handle = SessionHandle(root, parameters)
+        except BaseException:
+            connection.state = ConnectionState.FAIL
+            raise
+        connection.state = ConnectionState.OPEN
+        return connection
+
+    def add_query(
+        self, sql: str, auto_begin: bool = True, bindings: Any = None, *args: Any, **kwargs: Any
+    ) -> tuple[Connection, Any]:
+        """Run a statement, once what it reads of the ACID sources is there."""
+        # dbt binds values in the INSERT … VALUES of seeds only, which reads nothing.
+        handle: SessionHandle = self.get_thread_connection().handle
+        with self.exception_handler(sql):
+            if bindings:
+                handle.named, handle.reads = frozenset(), {}
+            else:
+                self.run.prepare(handle, sql)
+        return super().add_query(sql, auto_begin, bindings, *args, **kwargs)
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Iterator[None]:
+        """Turn Spark's errors into dbt's: the message for the user, the stack for the debug log."""
+        try:
+            yield
+        except DbtRuntimeError:
+            raise
+        except (PySparkException, Py4JError) as error:
+            logger.debug(f"Error while running:\n{sql}\n{full_text(error)}")
+            if self.run.lost is not None and self._reads_acid():
+                raise TransactionLostError(self.run.lost.msg) from error
+            raise DbtDatabaseError(short_message(error) + self._about_missing(error)) from error
+
+    @classmethod
+    def get_response(cls, cursor: Cursor | None) -> HiveAcidAdapterResponse:
+        """What a statement did: rows written, and the snapshot that they come from."""
+        if cursor is None:
+            return HiveAcidAdapterResponse("OK")
+        rows = cursor.rows_written()
+        return HiveAcidAdapterResponse(
+            "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}",
+            rows_affected=rows,
+            transaction_id=next((read.transaction_id for read in cursor.has_read.values()), None),
+            snapshot=_high_watermarks(cursor.has_read) or None,
+        )
+
+    def stop_reading(self) -> None:
+        """Stop the statements that read ACID sources: their transaction is lost."""
+        with self.lock:
+            connections = list(self.thread_connections.values())
+        for connection in connections:
+            if connection.state == ConnectionState.OPEN and connection.handle.reads:
+                connection.handle.stop_statement()
+
+    def _about_missing(self, error: Exception) -> str:
+        connection = self.get_if_exists()
+        is_missing = (
+            isinstance(error, AnalysisException)
+            and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+        )
+        if connection is None or not is_missing:
+            return ""
+        return self.run.about_missing(connection.handle.named)
+
+    def _reads_acid(self) -> bool:
+        connection = self.get_if_exists()
+        return connection is not None and bool(connection.handle.reads)
+
+
+def _high_watermarks(reads: Mapping[str, PinnedTable]) -> dict[str, int]:
+    return {name: pinned.write_ids.high_watermark for name, pinned in sorted(reads.items())}
+
+
+def _log_directory() -> Path | None:
+    path = getattr(get_flags(), "LOG_PATH", None)
+    return None if path is None else Path(path)

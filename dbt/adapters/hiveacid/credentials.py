@@ -1,0 +1,174 @@
+"""What a `type: hiveacid` target in profiles.yml may hold.
+
+Each key is declared once, as a field of `HiveAcidCredentials`: its default, its unit and its
+meaning. The checks here and the table in the documentation (`profile_keys`) read them from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any
+
+from dbt.adapters.contracts.connection import Credentials
+from dbt_common.exceptions import DbtRuntimeError
+
+METHODS = ("session",)
+"""How Spark is reached: `session` runs the driver in dbt's own process (pyspark)."""
+
+
+def _key(meaning: str, *, unit: str = "", default: Any = MISSING, factory: Any = MISSING) -> Any:
+    return field(
+        default=default, default_factory=factory, metadata={"meaning": meaning, "unit": unit}
+    )
+
+
+@dataclass(frozen=True)
+class ProfileKey:
+    """One key of the profile, as the documentation shows it. `unit` is empty where none applies."""
+
+    name: str
+    required: bool
+    default: Any
+    unit: str
+    meaning: str
+
+
+# dbt gives these two to every target and takes them away before an adapter sees the rest.
+_DBT_KEYS = (
+    ProfileKey("type", True, None, "", "`hiveacid`"),
+    ProfileKey("threads", False, 1, "", "How many models dbt builds at once."),
+)
+
+
+@dataclass(kw_only=True)
+class HiveAcidCredentials(Credentials):
+    """A target of the profile. There is no `host`: Spark runs in dbt's own process."""
+
+    database: str | None = None  # type: ignore[assignment]
+    schema: str = _key("The database in which dbt builds its models.")
+    metastore_uri: str = _key(
+        "The Hive metastore that holds the sources: `thrift://host:port`, or several of them, "
+        "comma-separated, that serve the same metastore."
+    )
+    method: str = _key(
+        "How Spark is reached. `session`: the driver runs in dbt's own process.", default="session"
+    )
+    metastore_timeout: float = _key(
+        "How long a call to the metastore may take.", unit="seconds", default=60.0
+    )
+    heartbeat_interval: float | None = _key(
+        "How often the run's transaction is kept alive. Without it, a third of the metastore's own "
+        "transaction timeout; 0 turns heartbeats off.",
+        unit="seconds",
+        default=None,
+    )
+    lock_timeout: float = _key(
+        "How long to wait for the shared locks on the sources.", unit="seconds", default=300.0
+    )
+    server_side_parameters: dict[str, str] = _key(
+        "Spark configuration, e.g. `spark.master`. Read when Spark starts; what Spark lets change "
+        "later is set again for every connection. Spark's own tables, the models' among them, are "
+        "in the metastore of `metastore_uri`, unless a setting of the catalog is given here "
+        "(`spark.hadoop.hive.metastore.uris`, `spark.hadoop.javax.jdo.…`, "
+        "`spark.sql.catalogImplementation`) or Spark finds a hive-site.xml.",
+        factory=dict,
+    )
+
+    @property
+    def type(self) -> str:
+        """The adapter's name."""
+        return "hiveacid"
+
+    @property
+    def unique_field(self) -> str:
+        """What dbt hashes to tell one warehouse from another."""
+        return self.metastore_uri
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        # server_side_parameters may hold a storage system's secrets: never shown.
+        return (
+            "method",
+            "schema",
+            "metastore_uri",
+            "metastore_timeout",
+            "heartbeat_interval",
+            "lock_timeout",
+        )
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Check a target's keys and values, all of them, before they are read.
+
+        Raises:
+            DbtRuntimeError: naming every key that is unknown, missing or wrong.
+        """
+        problems = _problems(data)
+        if problems:
+            listing = "".join(f"\n  - {problem}" for problem in problems)
+            raise DbtRuntimeError(f"{listing}\nAllowed keys: {', '.join(_names())}")
+
+    def __post_init__(self) -> None:
+        # Spark calls a database a schema; dbt-spark's relations refuse a database beside it.
+        self.database = None
+        self.server_side_parameters = {
+            str(key): _spark_text(value) for key, value in self.server_side_parameters.items()
+        }
+        # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
+        self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
+
+
+def profile_keys() -> tuple[ProfileKey, ...]:
+    """Every key that a target may hold, in the order of the documentation."""
+    return (*_DBT_KEYS, *(_profile_key(f) for f in _declared()))
+
+
+def _declared() -> list[Field[Any]]:
+    return [f for f in fields(HiveAcidCredentials) if "meaning" in f.metadata]
+
+
+def _profile_key(f: Field[Any]) -> ProfileKey:
+    required = f.default is MISSING and f.default_factory is MISSING
+    default = None if f.default is MISSING else f.default
+    return ProfileKey(f.name, required, default, f.metadata["unit"], f.metadata["meaning"])
+
+
+def _names() -> list[str]:
+    return [key.name for key in profile_keys()]
+
+
+def _problems(data: Mapping[str, Any]) -> list[str]:
+    found = [f"`{key}` is not a key of this adapter" for key in data if key not in _known()]
+    for key in (_profile_key(f) for f in _declared()):
+        value = data.get(key.name)
+        if value is None:
+            if key.required:
+                found.append(f"`{key.name}` is missing: {key.meaning}")
+        elif key.unit == "seconds" and not _is_duration(value):
+            found.append(f"`{key.name}` must be a number of seconds, 0 or more, not {value!r}")
+    method = data.get("method", "session")
+    if method not in METHODS:
+        found.append(f"`method` must be one of {', '.join(METHODS)}, not {method!r}")
+    parameters = data.get("server_side_parameters")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        found.append("`server_side_parameters` must be a mapping of Spark configuration keys")
+    database, schema = data.get("database"), data.get("schema")
+    if database is not None and database != schema:
+        found.append("`database` must be left out: on Spark it is the same as `schema`")
+    return found
+
+
+def _known() -> set[str]:
+    # dbt's test suites write `database` into every profile; it is checked, not advertised.
+    return {*_names(), "database"}
+
+
+def _is_duration(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and float(value) >= 0
+    except (TypeError, ValueError):
+        return False
+
+
+def _spark_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,55 @@
+"""The adapter's errors.
+
+Every message says what failed, which table, transaction, write id or file it was about, and what to
+do next. All are `DbtRuntimeError`s, so that dbt shows the message without a stack trace.
+"""
+
+from dbt_common.exceptions import DbtRuntimeError
+
+
+class HiveAcidError(DbtRuntimeError):
+    """Base class of every error that this adapter raises on purpose."""
+
+
+class InvalidSettingError(HiveAcidError):
+    """A setting of the profile has a value that cannot work."""
+
+
+class MetastoreError(HiveAcidError):
+    """The metastore answered a call with an error that has no more specific class here."""
+
+
+class MetastoreUnavailableError(MetastoreError):
+    """No configured metastore address could be reached, or the connection broke or timed out."""
+
+
+class TableNotFoundError(MetastoreError):
+    """The metastore has no such table."""
+
+
+class WriteIdsNotSupportedError(MetastoreError):
+    """The metastore has no write id calls (older than Hive 3): no snapshot can be taken."""
+
+
+class TransactionLostError(HiveAcidError):
+    """The run's metastore transaction was aborted or timed out while the run still needed it."""
+
+
+class LockTimeoutError(HiveAcidError):
+    """A shared lock was not granted within `lock_timeout`."""
+
+
+class ConcurrentDdlError(HiveAcidError):
+    """DDL on a source after the run's snapshot was taken makes the snapshot unreadable."""
+
+
+class UnreadableTableError(HiveAcidError):
+    """A table, directory or file that cannot be read exactly is refused, with the reason."""
+
+
+class RawAcidReferenceError(HiveAcidError):
+    """A statement names a transactional table directly, which Spark would read wrong."""
+
+
+class ViewOverAcidError(HiveAcidError):
+    """A permanent view was asked for over an ACID source; it could not hold a snapshot."""

@@ -1,0 +1,234 @@
+"""The adapter: what dbt asks of Spark, with Hive ACID tables among the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from multiprocessing.context import SpawnContext
+from typing import Any
+
+import agate
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.macros import MacroResolverProtocol
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.column import SparkColumn
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.hiveacid.__version__ import version
+from dbt.adapters.hiveacid.columns import spark_columns, with_tables
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.exceptions import TransactionLostError
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+from dbt.adapters.hiveacid.run import Run
+from dbt.adapters.hiveacid.selected import Selection
+from dbt.adapters.hiveacid.signals import TerminationHandler
+from dbt.adapters.hiveacid.spark.files import follow_directory
+from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.staging import Stage, build_location, discard, switch
+from dbt.adapters.hiveacid.versions import restore_statement, version_query
+
+logger = AdapterLogger("HiveAcid")
+
+
+class HiveAcidAdapter(SparkAdapter):
+    """dbt-spark's adapter whose sources may be Hive ACID tables."""
+
+    Relation = HiveAcidRelation
+    ConnectionManager = HiveAcidConnectionManager
+    connections: HiveAcidConnectionManager
+
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        self._selection = Selection()
+        self.run = Run(
+            config.credentials,
+            agent_info=_agent_info(config),
+            foreseen=self._foreseen,
+            on_lost=self.connections.stop_reading,
+        )
+        self.connections.run = self.run
+        self.Relation = HiveAcidRelation.bound_to(self.run.views)
+        self._termination = TerminationHandler()
+        self._termination.install()
+
+    def cleanup_connections(self) -> None:
+        """Close the connections and end the run's transaction. May be called many times."""
+        try:
+            super().cleanup_connections()
+        finally:
+            self.run.end()
+            self._termination.remove()
+
+    def debug_query(self) -> None:
+        """`dbt debug`: Spark runs a query, the metastore answers and knows write ids.
+
+        Opens no transaction.
+        """
+        self.execute("select 1 as id")
+        info = self.run.server_info()
+        logger.info(
+            f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
+            f"{info.transaction_timeout:g} s"
+        )
+
+    @available
+    def hiveacid_check_snapshot(self) -> None:
+        """Stop the model if the transaction under which it read its sources is lost.
+
+        Materializations call it after the data is read and before the target is changed. A model
+        that has read no ACID source does without the transaction.
+
+        Raises:
+            TransactionLostError: naming the transaction and its tables.
+        """
+        if self._handle().has_read:
+            self.run.snapshot.check_alive()
+
+    @available
+    def hiveacid_has_read(self) -> bool:
+        """Whether a statement of the model has read an ACID source, or made a view that does."""
+        return bool(self._handle().has_read)
+
+    @available
+    def hiveacid_refuse_view(self, sql: str) -> None:
+        """Refuse to make a permanent view of `sql` if it reads an ACID source.
+
+        Raises:
+            ViewOverAcidError: naming the model, the sources and what to do instead.
+        """
+        self.run.refuse_view(self._handle().session, sql)
+
+    @available
+    def hiveacid_stage(
+        self, target: BaseRelation, location_root: str | None = None
+    ) -> BaseRelation:
+        """The relation to build `target` in. It is removed after the model if it is still there."""
+        stage = Stage.of(target, get_invocation_id(), location_root)
+        self._handle().stage = stage
+        return stage.relation
+
+    @available
+    def hiveacid_build_location(self, location_root: str, identifier: str) -> str:
+        """The directory in which this invocation builds an external table."""
+        return build_location(location_root, identifier, get_invocation_id())
+
+    @available
+    def hiveacid_switch(self, old: BaseRelation | None) -> None:
+        """Put the finished stage in its target's place; Ctrl-C takes effect before or after.
+
+        `old` is what has the target's name now.
+        """
+        handle = self._handle()
+        assert handle.stage is not None, "hiveacid_stage comes first"
+        with handle.uninterrupted():
+            switch(self, handle.stage, old, lambda: handle.session)
+            handle.stage = None
+
+    @available
+    def hiveacid_version(self, relation: HiveAcidRelation | None) -> Any:
+        """The current version of a Delta or Iceberg table; None for a table that is yet to be."""
+        if relation is None:
+            return None
+        _, table = self.execute(version_query(relation), fetch=True)
+        return table.rows[0][0] if table.rows else None
+
+    @available
+    def hiveacid_check_or_restore(
+        self, target: HiveAcidRelation, former: HiveAcidRelation | None, version: Any
+    ) -> None:
+        """As `hiveacid_check_snapshot`, for a target that has been replaced already.
+
+        If the transaction is lost, the target gets its former version back, or goes if it is new.
+        """
+        try:
+            self.hiveacid_check_snapshot()
+        except TransactionLostError:
+            with self._handle().uninterrupted():
+                if former is None:
+                    self.drop_relation(target)
+                elif version is not None:
+                    self.execute(restore_statement(former, version))
+            raise
+
+    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        """Rename a table or view; its rows stay where Spark finds them."""
+        super().rename_relation(from_relation, to_relation)
+        try:
+            session = self._handle().session
+            follow_directory(session, str(to_relation.schema), str(to_relation.identifier))
+        except BaseException:
+            super().rename_relation(to_relation, from_relation)
+            raise
+
+    def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
+        """Leave nothing of a failed or cancelled model behind."""
+        handle = self._handle()
+        if handle.stage is not None:
+            with handle.uninterrupted():
+                discard(self, handle.stage, handle.session)
+                handle.stage = None
+        super().post_model_hook(config, context)
+
+    def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:
+        """dbt-spark's relations; Iceberg's in Spark's session catalog are seen as such."""
+        return [with_format(r) for r in super()._build_spark_relation_list(*args, **kwargs)]
+
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
+        """A relation's columns; those of an ACID source from the metastore, without a query."""
+        columns = self._acid_columns(relation)
+        return super().get_columns_in_relation(relation) if columns is None else columns
+
+    def calculate_freshness(
+        self,
+        source: BaseRelation,
+        loaded_at_field: str,
+        filter: str | None,
+        macro_resolver: MacroResolverProtocol | None = None,
+    ) -> Any:
+        """A source's freshness; dbt names it as the parser does, the query reads the snapshot."""
+        assert isinstance(source, HiveAcidRelation)
+        read = source.read_as(SourceOptions())
+        return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
+
+    def _handle(self) -> SessionHandle:
+        return self.connections.get_thread_connection().handle
+
+    def _acid_columns(self, relation: BaseRelation) -> list[SparkColumn] | None:
+        if not isinstance(relation, HiveAcidRelation) or not relation.identifier:
+            return None
+        name = relation.table_name()
+        # Unit tests ask for a source by its plain name.
+        if relation.acid_view is None and name not in self._declared():
+            return None
+        table = self.run.tables.get(name)
+        if table is None or not table.is_transactional:
+            return None
+        return spark_columns(table)
+
+    def _get_one_catalog(
+        self, information_schema: Any, schemas: set[str], used_schemas: Any
+    ) -> agate.Table:
+        """One database's part of the docs: Spark's catalog, and ACID sources that it lacks."""
+        catalog = super()._get_one_catalog(information_schema, schemas, used_schemas)
+        names = {name for name in self._declared() if name.database in schemas}
+        found = map(self.run.tables.get, sorted(self.run.tables.transactional(names)))
+        return with_tables(catalog, (table for table in found if table is not None))
+
+    def _foreseen(self) -> set[TableName]:
+        sources = self._selection.sources(self.get_macro_resolver())
+        return {TableName(source.schema, source.identifier) for source in sources}
+
+    def _declared(self) -> set[TableName]:
+        sources = getattr(self.get_macro_resolver(), "sources", {})
+        return {TableName(source.schema, source.identifier) for source in sources.values()}
+
+
+def _agent_info(config: Any) -> str:
+    """Who holds the run's locks, for the administrator who meets them in SHOW LOCKS."""
+    return (
+        f"dbt-hiveacid {version}, invocation {get_invocation_id()}, "
+        f"target {config.profile_name}.{config.target_name}"
+    )

@@ -1,0 +1,84 @@
+"""Relations: dbt-spark's, and sources that are ACID tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from dbt.adapters.contracts.relation import HasQuoting, RelationConfig
+from dbt.adapters.spark.relation import SparkRelation
+
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.options import SourceOptions
+
+# Iceberg marks its tables in a Hive catalog so (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`).
+_ICEBERG = re.compile(r"^Table Properties: .*\btable_type=iceberg\b", re.IGNORECASE | re.MULTILINE)
+
+
+class SourceNames(Protocol):
+    """Who tells by which name Spark reads a source (`SourceViews`)."""
+
+    def name_of(self, table: TableName, options: SourceOptions) -> str | None:
+        """The name of the source's view; None for a source that Spark reads right itself."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HiveAcidRelation(SparkRelation):
+    """A relation; `acid_view` is set for a source that is read through the run's snapshot.
+
+    Its path stays that of the Hive table, so that macros find database and identifier in it.
+    """
+
+    acid_view: str | None = None
+
+    sources: ClassVar[SourceNames | None] = None
+
+    @classmethod
+    def bound_to(cls, sources: SourceNames) -> type[HiveAcidRelation]:
+        """A subclass whose `create_from` knows the sources of one adapter instance."""
+        return type(cls.__name__, (cls,), {"sources": sources, "__module__": cls.__module__})
+
+    @classmethod
+    def create_from(
+        cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any
+    ) -> HiveAcidRelation:
+        """The relation of a node or of a source.
+
+        dbt resolves `source()` for a statement with `limit` among the arguments (None for no
+        limit). The parser, freshness and the docs never give it: there a source is named as in
+        dbt-spark, and the metastore is not asked.
+        """
+        relation: HiveAcidRelation = super().create_from(quoting, relation_config, **kwargs)
+        if relation_config.resource_type != "source":
+            return relation
+        options = SourceOptions.of(relation_config)
+        return relation.read_as(options) if "limit" in kwargs else relation
+
+    def read_as(self, options: SourceOptions) -> HiveAcidRelation:
+        """This source as a statement reads it."""
+        if self.sources is None:
+            return self
+        view = self.sources.name_of(self.table_name(), options)
+        return self if view is None else self.replace(acid_view=view)
+
+    def table_name(self) -> TableName:
+        """The table in the metastore."""
+        return TableName(self.schema or "default", self.identifier or "")
+
+    def render(self) -> str:
+        """The SQL name: the view of an ACID source, otherwise as dbt-spark renders it."""
+        if self.acid_view is not None and self.include_policy.identifier and self.identifier:
+            return self.acid_view
+        return super().render()
+
+
+def with_format(relation: Any) -> Any:
+    """A relation with its format from what SHOW TABLE EXTENDED says of it.
+
+    dbt-spark looks for the provider, which is `hive` for an Iceberg table in Spark's session
+    catalog (Iceberg's `SparkSessionCatalog`).
+    """
+    if relation.is_iceberg or not _ICEBERG.search(relation.information or ""):
+        return relation
+    return relation.replace(is_iceberg=True)

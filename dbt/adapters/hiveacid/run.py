@@ -1,0 +1,175 @@
+"""One dbt invocation's dealings with the Hive metastore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.contextvars import get_node_info
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
+from dbt.adapters.hiveacid.exceptions import (
+    TransactionLostError,
+    ViewOverAcidError,
+    WriteIdsNotSupportedError,
+)
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import Table, TableName
+from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
+from dbt.adapters.hiveacid.reader import write_ids_without_directory
+from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
+from dbt.adapters.hiveacid.snapshot.run import RunSnapshot
+from dbt.adapters.hiveacid.snapshot.settings import SnapshotSettings
+from dbt.adapters.hiveacid.sources import SourceTables, SourceView, SourceViews
+from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
+from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.spark.statements import NameParts, parse
+
+logger = AdapterLogger("HiveAcid")
+
+_INSTEAD_OF_A_VIEW = {
+    "model": "Materialize it as ephemeral, table or incremental.",
+    "test": "Store its failures with `store_failures_as: table`.",
+}
+"""What to do with a node, by its resource type."""
+
+
+class Run:
+    """The sources, the snapshot and their views, from the adapter's making to its clean-up.
+
+    Nothing is asked of the metastore before a source is resolved, and no transaction is opened
+    before a statement that reads an ACID source is about to run.
+    """
+
+    def __init__(
+        self,
+        credentials: HiveAcidCredentials,
+        agent_info: str,
+        foreseen: Callable[[], set[TableName]],
+        on_lost: Callable[[], None],
+    ) -> None:
+        """`foreseen` names the sources of the selected nodes; `on_lost` is called once the
+        transaction is found lost, to stop what reads under it, on any thread."""
+        self._connect = partial(
+            MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout
+        )
+        self._metastore_uri = credentials.metastore_uri
+        self._on_lost = on_lost
+        self._client = self._connect()
+        self.lost: TransactionLostError | None = None
+        self.snapshot = RunSnapshot(
+            self._connect,
+            SnapshotSettings(credentials.heartbeat_interval, credentials.lock_timeout),
+            agent_info,
+            unexplained=lambda pinned, write_ids: write_ids_without_directory(
+                SparkSession.active(), pinned, write_ids
+            ),
+            on_lost=self._lose,
+        )
+        self.tables = SourceTables(self._client, foreseen)
+        self.views = SourceViews(self.tables, self.snapshot.pin, foreseen)
+
+    def prepare(self, handle: SessionHandle, sql: str) -> None:
+        """Make a statement ready to run: the views of its ACID sources, and `handle.reads`.
+
+        Raises:
+            HiveAcidError: the statement cannot be run as it is, or a source cannot be read.
+        """
+        session = handle.session
+        statement = parse(session, sql)
+        handle.named, handle.reads = statement.reads, {}
+        views = self.views.among(statement.mentions)
+        if statement.is_permanent_view:
+            _refuse_view(views)
+        names = {(view.name,) for view in views}
+        refuse_raw_acid(session, statement.without(names))
+        for view in views:
+            handle.reads[str(view.table)] = self.views.create(session, view)
+        for parts in statement.reads:
+            handle.reads.update(handle.temporary_views.get(parts[-1].lower(), {}))
+        handle.has_read.update(handle.reads)
+        if statement.temporary_view is not None:
+            handle.temporary_views[statement.temporary_view] = dict(handle.reads)
+
+    def refuse_view(self, session: SparkSession, sql: str) -> None:
+        """Refuse the query of a permanent view that reads an ACID source.
+
+        Raises:
+            ViewOverAcidError: naming the node, the sources and what to do instead.
+        """
+        _refuse_view(self.views.among(parse(session, sql).reads))
+
+    def about_missing(self, names: Iterable[NameParts]) -> str:
+        """What is known of the sources among `names`, of which Spark found one missing."""
+        missing = {TableName(*parts) for parts in names if len(parts) == 2}
+        return "".join(
+            f"\n{name} is a source. {self._whereabouts(table)}"
+            for name, table in self.tables.asked_for().items()
+            if name in missing
+        )
+
+    def _whereabouts(self, table: Table | None) -> str:
+        if table is None:
+            return (
+                f"The metastore {self._metastore_uri} does not have it either. Check the source's "
+                "schema and name."
+            )
+        return (
+            f"The metastore {self._metastore_uri} has it as a table that is not transactional, "
+            "which Spark reads itself, but Spark's catalog is another one. Point Spark at this "
+            "metastore (`spark.hadoop.hive.metastore.uris` in server_side_parameters), or create "
+            "the table in Spark's catalog."
+        )
+
+    def server_info(self) -> ServerInfo:
+        """What the metastore can do. Opens no transaction.
+
+        Raises:
+            MetastoreUnavailableError: no address could be reached.
+            WriteIdsNotSupportedError: the metastore is older than Hive 3.
+        """
+        info = self._client.server_info()
+        if not info.supports_write_ids:
+            raise WriteIdsNotSupportedError(
+                f"The metastore (version {info.version}) has no write ids, which Hive has since "
+                "version 3: no snapshot of its ACID tables can be taken."
+            )
+        return info
+
+    def end(self) -> None:
+        """End the snapshot's transaction, if there is one, and close the connections."""
+        had_transaction = self.snapshot.transaction_id is not None
+        self.snapshot.end()
+        if had_transaction:
+            logger.info(_summary(self.snapshot.report()))
+        self._client.close()
+
+    def _lose(self, error: TransactionLostError) -> None:
+        self.lost = error
+        self._on_lost()
+
+
+def _summary(report: SnapshotReport | None) -> str:
+    if report is None or not report.write_ids:
+        return "The run's transaction held no table"
+    sources = ", ".join(str(name) for name in sorted(report.write_ids))
+    return (
+        f"One snapshot of {sources}: transaction {report.transaction_id}, held "
+        f"{report.held_seconds:.1f} s, waited {report.lock_wait_seconds:.1f} s for locks"
+    )
+
+
+def _refuse_view(views: Sequence[SourceView]) -> None:
+    if not views:
+        return
+    node = get_node_info()
+    kind = node.get("resource_type", "statement")
+    name = f"{kind} {node.get('node_name', '')}".strip()
+    sources = ", ".join(str(view.table) for view in views)
+    raise ViewOverAcidError(
+        f"{name[0].upper()}{name[1:]} would be a permanent view over the ACID table {sources}, "
+        "read directly or through ephemeral models. A permanent view cannot hold a run's "
+        f"snapshot. {_INSTEAD_OF_A_VIEW.get(kind, 'Make a table of it.')}"
+    )

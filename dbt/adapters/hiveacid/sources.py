@@ -1,0 +1,148 @@
+"""The ACID sources of one dbt invocation: which tables they are, and their views in Spark.
+
+A source renders to the name of a temporary view that does not exist yet. When a statement that
+names it is about to run, the view is made in that connection's session from the run's snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import Table, TableName
+from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.reader import OrcFooters, ReadPlan, plan_read, to_dataframe
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.spark.statements import NameParts
+
+VIEW_PREFIX = "hiveacid__"
+
+Pin = Callable[[Iterable[TableName]], Mapping[TableName, PinnedTable]]
+"""`RunSnapshot.pin`: the tables as the run sees them."""
+
+
+@dataclass(frozen=True)
+class SourceView:
+    """A source as Spark knows it: the temporary view's name and what it shows."""
+
+    name: str
+    table: TableName
+
+
+def view_name(table: TableName, options: SourceOptions) -> str:
+    """The name of the view for a source: the same in every run, another for other options.
+
+    The digits keep apart what the readable part does not: `a__b.c` and `a.b__c`.
+    """
+    identity = f"{table.database}\0{table.table}\0{options}"
+    digits = hashlib.sha256(identity.encode()).hexdigest()[:8]
+    readable = re.sub(r"[^a-z0-9_]", "_", f"{table.database}__{table.table}")
+    return f"{VIEW_PREFIX}{readable}__{digits}"
+
+
+class SourceTables:
+    """What the metastore says of the sources: asked once, for all of them together.
+
+    Metadata only: no transaction, no lock. The snapshot reads the metadata again under its locks.
+    """
+
+    def __init__(
+        self, client: MetastoreClient, foreseen: Callable[[], Iterable[TableName]]
+    ) -> None:
+        """`foreseen` names the sources that this invocation is going to ask for."""
+        self._client = client
+        self._foreseen = foreseen
+        self._lock = threading.Lock()
+        self._known: dict[TableName, Table | None] = {}
+
+    def get(self, name: TableName) -> Table | None:
+        """The table's metadata, None if the metastore has no such table.
+
+        Raises:
+            MetastoreError: the metastore could not be asked.
+        """
+        with self._lock:
+            if name not in self._known:
+                wanted = {name, *self._foreseen()} - self._known.keys()
+                found = self._client.get_tables(wanted)
+                self._known.update({name: found.get(name) for name in wanted})
+            return self._known[name]
+
+    def asked_for(self) -> dict[TableName, Table | None]:
+        """All that has been asked, and what the metastore answered."""
+        with self._lock:
+            return dict(self._known)
+
+    def transactional(self, names: Iterable[TableName]) -> set[TableName]:
+        """Those of `names` that are transactional tables."""
+        tables = ((name, self.get(name)) for name in names)
+        return {name for name, table in tables if table is not None and table.is_transactional}
+
+
+class SourceViews:
+    """The views that sources have been rendered to, and how each is made."""
+
+    def __init__(
+        self, tables: SourceTables, pin: Pin, foreseen: Callable[[], Iterable[TableName]]
+    ) -> None:
+        self._tables = tables
+        self._pin = pin
+        self._foreseen = foreseen
+        self._footers = OrcFooters()
+        self._lock = threading.Lock()
+        self._views: dict[str, SourceView] = {}
+        self._planning = threading.Lock()
+        self._plans: dict[tuple[int, TableName], ReadPlan] = {}
+
+    def name_of(self, table: TableName, options: SourceOptions) -> str | None:
+        """The name to read a source by; None for one that Spark reads right itself."""
+        if not self._tables.transactional([table]):
+            return None
+        view = SourceView(view_name(table, options), table)
+        with self._lock:
+            self._views[view.name] = view
+        return view.name
+
+    def among(self, names: Iterable[NameParts]) -> list[SourceView]:
+        """The views among the names of a statement.
+
+        Raises:
+            RawAcidReferenceError: a name of this form that no source was rendered to.
+        """
+        views = []
+        for parts in sorted(names):
+            if len(parts) == 1 and parts[0].lower().startswith(VIEW_PREFIX):
+                view = self._views.get(parts[0].lower())
+                if view is None:
+                    raise RawAcidReferenceError(
+                        f"{parts[0]} is not the name of a source of this run. Names of this form "
+                        "come from {{ source(…) }} and are not to be written by hand."
+                    )
+                views.append(view)
+        return views
+
+    def create(self, session: SparkSession, view: SourceView) -> PinnedTable:
+        """Make the temporary view in `session` from the run's snapshot.
+
+        The first view pins all the ACID sources that the invocation is going to read.
+        """
+        names = {view.table, *self._tables.transactional(self._foreseen())}
+        pinned = self._pin(names)[view.table]
+        to_dataframe(session, self._plan(session, pinned)).createOrReplaceTempView(view.name)
+        return pinned
+
+    def _plan(self, session: SparkSession, pinned: PinnedTable) -> ReadPlan:
+        # Planned once a run, whichever thread comes first; the others wait for it.
+        key = (pinned.transaction_id, pinned.table.name)
+        with self._planning:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plans[key] = plan_read(session, pinned, self._footers)
+            return plan

@@ -1,0 +1,1 @@
+"""Spark as dbt uses it: the process, a session a connection, statements and who they read."""

@@ -1,0 +1,64 @@
+"""Spark's errors as dbt shows them: the message, without the JVM's stack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+
+# Spark appends the logical plan to what it could not analyse: lines of `'Project [*]`, `+- …`.
+_PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
+_JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
+
+_OLD_HIVE_CLIENT = (
+    "Invalid method name: 'get_table'",
+    "Spark's built-in Hive client is too old for this metastore (Hive 4). Give Spark a newer one "
+    "in server_side_parameters: `spark.sql.hive.metastore.version: 4.0.1`, "
+    "`spark.sql.hive.metastore.jars: path` and `spark.sql.hive.metastore.jars.path: <its jars>`.",
+)
+
+
+def short_message(error: BaseException) -> str:
+    """What went wrong, in Spark's words, without plans and stack traces.
+
+    An error that only wraps another (a failed job, a failed task) is followed by its causes.
+    """
+    messages: list[str] = []
+    for text in _messages(error):
+        first = _JVM_STACK.sub("", _PLAN.sub("", text)).strip()
+        if first and not any(first in known for known in messages):
+            messages.append(first)
+    message = "\nCaused by: ".join(messages) or type(error).__name__
+    symptom, advice = _OLD_HIVE_CLIENT
+    return f"{message}\n{advice}" if symptom in message else message
+
+
+def full_text(error: BaseException) -> str:
+    """The whole error, with the JVM's stack, for dbt's debug log."""
+    if isinstance(error, CapturedException):
+        return f"{error._desc}\n{error._stackTrace}"
+    return str(error)
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    if isinstance(error, Py4JJavaError):
+        yield from _java_messages(error.java_exception)
+    elif isinstance(error, CapturedException):
+        yield error._desc or ""
+        if error._origin is not None:
+            yield from _java_messages(error._origin.getCause())
+    elif isinstance(error, PySparkException):
+        yield error.getMessage()
+    else:
+        yield str(error)
+
+
+def _java_messages(throwable: Any) -> Iterator[str]:
+    while throwable is not None:
+        yield throwable.getMessage() or throwable.getClass().getName()
+        cause = throwable.getCause()
+        throwable = None if cause is None or cause.equals(throwable) else cause

@@ -1,0 +1,95 @@
+"""The directories of tables, through Spark's catalog and Hadoop's `FileSystem`.
+
+A location is text as in SQL's LOCATION: a Hadoop path, unescaped, with or without a scheme.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+
+def table_location(session: SparkSession, database: str, table: str) -> str | None:
+    """Where an external table keeps its files.
+
+    None for a managed table, whose files go when it is dropped, and for one that does not exist.
+    """
+    metadata = _metadata(session, database, table)
+    if metadata is None or metadata.tableType().name() != "EXTERNAL":
+        return None
+    return _locations(session).URIToString(metadata.location())
+
+
+def default_location(session: SparkSession, database: str, table: str) -> str:
+    """Where Spark would put the files of a new managed table."""
+    uri = _catalog(session).defaultTablePath(_identifier(session, database, table))
+    return _locations(session).URIToString(uri)
+
+
+def follow_directory(session: SparkSession, database: str, table: str) -> None:
+    """Tell Spark where the files of a table are that has just been renamed.
+
+    A Hive 4 metastore makes every managed table that is not transactional external ("translated"),
+    and still moves its directory with its name. Spark keeps a location of its own for the table,
+    lets that of an external table be, and would from then on read and write where nothing is. Does
+    nothing for any other table.
+    """
+    metadata = _metadata(session, database, table)
+    if metadata is None or not _is_translated(metadata):
+        return
+    external_catalog = session._jsparkSession.sharedState().externalCatalog().unwrapped()
+    moved_to = external_catalog.getRawTable(database, table).location()
+    if _exists(session, metadata.location()) or not _exists(session, moved_to):
+        return
+    location = _locations(session).URIToString(moved_to).replace("\\", "\\\\").replace("'", "\\'")
+    session.sql(f"alter table `{database}`.`{table}` set location '{location}'")
+
+
+def delete_directory(session: SparkSession, location: str) -> bool:
+    """Delete a directory and all in it. False if there was none."""
+    path, file_system = _path(session, _locations(session).stringToURI(location))
+    return file_system.delete(path, True)
+
+
+def _exists(session: SparkSession, uri: Any) -> bool:
+    path, file_system = _path(session, uri)
+    return file_system.exists(path)
+
+
+def _path(session: SparkSession, uri: Any) -> tuple[Any, Any]:
+    """A URI as Hadoop's path, and its file system."""
+    jvm: Any = session._jvm
+    path = jvm.org.apache.hadoop.fs.Path(uri)
+    return path, path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+
+
+def _metadata(session: SparkSession, database: str, table: str) -> Any:
+    """What Spark's catalog has of a table; None for one that it does not know."""
+    try:
+        return _catalog(session).getTableMetadata(_identifier(session, database, table))
+    except (AnalysisException, Py4JJavaError):
+        return None
+
+
+def _is_translated(metadata: Any) -> bool:
+    value = metadata.properties().get("TRANSLATED_TO_EXTERNAL")
+    return value.isDefined() and value.get().upper() == "TRUE"
+
+
+def _locations(session: SparkSession) -> Any:
+    jvm: Any = session._jvm
+    return jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils
+
+
+def _catalog(session: SparkSession) -> Any:
+    return session._jsparkSession.sessionState().catalog()
+
+
+def _identifier(session: SparkSession, database: str, table: str) -> Any:
+    jvm: Any = session._jvm
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(
+        table, jvm.scala.Option.apply(database)
+    )

@@ -1,0 +1,112 @@
+"""Transactional tables must not reach Spark's plain readers and writers.
+
+Spark takes the directory of a Hive ACID table for plain files: it shows no rows, or rows that are
+deleted, without an error. So every relation that a statement names is looked up in Spark's catalog
+first, and views are followed to the tables behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
+from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
+
+_SESSION_CATALOG = "spark_catalog"
+
+
+def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
+    """Refuse a statement that names a transactional table, directly or through permanent views.
+
+    Temporary views are not followed: the statement that made one was looked at itself.
+
+    Raises:
+        RawAcidReferenceError: naming the table, how the statement came to it, and what to write.
+    """
+    if statement.opaque is not None:
+        raise RawAcidReferenceError(
+            f"{statement.opaque} hides from dbt-hiveacid which tables the statement reads, and "
+            "Spark reads transactional Hive tables wrong. Write the names into the SQL; dbt's "
+            "Jinja can compute them."
+        )
+    _Catalog(session).refuse(statement.reads, default_database=None, path=())
+
+
+class _Catalog:
+    """Spark's session catalog, asked about names."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._seen: set[tuple[str, str]] = set()
+        jvm: Any = session._jvm
+        self._option = jvm.scala.Option
+        self._identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier
+        state = session._jsparkSession.sessionState()
+        self._catalog = state.catalog()
+        self._manager = state.catalogManager()
+
+    def refuse(
+        self, names: Iterable[NameParts], default_database: str | None, path: tuple[str, ...]
+    ) -> None:
+        for parts in sorted(names):
+            qualified = self._qualify(parts, default_database)
+            if qualified is None or qualified in self._seen:
+                continue
+            self._seen.add(qualified)
+            table = self._lookup(*qualified)
+            if table is not None:
+                self._refuse_table(".".join(qualified), table, path)
+
+    def _refuse_table(self, name: str, table: Any, path: tuple[str, ...]) -> None:
+        transactional = table.properties().get("transactional")
+        if transactional.isDefined() and transactional.get().lower() == "true":
+            raise RawAcidReferenceError(_message(name, path))
+        if table.viewText().isDefined():
+            text = parse(self._session, table.viewText().get())
+            namespace = table.viewCatalogAndNamespace()
+            database = namespace.apply(namespace.size() - 1) if namespace.size() else None
+            owner = table.identifier().database().get()
+            self.refuse(text.reads, default_database=database or owner, path=(*path, name))
+
+    def _qualify(self, parts: NameParts, default_database: str | None) -> tuple[str, str] | None:
+        """`parts` as database and table of the session catalog; None for what is not in it."""
+        if len(parts) > 2 and parts[0].lower() == _SESSION_CATALOG:
+            parts = parts[1:]
+        elif len(parts) > 2 or self._is_catalog(parts):
+            return None
+        if len(parts) == 2:
+            return parts[0].lower(), parts[1].lower()
+        if default_database is None:
+            if self._manager.currentCatalog().name() != _SESSION_CATALOG:
+                return None
+            if self._catalog.isTempView(self._identifier(parts[0], self._option.apply(None))):
+                return None
+            default_database = self._catalog.getCurrentDatabase()
+        return default_database.lower(), parts[0].lower()
+
+    def _is_catalog(self, parts: NameParts) -> bool:
+        return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
+
+    def _lookup(self, database: str, table: str) -> Any:
+        try:
+            return self._catalog.getTableMetadata(
+                self._identifier(table, self._option.apply(database))
+            )
+        except (AnalysisException, Py4JJavaError):
+            # No such table, or nothing that the session catalog knows (`parquet.`/path``): Spark
+            # meets the same when it runs the statement, and says so.
+            return None
+
+
+def _message(name: str, path: tuple[str, ...]) -> str:
+    through = f" (through the view {' > '.join(path)})" if path else ""
+    database, table = name.split(".", 1)
+    return (
+        f"{name}{through} is a transactional Hive table, which Spark reads wrong without an error. "
+        f"Declare it as a source and read it with {{{{ source('{database}', '{table}') }}}}."
+    )

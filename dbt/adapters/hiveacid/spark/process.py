@@ -1,0 +1,145 @@
+"""One Spark driver a process.
+
+pyspark allows one SparkContext a process, so this module keeps what is already running and starts
+Spark at most once. Connections get sessions of their own from it (`session.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+logger = AdapterLogger("HiveAcid")
+
+_DEFAULTS = {
+    "spark.app.name": "dbt-hiveacid",
+    "spark.sql.catalogImplementation": "hive",
+    # A bar that rewrites its line and dbt's log lines do not go together.
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_CATALOG_SETTINGS = (
+    "spark.sql.catalogImplementation",
+    "spark.hadoop.hive.metastore.",
+    "spark.hive.metastore.",
+    "spark.hadoop.javax.jdo.",
+    "spark.hive.javax.jdo.",
+)
+
+_starting = threading.Lock()
+
+# pyspark writes every SQL error, with its stack, to stderr as JSON. dbt reports errors itself.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+
+def root_session(
+    parameters: Mapping[str, str], metastore_uri: str, log_directory: Path | None
+) -> SparkSession:
+    """The process's own Spark session, started on first use.
+
+    `parameters` is Spark configuration. A Spark that runs already (started by a notebook, by a test
+    or by a former dbt invocation) is used as it is; what of `parameters` it can no longer take is
+    logged. The JVM writes to `spark.log` in `log_directory`, or to dbt's own streams without one.
+
+    Raises:
+        FailedToConnectError: Spark did not start; the message holds the end of its log.
+    """
+    with _starting:
+        running = SparkContext._active_spark_context
+        if running is None:
+            _start(
+                {**_DEFAULTS, **_catalog(parameters, metastore_uri), **parameters}, log_directory
+            )
+        else:
+            _report_differences(running, parameters)
+        return SparkSession.builder.getOrCreate()
+
+
+def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str]:
+    """Spark's own tables live in the sources' metastore, unless the user says otherwise.
+
+    Saying otherwise is any catalog setting among `parameters`, or a hive-site.xml for Spark.
+    """
+    chosen = any(key.startswith(_CATALOG_SETTINGS) for key in parameters if not _is_client(key))
+    if chosen or _hive_site() is not None:
+        return {}
+    return {"spark.hadoop.hive.metastore.uris": metastore_uri}
+
+
+def _is_client(key: str) -> bool:
+    # Which Hive client Spark loads; it does not say where the metastore is.
+    return key.startswith("spark.sql.hive.metastore.")
+
+
+def _hive_site() -> Path | None:
+    homes = [
+        os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "HIVE_CONF_DIR")
+    ]
+    if spark_home := os.environ.get("SPARK_HOME"):
+        homes.append(os.path.join(spark_home, "conf"))
+    files = (Path(home) / "hive-site.xml" for home in homes if home)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _start(parameters: Mapping[str, str], log_directory: Path | None) -> None:
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(parameters.items()))
+    on_interrupt = _interrupt_handler()
+    log = _open_log(log_directory)
+    try:
+        streams = {} if log is None else {"stdout": log, "stderr": log}
+        gateway = launch_gateway(conf, popen_kwargs=streams)
+        SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, Py4JError, OSError) as error:
+        raise FailedToConnectError(_start_failure(error, log)) from error
+    finally:
+        if log is not None:
+            log.close()
+        if on_interrupt is not None:
+            # pyspark's handler cancels every job in the process and may enter py4j a second time
+            # on the same thread. dbt's own Ctrl-C path cancels through the connections.
+            signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _interrupt_handler() -> Any:
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    return signal.getsignal(signal.SIGINT) if on_main_thread else None
+
+
+def _open_log(directory: Path | None) -> IO[bytes] | None:
+    if directory is None:
+        return None
+    directory.mkdir(parents=True, exist_ok=True)
+    return (directory / "spark.log").open("wb")
+
+
+def _start_failure(error: Exception, log: IO[bytes] | None) -> str:
+    hint = "Spark needs Java 17 or newer: `java -version` (or $JAVA_HOME) should say so."
+    if log is None:
+        return f"Spark did not start: {error}\n{hint}"
+    tail = Path(log.name).read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
+    return "\n".join([f"Spark did not start; the end of {log.name}:", *tail, hint])
+
+
+def _report_differences(running: SparkContext, parameters: Mapping[str, str]) -> None:
+    now = dict(running.getConf().getAll())
+    differing = [
+        f"{key}={now.get(key, '(unset)')}, not {value}"
+        for key, value in parameters.items()
+        if not key.startswith("spark.sql.") and now.get(key) != value
+    ]
+    if differing:
+        logger.debug(f"Spark runs already and keeps {'; '.join(differing)}")

@@ -1,0 +1,215 @@
+"""The handle and the cursor behind a dbt connection: a Spark session of its own.
+
+dbt's threads must share neither configuration nor temporary views, so each connection has a session
+(`newSession()`, tens of milliseconds). All share the driver, its catalog and its executors.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.spark.statements import NameParts
+from dbt.adapters.hiveacid.staging import Stage
+
+_CANCEL_PERIOD = 0.2
+"""Seconds between two looks for jobs of a cancelled statement."""
+
+
+class SessionHandle:
+    """What dbt keeps as a connection's handle.
+
+    The connection manager sets what is known of the next statement: `named`, the relations that it
+    names, and `reads`, the ACID tables that it reads, also through the session's temporary views
+    (whose own reads are in `temporary_views`). `has_read` gathers what all statements read since
+    the connection was opened, which dbt does for each node. `stage` is the table that a model is
+    being built in, until it has taken its target's place.
+    """
+
+    def __init__(self, root: SparkSession, parameters: Mapping[str, str]) -> None:
+        self.session = root.newSession()
+        for key, value in parameters.items():
+            if self.session.conf.isModifiable(key):
+                self.session.conf.set(key, value)
+        self.named: frozenset[NameParts] = frozenset()
+        self.reads: dict[str, PinnedTable] = {}
+        self.has_read: dict[str, PinnedTable] = {}
+        self.temporary_views: dict[str, dict[str, PinnedTable]] = {}
+        self.stage: Stage | None = None
+        self._uninterrupted = False
+        self._cancelled = threading.Event()
+        self._running: Cursor | None = None
+
+    def cursor(self) -> Cursor:
+        """A cursor for one statement."""
+        return Cursor(self)
+
+    def cancel(self) -> None:
+        """Stop the running statement's Spark jobs, and let no further statement start.
+
+        Called from another thread than the one that runs the statement. It does not wait.
+        """
+        self._cancelled.set()
+        self.stop_statement()
+
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """A few statements that belong together and soon end: `cancel` lets them all run."""
+        self._uninterrupted = True
+        try:
+            yield
+        finally:
+            self._uninterrupted = False
+
+    def stop_statement(self) -> None:
+        """Stop the running statement's Spark jobs, if there is one. Does not wait."""
+        if self._running is not None and not self._uninterrupted:
+            threading.Thread(target=self._running.cancel_jobs, daemon=True).start()
+
+    def close(self) -> None:
+        """Nothing to release: the session goes with the last reference to it."""
+
+    def rollback(self) -> None:
+        """Spark has no transactions."""
+
+    @contextmanager
+    def running(self, cursor: Cursor) -> Iterator[None]:
+        """Mark `cursor` as what `cancel` has to stop.
+
+        Raises:
+            DbtRuntimeError: the connection was cancelled.
+        """
+        # The order matters: a cancel that misses the cursor has set the flag before.
+        self._running = cursor
+        try:
+            if self._cancelled.is_set() and not self._uninterrupted:
+                raise DbtRuntimeError("The run was cancelled before this statement started.")
+            yield
+        finally:
+            self._running = None
+
+
+class Cursor:
+    """One statement, from its execution to its rows (the part of PEP 249 that dbt uses)."""
+
+    def __init__(self, handle: SessionHandle) -> None:
+        self.has_read = dict(handle.has_read)
+        self._handle = handle
+        self._tag = f"dbt-{uuid.uuid4().hex}"
+        self._done = threading.Event()
+        self._frame: DataFrame | None = None
+        self._rows: list[Row] | None = None
+
+    def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
+        """Run a statement. A query's rows are computed when they are fetched."""
+        sql = sql.strip().removesuffix(";")
+        if bindings is not None:
+            sql = sql % tuple(_literal(value) for value in bindings)
+        with self._jobs():
+            self._frame = self._handle.session.sql(sql)
+
+    @property
+    def description(self) -> list[tuple[str, str, None, None, None, None, bool]]:
+        """The columns as PEP 249 has them: name, Spark's type, and whether NULL is possible."""
+        if self._frame is None:
+            return []
+        return [
+            (f.name, f.dataType.simpleString(), None, None, None, None, f.nullable)
+            for f in self._frame.schema.fields
+        ]
+
+    def fetchall(self) -> list[Row]:
+        """The rows that no fetch has returned yet."""
+        rows, self._rows = self._remaining(), []
+        return rows
+
+    def fetchmany(self, size: int) -> list[Row]:
+        """Up to `size` of the rows that no fetch has returned yet."""
+        rows = self._remaining()
+        self._rows = rows[size:]
+        return rows[:size]
+
+    def fetchone(self) -> Row | None:
+        """The next row, or None after the last."""
+        rows = self.fetchmany(1)
+        return rows[0] if rows else None
+
+    def close(self) -> None:
+        """Forget the statement and its rows."""
+        self._frame, self._rows = None, None
+
+    def rows_written(self) -> int | None:
+        """How many rows the statement wrote, as Spark counted them; None for what writes none."""
+        if self._frame is None:
+            return None
+        if "num_affected_rows" in self._frame.columns:  # Delta's answer to DELETE, UPDATE and MERGE
+            return int(self._remaining()[0]["num_affected_rows"])
+        return None if self._frame.columns else _records_written(self._handle.session, self._tag)
+
+    def cancel_jobs(self) -> None:
+        """Cancel this statement's jobs until it has ended: one that starts late, too."""
+        context = self._handle.session.sparkContext
+        while not self._done.is_set():
+            context.cancelJobsWithTag(self._tag)
+            self._done.wait(_CANCEL_PERIOD)
+
+    def _remaining(self) -> list[Row]:
+        if self._rows is None:
+            if self._frame is None:
+                return []
+            with self._jobs():
+                self._rows = self._frame.collect()
+        return self._rows
+
+    @contextmanager
+    def _jobs(self) -> Iterator[None]:
+        # Job tags belong to the thread and go over to the threads that Spark starts for it. A dbt
+        # thread serves many connections, hence the tag is taken off again.
+        context = self._handle.session.sparkContext
+        self._done.clear()
+        try:
+            with self._handle.running(self):
+                context.addJobTag(self._tag)
+                yield
+        finally:
+            self._done.set()
+            context.removeJobTag(self._tag)
+
+
+def _records_written(session: SparkSession, tag: str) -> int | None:
+    context = session.sparkContext._jsc.sc()
+    # Task metrics arrive over Spark's listener bus, a moment after the job's end.
+    context.listenerBus().waitUntilEmpty(1000)
+    jobs = context.statusTracker().getJobIdsForTag(tag)
+    store = context.statusStore()
+    written, writes = 0, False
+    for job in jobs:
+        stages = store.job(job).stageIds()
+        for i in range(stages.size()):
+            stage = store.lastStageAttempt(stages.apply(i))
+            written += stage.outputRecords()
+            writes = writes or stage.outputBytes() > 0 or stage.outputRecords() > 0
+    return written if writes else None
+
+
+def _literal(value: Any) -> str:
+    # A seed's values; dbt-spark puts each into `cast(… as <type>)`.
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float, Decimal)):
+        return str(value)
+    if isinstance(value, datetime):
+        return f"'{value.isoformat(sep=' ')}'"
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{text}'"

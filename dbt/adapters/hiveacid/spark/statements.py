@@ -1,0 +1,113 @@
+"""Which tables a statement names, by Spark's own parser.
+
+The parser and Spark's substitution of common table expressions run in the driver's JVM, so scoping
+is Spark's: a name that a `with` clause defines is no table. Nothing is looked up or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+NameParts = tuple[str, ...]
+"""A name as it was written: `("a", "b")` for `a.b`."""
+
+# Leaves that hold a plan in a field, where tree walks do not see it.
+_HOLDERS = {
+    "DescribeQueryCommand": "plan",
+    "ExplainCommand": "logicalPlan",
+    "RelationTimeTravel": "relation",
+}
+
+# What names tables by text that only the analyser or the run-time sees.
+_OPAQUE = {
+    "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
+    "UnresolvedExecuteImmediate": "EXECUTE IMMEDIATE",
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a statement names.
+
+    `reads` are the relations whose rows it reads (or changes); `mentions` adds what it describes or
+    alters. `opaque` tells, in SQL, how it names tables that cannot be known before it runs.
+    `temporary_view` is the name of the temporary view that it makes.
+    """
+
+    reads: frozenset[NameParts] = frozenset()
+    mentions: frozenset[NameParts] = frozenset()
+    opaque: str | None = None
+    is_permanent_view: bool = False
+    temporary_view: str | None = None
+
+    def without(self, names: Set[NameParts]) -> Statement:
+        """The statement as if it did not name `names`."""
+        return replace(self, reads=self.reads - names, mentions=self.mentions - names)
+
+
+def parse(session: SparkSession, sql: str) -> Statement:
+    """What `sql` names. A statement that Spark cannot parse names nothing: running it says why."""
+    state = session._jsparkSession.sessionState()
+    jvm: Any = session._jvm
+    analysis = jvm.org.apache.spark.sql.catalyst.analysis
+    try:
+        parsed = state.sqlParser().parsePlan(sql)
+        plan = analysis.CTESubstitution.apply(parsed)
+    except (ParseException, Py4JJavaError):
+        return Statement()
+    reads: set[NameParts] = set()
+    mentions: set[NameParts] = set()
+    opaque = None
+    kind = parsed.nodeName()
+    for leaf in _leaves(plan):
+        leaf_kind = leaf.nodeName()
+        if leaf_kind == "UnresolvedRelation":
+            reads.add(_parts(leaf))
+        elif leaf_kind in ("UnresolvedTableOrView", "UnresolvedTable", "UnresolvedView"):
+            mentions.add(_parts(leaf))
+        elif leaf_kind in _OPAQUE:
+            opaque = _OPAQUE[leaf_kind]
+    return Statement(
+        reads=frozenset(reads),
+        mentions=frozenset(reads | mentions),
+        opaque=opaque,
+        is_permanent_view=kind == "CreateView",
+        temporary_view=parsed.name().table().lower() if kind == "CreateViewCommand" else None,
+    )
+
+
+def _leaves(plan: Any) -> Iterator[Any]:
+    """Every leaf below `plan`, also in subqueries, in what INSERT writes to and in held plans."""
+    for root in [plan, *_each(plan.subqueriesAll())]:
+        for leaf in _each(root.collectLeaves()):
+            holder = _HOLDERS.get(leaf.nodeName())
+            if holder is None:
+                yield leaf
+            else:
+                yield from _leaves(getattr(leaf, holder)())
+    yield from _insert_targets(plan)
+
+
+def _insert_targets(plan: Any) -> Iterator[Any]:
+    # The table that INSERT writes is no child of its node. Inserts stand at the top: alone, below a
+    # `with` clause, or side by side in Hive's `from … insert … insert …`.
+    kind = plan.nodeName()
+    if kind == "InsertIntoStatement":
+        yield plan.table()
+    elif kind in ("WithCTE", "Union"):
+        for child in _each(plan.children()):
+            yield from _insert_targets(child)
+
+
+def _parts(leaf: Any) -> NameParts:
+    return tuple(_each(leaf.multipartIdentifier()))
+
+
+def _each(scala_sequence: Any) -> Iterable[Any]:
+    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))

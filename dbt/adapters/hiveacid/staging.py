@@ -1,0 +1,104 @@
+"""Building a table beside its target, and putting it in the target's place.
+
+A table is built under a name of its own, the *stage*. The switch is a few catalog calls; each is
+undone if a later one fails. What is left of a stage after a failure is removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from dbt.adapters.base.relation import BaseRelation
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.spark.files import default_location, delete_directory, table_location
+
+
+class Catalog(Protocol):
+    """The part of the adapter that a switch needs."""
+
+    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        """Rename a table or view."""
+
+    def drop_relation(self, relation: BaseRelation) -> None:
+        """Drop a table or view, if it exists."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a table is being built.
+
+    `location_root` is the model's configuration of that name: with it the table is external, and
+    each build gets a directory of its own, `<location_root>/<target>/<8 digits>`.
+    """
+
+    relation: BaseRelation
+    target: BaseRelation
+    invocation_id: str
+    location_root: str | None = None
+
+    @classmethod
+    def of(cls, target: BaseRelation, invocation_id: str, location_root: str | None) -> Stage:
+        """The stage for building `target` in this invocation; no other invocation has the same."""
+        return cls(beside(target, "stage", invocation_id), target, invocation_id, location_root)
+
+
+def beside(relation: BaseRelation, role: str, invocation_id: str) -> BaseRelation:
+    """A relation in the same database that only this invocation uses."""
+    identifier = f"{relation.identifier}__dbt_{role}_{_digits(invocation_id)}"
+    return relation.incorporate(path={"identifier": identifier})
+
+
+def build_location(location_root: str, identifier: str, invocation_id: str) -> str:
+    """The directory of an external table's build: Spark creates tables in empty ones only."""
+    return f"{location_root.rstrip('/')}/{identifier}/{_digits(invocation_id)}"
+
+
+def switch(
+    catalog: Catalog, stage: Stage, old: BaseRelation | None, files: Callable[[], SparkSession]
+) -> None:
+    """Make the stage the target; `old` is what has had that name, a table or a view.
+
+    Readers see the old table until the first rename and the new one from the second on. If the
+    second fails, the old one gets its name back. `files` gives a session for file operations.
+    """
+    if old is None:
+        catalog.rename_relation(stage.relation, stage.target)
+        return
+    former = _former_build(files(), stage, old) if stage.location_root else None
+    backup = beside(old, "backup", stage.invocation_id)
+    catalog.rename_relation(old, backup)
+    try:
+        catalog.rename_relation(stage.relation, stage.target)
+    except BaseException:
+        catalog.rename_relation(backup, old)
+        raise
+    catalog.drop_relation(backup)
+    if former is not None:
+        delete_directory(files(), former)
+
+
+def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
+    """Remove a stage: the table if it was created, and what a failed build left of its files."""
+    catalog.drop_relation(stage.relation)
+    database, table = str(stage.relation.schema), str(stage.relation.identifier)
+    if stage.location_root is None:
+        location = default_location(session, database, table)
+    else:
+        target = str(stage.target.identifier)
+        location = build_location(stage.location_root, target, stage.invocation_id)
+    delete_directory(session, location)
+
+
+def _former_build(session: SparkSession, stage: Stage, old: BaseRelation) -> str | None:
+    """The directory of the table that `old` names, if an earlier build of this model made it."""
+    location = table_location(session, str(old.schema), str(old.identifier))
+    ours = re.compile(rf"/{re.escape(str(stage.target.identifier))}/[0-9a-f]{{8}}/?$")
+    return location if location is not None and ours.search(location) else None
+
+
+def _digits(invocation_id: str) -> str:
+    return invocation_id[:8]

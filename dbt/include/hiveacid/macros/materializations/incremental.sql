@@ -1,0 +1,46 @@
+{#-- dbt-spark's incremental materialization with two differences: the whole table is built as the
+     table materialization builds it, and new rows are read in full, with the run's snapshot checked
+     after, before the target changes. --#}
+{% materialization incremental, adapter='hiveacid' -%}
+  {%- set file_format = dbt_spark_validate_get_file_format(config.get('file_format', default='parquet')) -%}
+  {%- set strategy = dbt_spark_validate_get_incremental_strategy(
+      config.get('incremental_strategy') or 'append', file_format) -%}
+  {%- set on_schema_change = incremental_validate_on_schema_change(
+      config.get('on_schema_change'), default='ignore') -%}
+  {%- set grant_config = config.get('grants') -%}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_relation(this) -%}
+
+  {%- if strategy in ['insert_overwrite', 'microbatch'] and config.get('partition_by') -%}
+    {%- call statement() -%}
+      set spark.sql.sources.partitionOverwriteMode = DYNAMIC
+    {%- endcall -%}
+  {%- endif -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
+    {% do hiveacid_build_table(target_relation, existing_relation, compiled_code) %}
+    {% do persist_constraints(target_relation, model) %}
+  {%- else -%}
+    {%- set new_rows = make_temp_relation(target_relation, '__dbt_tmp') -%}
+    {%- call statement('create_tmp_relation') -%}
+      {{ create_table_as(True, new_rows, compiled_code) }}
+    {%- endcall -%}
+    {%- do process_schema_changes(on_schema_change, new_rows, existing_relation) -%}
+    {%- set new_rows = hiveacid_read_rows(new_rows, target_relation) -%}
+    {%- call statement('main') -%}
+      {{ dbt_spark_get_incremental_sql(
+          strategy, new_rows, target_relation, existing_relation, config.get('unique_key'),
+          config.get('predicates') or config.get('incremental_predicates')) }}
+    {%- endcall -%}
+  {%- endif -%}
+
+  {% set should_revoke = should_revoke(existing_relation, full_refresh_mode=should_full_refresh()) %}
+  {% do apply_grants(target_relation, grant_config, should_revoke) %}
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{%- endmaterialization %}

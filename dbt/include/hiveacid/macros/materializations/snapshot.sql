@@ -1,0 +1,28 @@
+{#-- dbt-spark stages a snapshot's changes in a permanent view, which could not read an ACID source.
+     A temporary view serves as well; its name is as unique as the snapshot's connection.
+     dbt-spark does not dispatch this macro: the same name in this package takes its place. --#}
+{% macro spark_build_snapshot_staging_table(strategy, sql, target_relation) %}
+  {%- set changes = make_temp_relation(target_relation).incorporate(type='view') -%}
+  {%- call statement('build_snapshot_staging_relation') -%}
+    {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
+  {%- endcall -%}
+  {% do return(hiveacid_read_rows(changes, target_relation)) %}
+{% endmacro %}
+
+
+{#-- The rows of a snapshot's first version. --#}
+{% macro hiveacid__build_snapshot_table(strategy, sql) %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set first_rows = make_temp_relation(target_relation).incorporate(type='view') -%}
+  {%- call statement('build_snapshot_staging_relation') -%}
+    {{ create_temporary_view(first_rows, default__build_snapshot_table(strategy, sql)) }}
+  {%- endcall -%}
+  select * from {{ hiveacid_read_rows(first_rows, target_relation) }}
+{% endmacro %}
+
+
+{#-- dbt-spark names the changes of an Iceberg snapshot without their schema, as the temporary view
+     that they are there. Here they may be in a table. --#}
+{% macro hiveacid__snapshot_merge_sql(target, source, insert_cols) %}
+  {%- do return(spark__snapshot_merge_sql(target.incorporate(is_iceberg=false), source, insert_cols)) -%}
+{% endmacro %}

@@ -1,0 +1,19 @@
+{% materialization table, adapter='hiveacid' %}
+  {%- set grant_config = config.get('grants') -%}
+  {%- set old_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
+  {%- set target_relation = api.Relation.create(
+      identifier=model['alias'], schema=schema, database=database, type='table') -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {% do hiveacid_build_table(target_relation, old_relation, compiled_code) %}
+
+  {% set should_revoke = should_revoke(old_relation, full_refresh_mode=True) %}
+  {% do apply_grants(target_relation, grant_config, should_revoke) %}
+  {% do persist_docs(target_relation, model) %}
+  {% do persist_constraints(target_relation, model) %}
+
+  {{ run_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
