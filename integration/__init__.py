@@ -1,0 +1,1 @@
+"""Tests against real services, and what starts those services."""

@@ -1,0 +1,85 @@
+"""Fixtures of the tests against real Hive: one server for all of them, a fresh database a test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.dbt_project import DbtProject, spark_settings
+from integration.delta import delta_settings
+from integration.differential import Differential
+from integration.hive import HiveClient, HiveServer, HiveSettings
+from integration.hive.jars import say
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of Hive's log with every failure of a test that uses it."""
+    report = yield
+    server = getattr(item, "funcargs", {}).get("hive")
+    if report.failed and isinstance(server, HiveServer):
+        report.sections.append((f"End of {server.log}", server.log_tail()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """The Hive that the tests share: it notices lost transactions and cleans up within seconds.
+
+    A test that needs other settings starts a HiveServer of its own, in about five seconds.
+    """
+    settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
+    # pytest keeps the directories of its last runs, so the log is there after a failure.
+    with HiveServer(settings, work=tmp_path_factory.mktemp("hive")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hive_session(hive: HiveServer) -> Iterator[HiveClient]:
+    """One session on HiveServer2 for all tests: a new one takes half a second."""
+    with HiveClient(hive.hs2_port) as client:
+        yield client
+
+
+@pytest.fixture
+def database(hive_session: HiveClient) -> Iterator[str]:
+    """The name of an empty database, which is dropped with all its tables after the test."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    hive_session.execute(f"CREATE DATABASE {name}")
+    yield name
+    hive_session.execute("USE default")
+    hive_session.execute(f"DROP DATABASE {name} CASCADE")
+
+
+@pytest.fixture
+def hive_client(hive_session: HiveClient, database: str) -> HiveClient:
+    """A session whose current database is `database`."""
+    hive_session.execute(f"USE {database}")
+    return hive_session
+
+
+@pytest.fixture(scope="session")
+def spark(hive: HiveServer) -> Iterator[SparkSession]:
+    """The Spark that the tests share, dbt's commands in this process included. It has Delta."""
+    settings = {**spark_settings(hive), **delta_settings(say)}
+    session = SparkSession.builder.config(map={**settings}).enableHiveSupport().getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def differential(hive: HiveServer, hive_session: HiveClient, spark: SparkSession) -> Differential:
+    """Compares our reads with Hive's answers."""
+    return Differential(hive, hive_session, spark)
+
+
+@pytest.fixture
+def dbt_project(tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession) -> DbtProject:
+    """An empty dbt project on the test's database; its commands run on the shared Spark."""
+    return DbtProject(tmp_path / "project", hive, database)

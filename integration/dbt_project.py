@@ -1,0 +1,163 @@
+"""dbt projects made for a test and run against a test's Hive."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dbt.cli.main import dbtRunner, dbtRunnerResult
+from dbt_common.events.base_types import EventMsg
+
+from integration.hive import HiveServer
+
+SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
+"""A SQL expression that takes 0.2 seconds a row."""
+
+
+def spark_settings(hive: HiveServer) -> dict[str, str]:
+    """A small Spark whose tables live in Hive's metastore."""
+    return {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.hadoop.hive.metastore.uris": hive.metastore_uri,
+        "spark.sql.hive.metastore.version": "4.0.1",
+        "spark.sql.hive.metastore.jars": "path",
+        "spark.sql.hive.metastore.jars.path": hive.spark_jars,
+        "spark.sql.warehouse.dir": f"file://{hive.warehouse}",
+    }
+
+
+class DbtDirectory:
+    """The directory of a project and of its profile, and dbt's commands there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, relative: str, text: str) -> None:
+        """Write any file of the project."""
+        path = self.path / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def invoke(
+        self, *arguments: str, on_event: Callable[[EventMsg], None] | None = None
+    ) -> dbtRunnerResult:
+        """Run a dbt command in this process, on the test run's own Spark."""
+        runner = dbtRunner(callbacks=[] if on_event is None else [on_event])
+        return runner.invoke(self.command_line(*arguments))
+
+    def succeed(
+        self, *arguments: str, on_event: Callable[[EventMsg], None] | None = None
+    ) -> dbtRunnerResult:
+        """Run a dbt command in this process and assert that all went well."""
+        result = self.invoke(*arguments, on_event=on_event)
+        assert result.success, failures(result)
+        return result
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a dbt command as a user does, in a process of its own with a Spark of its own."""
+        command = [str(Path(sys.executable).with_name("dbt")), *self.command_line(*arguments)]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def run_results(self) -> list[dict[str, Any]]:
+        """The results of the last command, from its run_results.json."""
+        results: list[dict[str, Any]] = self.artifact("run_results.json")["results"]
+        return results
+
+    def artifact(self, name: str) -> dict[str, Any]:
+        """A JSON file that the last command left in target/."""
+        text = (self.path / "target" / name).read_text(encoding="utf-8")
+        content: dict[str, Any] = json.loads(text)
+        return content
+
+    def command_line(self, *arguments: str) -> list[str]:
+        """A dbt command's arguments, with where this project is."""
+        return [*arguments, "--project-dir", str(self.path), "--profiles-dir", str(self.path)]
+
+
+class DbtProject(DbtDirectory):
+    """A project in a directory of its own, whose source `shop` is one Hive database.
+
+    Targets go into the same database unless `schema` says otherwise.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        hive: HiveServer,
+        database: str,
+        *,
+        schema: str | None = None,
+        threads: int = 4,
+        profile: Mapping[str, Any] | None = None,
+        spark: Mapping[str, str] | None = None,
+    ) -> None:
+        """`profile` and `spark` replace keys of the target and of its Spark settings."""
+        super().__init__(path)
+        self.database = database
+        target = {
+            "type": "hiveacid",
+            "method": "session",
+            "schema": schema or database,
+            "threads": threads,
+            "metastore_uri": hive.metastore_uri,
+            "server_side_parameters": {**spark_settings(hive), **(spark or {})},
+            **(profile or {}),
+        }
+        self._write_yaml("profiles.yml", {"test": {"target": "dev", "outputs": {"dev": target}}})
+        self._write_yaml(
+            "dbt_project.yml",
+            {
+                "name": "test",
+                "version": "1.0",
+                "profile": "test",
+                "models": {"+materialized": "table"},
+                "flags": {"send_anonymous_usage_stats": False},
+            },
+        )
+
+    def sources(self, *tables: str, **config: Any) -> None:
+        """Declare the source `shop` with these tables of the database."""
+        source = {
+            "name": "shop",
+            "schema": self.database,
+            "tables": [{"name": table} for table in tables],
+            **config,
+        }
+        self._write_yaml("models/sources.yml", {"version": 2, "sources": [source]})
+
+    def models(self, **models: str) -> None:
+        """Write models by name."""
+        for name, sql in models.items():
+            self.write(f"models/{name}.sql", sql)
+
+    def _write_yaml(self, relative: str, content: Mapping[str, Any]) -> None:
+        self.write(relative, yaml.safe_dump(content, sort_keys=False))
+
+
+def node_results(result: dbtRunnerResult) -> list[Any]:
+    """What became of each node of a dbt command; empty for a command that runs none."""
+    return list(getattr(result.result, "results", ()))
+
+
+def failures(result: dbtRunnerResult) -> str:
+    """What went wrong in a dbt command, one line a node."""
+    if result.exception is not None:
+        return str(result.exception)
+    return "\n".join(f"{r.node.name}: {r.status}: {r.message}" for r in node_results(result))
+
+
+def finished(event: EventMsg, node: str) -> bool:
+    """Whether an event says that a node has finished."""
+    return event.info.name == "NodeFinished" and event.data.node_info.node_name == node

@@ -1,0 +1,100 @@
+"""Compare what the reader shows with what Hive itself answers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reader import OrcFooters, ReadPlan, plan_read, to_dataframe
+from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
+from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from integration.hive import HiveClient, HiveServer
+
+
+@dataclass(frozen=True)
+class Read:
+    """One read of one table: the plan that was made and the rows that came."""
+
+    plan: ReadPlan
+    rows: list[tuple[Any, ...]]
+
+    @property
+    def directories(self) -> list[str]:
+        """The distinct directories that hold the files read, relative to the table's location."""
+        root = self.plan.pinned.table.storage.location
+        data = [data.file.path for data in self.plan.data]
+        deletes = [delete.file.path for delete in self.plan.deletes]
+        relative = (path.removeprefix(root).lstrip("/") for path in (*data, *deletes))
+        return sorted({path.rpartition("/")[0] for path in relative})
+
+
+class Differential:
+    """Reads tables both ways. One Spark session and one Hive serve many tables."""
+
+    def __init__(self, hive: HiveServer, client: HiveClient, spark: SparkSession) -> None:
+        self.hive = hive
+        self.client = client
+        self.spark = spark
+        self.footers = OrcFooters()
+
+    @contextmanager
+    def pinned_frame(self, table: str) -> Iterator[tuple[ReadPlan, DataFrame]]:
+        """The table in a snapshot of its own, which lives as long as the block."""
+        name = TableName(*table.split("."))
+        snapshot = RunSnapshot(
+            lambda: MetastoreClient(self.hive.metastore_uri, timeout=30),
+            SnapshotSettings(lock_timeout=60),
+            "dbt-hiveacid differential test",
+        )
+        try:
+            pinned = snapshot.pin([name])[name]
+            plan = plan_read(self.spark, pinned, self.footers)
+            yield plan, to_dataframe(self.spark, plan)
+        finally:
+            snapshot.end()
+
+    def read(self, table: str) -> Read:
+        """Read the whole table with the reader."""
+        with self.pinned_frame(table) as (plan, frame):
+            return Read(plan, [tuple(row) for row in frame.collect()])
+
+    def check(self, table: str, where: str | None = None) -> Read:
+        """Assert that both show the same rows, the same count, and the same under a filter."""
+        with self.pinned_frame(table) as (plan, frame):
+            rows = [tuple(row) for row in frame.collect()]
+            count = frame.count()
+            filtered = None if where is None else frame.where(where).collect()
+        assert canonical(rows) == canonical(self.client.query(f"SELECT * FROM {table}"))
+        assert [(count,)] == self.client.query(f"SELECT count(*) FROM {table}")
+        if filtered is not None:
+            expected = self.client.query(f"SELECT * FROM {table} WHERE {where}")
+            assert canonical(filtered) == canonical(expected)
+        return Read(plan, rows)
+
+
+def canonical(rows: Iterable[Iterable[Any]]) -> list[tuple[str, ...]]:
+    """Rows in one order and one notation, whichever of the two clients they came from."""
+    return sorted(tuple(_text(value) for value in row) for row in rows)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ")
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    if value == NULL_PARTITION:
+        # Hive shows a string partition column's NULL by this name; Spark, Trino and Impala as NULL.
+        return str(None)
+    return str(value)

@@ -1,0 +1,166 @@
+"""SQL on HiveServer2."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any
+
+from impala.dbapi import connect
+from impala.error import Error as ImpylaError
+from thrift.Thrift import TException
+
+Row = tuple[Any, ...]
+#: A row of a SHOW statement by Hive's column names, in lower case.
+Record = dict[str, Any]
+
+#: States of a compaction whose new directories are there.
+_COMPACTED = frozenset({"ready for cleaning", "succeeded"})
+#: States of a compaction that is over without any.
+_NOT_COMPACTED = frozenset({"failed", "refused", "did not initiate", "aborted"})
+
+
+class HiveSqlError(RuntimeError):
+    """HiveServer2 refused or failed a statement; the message has both."""
+
+
+class HiveClient:
+    """One session on HiveServer2, as a context manager; several threads need several clients."""
+
+    def __init__(self, port: int, database: str = "default", host: str = "127.0.0.1") -> None:
+        """Open the session. Raises HiveSqlError when nothing answers or the database is missing."""
+        try:
+            self._connection = connect(
+                host=host, port=port, database=database, auth_mechanism="NOSASL", timeout=600
+            )
+            # impyla opens a session for each cursor: USE and SET must last, so there is one.
+            self._cursor = self._connection.cursor()
+        except (TException, ImpylaError) as error:
+            raise HiveSqlError(f"No session on HiveServer2 at {host}:{port}: {error}") from error
+        self._closed = False
+
+    def __enter__(self) -> HiveClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session; harmless when repeated, or when the server has ended before."""
+        if self._closed:
+            return
+        self._closed = True
+        with suppress(OSError, TException):
+            self._cursor.close()
+        self._connection.close()
+
+    def execute(self, sql: str) -> None:
+        """Run one statement. Raises HiveSqlError."""
+        with self._run(sql):
+            pass
+
+    def query(self, sql: str) -> list[Row]:
+        """Run one statement and return all its rows. Raises HiveSqlError."""
+        with self._run(sql) as cursor:
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+    def script(self, text: str) -> None:
+        """Run what `split_statements` finds. Raises HiveSqlError at the first failure."""
+        for statement in split_statements(text):
+            self.execute(statement)
+
+    def compact(
+        self,
+        table: str,
+        kind: str,
+        partition: str | None = None,
+        *,
+        wait: bool = True,
+        cleaned: bool = False,
+        timeout: float = 120,
+    ) -> None:
+        """Ask for a `minor` or `major` compaction of a table or of one partition.
+
+        `partition` is a specification as in SQL, without parentheses: `day='2024-01-01'`. With
+        `wait`, return when the new directories are there; with `cleaned`, when the cleaner has
+        removed the old ones, too. Raises HiveSqlError when Hive refuses or fails it, TimeoutError
+        after `timeout` seconds.
+        """
+        database, _, name = table.rpartition(".")
+        if not database:
+            ((database,),) = self.query("SELECT current_database()")
+        before = {row["compactionid"] for row in self._compactions_of(database, name)}
+        clause = f" PARTITION ({partition})" if partition else ""
+        sql = f"ALTER TABLE {table}{clause} COMPACT '{kind}'"
+        self.execute(sql)
+        done = _COMPACTED - {"ready for cleaning"} if cleaned else _COMPACTED
+        deadline = time.monotonic() + timeout
+        while wait or cleaned:
+            requests = self._compactions_of(database, name)
+            new = [row for row in requests if row["compactionid"] not in before]
+            if not new:
+                raise HiveSqlError(f"Hive did not enqueue the compaction.\nStatement: {sql}")
+            state = new[0]["state"]
+            if state in done:
+                return
+            if state in _NOT_COMPACTED:
+                reason = new[0]["errormessage"]
+                raise HiveSqlError(f"The compaction was {state}: {reason}\nStatement: {sql}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"After {timeout:.0f} s the compaction is {state!r}: {sql}")
+            time.sleep(0.1)
+
+    def show_compactions(self) -> list[Record]:
+        """SHOW COMPACTIONS, the oldest first."""
+        return sorted(self._show("SHOW COMPACTIONS"), key=lambda row: int(row["compactionid"]))
+
+    def show_locks(self) -> list[Record]:
+        """SHOW LOCKS of all tables."""
+        return self._show("SHOW LOCKS")
+
+    def show_transactions(self) -> list[Record]:
+        """SHOW TRANSACTIONS: the open and the aborted ones."""
+        return self._show("SHOW TRANSACTIONS")
+
+    def _compactions_of(self, database: str, table: str) -> list[Record]:
+        wanted = (database.lower(), table.lower())
+        return [r for r in self.show_compactions() if (r["dbname"], r["tabname"]) == wanted]
+
+    def _show(self, sql: str) -> list[Record]:
+        with self._run(sql) as cursor:
+            names = [column[0].lower() for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @contextmanager
+    def _run(self, sql: str) -> Iterator[Any]:
+        try:
+            self._cursor.execute(sql)
+            yield self._cursor
+        except ImpylaError as error:
+            raise HiveSqlError(f"{error}\nStatement: {sql}") from error
+        finally:
+            # Hive holds the locks of a query until its operation is closed.
+            self._cursor.close_operation()
+
+
+def split_statements(text: str) -> list[str]:
+    """Statements of a script: a `;` at the end of a line ends one; lines with `--` are comments."""
+    statements: list[str] = []
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.strip().startswith("--"):
+            continue
+        ended = line.rstrip().endswith(";")
+        lines.append(line.rstrip().removesuffix(";"))
+        if ended:
+            statements.append("\n".join(lines).strip())
+            lines = []
+    statements.append("\n".join(lines).strip())
+    return [statement for statement in statements if statement]

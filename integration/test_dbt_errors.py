@@ -1,0 +1,229 @@
+"""What a user may get wrong, and the exact text that says so."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hmsclient.genthrift.hive_metastore import ttypes
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.metastore import structs
+from integration.dbt_project import DbtProject, node_results
+from integration.hive import HiveClient, HiveServer
+from tests.unit.metastore.thrift_server import ThriftServer
+
+
+@pytest.fixture
+def project(dbt_project: DbtProject, hive_client: HiveClient, database: str) -> DbtProject:
+    """A project on one ACID source."""
+    hive_client.execute(
+        f"CREATE TABLE {database}.orders (id int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    hive_client.execute(f"INSERT INTO {database}.orders VALUES (1)")
+    dbt_project.sources("orders")
+    return dbt_project
+
+
+def errors(project: DbtProject, *arguments: str) -> dict[str, str]:
+    """The message of each node that failed, without dbt's heading and its last line."""
+    result = project.invoke(*arguments)
+    assert not result.success
+    messages = {}
+    for node in node_results(result):
+        if str(node.status) == "error":
+            _, *lines = node.message.splitlines()
+            kept = (line.strip() for line in lines if "compiled code at" not in line)
+            messages[node.node.name] = " ".join(kept)
+    return messages
+
+
+def test_a_view_over_an_acid_source(project: DbtProject, database: str) -> None:
+    view = "{{ config(materialized='view') }}"
+    project.models(
+        direct=f"{view} select * from {{{{ source('shop', 'orders') }}}}",
+        inlined="{{ config(materialized='ephemeral') }}"
+        " select * from {{ source('shop', 'orders') }}",
+        indirect=f"{view} select * from {{{{ ref('inlined') }}}}",
+    )
+    assert errors(project, "run") == {
+        name: (
+            f"Model {name} would be a permanent view over the ACID table {database}.orders, read "
+            "directly or through ephemeral models. A permanent view cannot hold a run's snapshot. "
+            "Materialize it as ephemeral, table or incremental."
+        )
+        for name in ("direct", "indirect")
+    }
+
+
+def test_a_raw_reference_to_an_acid_table(
+    project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    hive_client.execute(f"CREATE VIEW {database}.orders_view AS SELECT id FROM {database}.orders")
+    project.models(
+        direct=f"select * from {database}.orders",
+        subquery=f"select 1 as x where exists (select 1 from {database}.orders)",
+        with_clause=f"with o as (select * from {database}.orders) select * from o",
+        through_view=f"select * from {database}.orders_view",
+        relation="select * from "
+        "{{ adapter.get_relation(none, target.schema, 'orders') or 'orders' }}",
+    )
+
+    def message(through: str = "") -> str:
+        return (
+            f"{database}.orders{through} is a transactional Hive table, which Spark reads wrong "
+            "without an error. Declare it as a source and read it with "
+            f"{{{{ source('{database}', 'orders') }}}}."
+        )
+
+    assert errors(project, "run") == {
+        "direct": message(),
+        "subquery": message(),
+        "with_clause": message(),
+        "through_view": message(f" (through the view {database}.orders_view)"),
+        "relation": message(),
+    }
+
+
+def test_a_name_that_only_source_may_make(project: DbtProject) -> None:
+    project.models(made_up="select * from hiveacid__a__b__12345678")
+    assert errors(project, "run") == {
+        "made_up": "hiveacid__a__b__12345678 is not the name of a source of this run. Names of "
+        "this form come from {{ source(…) }} and are not to be written by hand."
+    }
+
+
+def test_a_missing_table(project: DbtProject, hive: HiveServer, database: str) -> None:
+    project.sources("orders", "no_such")
+    project.models(missing="select * from {{ source('shop', 'no_such') }}")
+    (message,) = errors(project, "run").values()
+    assert message.startswith(
+        f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{database}`.`no_such` cannot be found."
+    )
+    assert message.endswith(
+        f"{database}.no_such is a source. The metastore {hive.metastore_uri} does not have it "
+        "either. Check the source's schema and name."
+    )
+
+
+def test_a_table_dropped_between_compiling_and_running(
+    project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    project.models(
+        first="{{ config(pre_hook='select 1') }} select * from {{ source('shop', 'orders') }}"
+    )
+    # `select 1` reads no source, so it runs before the table is pinned.
+    dropped: list[str] = []
+
+    def drop(event: object) -> None:
+        if not dropped and "select 1" in str(event):
+            dropped.append("orders")
+            hive_client.execute(f"DROP TABLE {database}.orders")
+
+    result = project.invoke("run", on_event=drop)
+    assert not result.success
+    (node,) = node_results(result)
+    assert f"The metastore has no table {database}.orders (looked up under its lock" in node.message
+    assert (
+        "Check the source's schema and identifier; it may just have been dropped." in node.message
+    )
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port of this machine on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def test_a_wrong_metastore_address(
+    tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession, closed_port: int
+) -> None:
+    uri = f"thrift://127.0.0.1:{closed_port}"
+    project = DbtProject(tmp_path / "p", hive, database, profile={"metastore_uri": uri})
+    project.sources("orders")
+    project.models(first="select * from {{ source('shop', 'orders') }}")
+    assert errors(project, "run") == {
+        "first": f"Could not connect to the Hive metastore. Tried: {uri}: Connection refused "
+        "Check metastore_uri in the profile and that the metastore is running."
+    }
+
+
+def test_the_second_address_serves_when_the_first_does_not(
+    tmp_path: Path,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+    spark: SparkSession,
+    closed_port: int,
+) -> None:
+    uris = f"thrift://127.0.0.1:{closed_port},{hive.metastore_uri}"
+    project = DbtProject(tmp_path / "p", hive, database, profile={"metastore_uri": uris})
+    hive_client.execute(
+        f"CREATE TABLE {database}.orders (id int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    project.sources("orders")
+    project.models(first="select * from {{ source('shop', 'orders') }}")
+    project.succeed("run")
+
+
+@pytest.fixture
+def hive_2(database: str) -> Iterator[ThriftServer]:
+    """A metastore as Hive 2 has it: it knows the table, but no call that knows write ids."""
+    table = structs.Table(
+        tableName="orders",
+        dbName=database,
+        parameters={"transactional": "true"},
+        tableType="MANAGED_TABLE",
+        sd=ttypes.StorageDescriptor(cols=[], location="file:/nowhere"),
+        partitionKeys=[],
+    )
+    server = ThriftServer(
+        {
+            "get_table_objects_by_name_req": lambda _: structs.GetTablesResult(tables=[table]),
+            "getVersion": lambda: "2.3.9",
+            "get_config_value": lambda _, default: default,
+            "open_txns": lambda _: ttypes.OpenTxnsResponse(txn_ids=[7]),
+            "lock": lambda _: ttypes.LockResponse(lockid=1, state=ttypes.LockState.ACQUIRED),
+            "abort_txn": lambda _: None,
+            # Hive 2 sends a set where later versions send a list.
+            "get_open_txns": lambda: structs.GetOpenTxnsResponse(
+                txn_high_water_mark=20, open_txns=None
+            ),
+        }
+    )
+    yield server
+    server.close()
+
+
+def test_a_metastore_without_write_ids(
+    tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession, hive_2: ThriftServer
+) -> None:
+    project = DbtProject(tmp_path / "p", hive, database, profile={"metastore_uri": hive_2.uri})
+    project.sources("orders")
+    project.models(first="select * from {{ source('shop', 'orders') }}")
+    assert errors(project, "run") == {
+        "first": "The metastore lists open transactions in the form of Hive 2: it is older than "
+        "Hive 3 and has no write ids, so no snapshot can be taken."
+    }
+
+
+def test_unknown_keys_of_the_profile_and_of_a_source(
+    tmp_path: Path, hive: HiveServer, database: str
+) -> None:
+    project = DbtProject(
+        tmp_path / "p", hive, database, profile={"host": "x", "lock_timeout": "soon"}
+    )
+    project.models(first="select 1 as x")
+    result = project.invoke("run")
+    assert not result.success
+    text = str(result.exception)
+    assert "`host` is not a key of this adapter" in text
+    assert "`lock_timeout` must be a number of seconds, 0 or more, not 'soon'" in text
+    assert "Allowed keys: type, threads, schema, metastore_uri" in text

@@ -1,0 +1,129 @@
+"""However a run ends, its transaction and its Spark jobs end with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from integration.dbt_project import SLOW, DbtProject
+from integration.hive import HiveClient, HiveServer
+from integration.test_dbt_run import locks_of_dbt, open_transactions
+
+START_SECONDS = 120
+"""A dbt process with a Spark of its own takes 15 seconds to its first model on an idle machine."""
+
+SLOW_MODEL = (
+    f"select id, {SLOW} as s from {{{{ source('shop', 'orders') }}}} cross join range(3000)"
+)
+
+
+@pytest.fixture
+def slow_project(
+    tmp_path: Path, hive: HiveServer, hive_client: HiveClient, database: str
+) -> DbtProject:
+    """A project whose model would read its ACID source for ten minutes."""
+    hive_client.execute(
+        f"CREATE TABLE {database}.orders (id int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    hive_client.execute(f"INSERT INTO {database}.orders VALUES (1), (2)")
+    project = DbtProject(tmp_path / "project", hive, database)
+    project.sources("orders")
+    project.models(slow=SLOW_MODEL)
+    return project
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[DbtProject], subprocess.Popen[str]]]:
+    """Starts `dbt run` in a process of its own, and kills what is left of it after the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_run(project: DbtProject) -> subprocess.Popen[str]:
+        started.append(project.start("run"))
+        return started[-1]
+
+    yield start_run
+    for process in started:
+        children = _children(process)
+        process.kill()
+        for child in children:
+            _kill(child)
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
+    slow_project: DbtProject,
+    start: Callable[[DbtProject], subprocess.Popen[str]],
+    hive_client: HiveClient,
+    database: str,
+    number: signal.Signals,
+) -> None:
+    process = start(slow_project)
+    _wait(lambda: _is_reading(slow_project, hive_client, database), START_SECONDS, process)
+    java = _children(process)
+    assert java, "Spark's Java process"
+    process.send_signal(number)
+    _wait(lambda: not locks_of_dbt(hive_client, database), 5, None)
+    _wait(lambda: not open_transactions(hive_client), 5, None)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode != 0, output
+    # Java ends with the process that started it, and no job outlives it.
+    assert psutil.wait_procs(java, timeout=10)[1] == []
+    assert hive_client.query(f"SHOW TABLES IN {database}") == [("orders",)], "no stage is left"
+
+
+def test_after_kill_9_the_metastore_ends_the_transaction(
+    slow_project: DbtProject,
+    start: Callable[[DbtProject], subprocess.Popen[str]],
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+) -> None:
+    process = start(slow_project)
+    _wait(lambda: _is_reading(slow_project, hive_client, database), START_SECONDS, process)
+    os.kill(process.pid, signal.SIGKILL)
+    assert locks_of_dbt(hive_client, database), "nobody could end it in an orderly way"
+    limit = hive.settings.txn_timeout + 2 * hive.settings.reaper_interval
+    _wait(lambda: not locks_of_dbt(hive_client, database), limit + 2, None)
+    _wait(lambda: not open_transactions(hive_client), 2, None)
+
+
+def _is_reading(project: DbtProject, hive: HiveClient, database: str) -> bool:
+    """Whether the slow model's Spark job runs: its stage directory is being written."""
+    if not locks_of_dbt(hive, database):
+        return False
+    log = project.path / "logs" / "dbt.log"
+    return log.exists() and "create table" in log.read_text(encoding="utf-8")
+
+
+def _wait(
+    condition: Callable[[], bool], seconds: float, process: subprocess.Popen[str] | None
+) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if process is not None and process.poll() is not None:
+            pytest.fail(f"dbt ended with {process.returncode}: {process.communicate()[0]}")
+        assert time.monotonic() < deadline, f"not within {seconds} seconds"
+        time.sleep(0.2)
+
+
+def _children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        pass

@@ -1,0 +1,309 @@
+"""dbt's other kinds of nodes over ACID sources: snapshots, tests, seeds, hooks, operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from dbt_common.events.base_types import EventMsg
+from pyspark.sql import SparkSession
+
+from integration.dbt_project import DbtProject, node_results
+from integration.differential import canonical
+from integration.hive import HiveClient
+from integration.test_dbt_run import assert_nothing_held
+
+ORDERS = "{{ source('shop', 'orders') }}"
+
+
+@pytest.fixture
+def project(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> Iterator[DbtProject]:
+    """A project on one ACID source, three orders with an update behind them. No lock is left."""
+    hive_client.script(
+        f"""
+        CREATE TABLE {database}.orders (id int, status string, updated_at timestamp)
+          STORED AS ORC TBLPROPERTIES ('transactional'='true');
+        INSERT INTO {database}.orders VALUES (1, 'new', '2024-11-01 08:00:00'),
+          (2, 'open', '2024-11-01 09:00:00'), (3, 'open', '2024-11-01 10:00:00');
+        UPDATE {database}.orders SET status = 'open' WHERE id = 1;
+        """
+    )
+    dbt_project.sources("orders")
+    yield dbt_project
+    assert_nothing_held(hive_client, database)
+
+
+class Tables:
+    """Reads the test's targets in a session of its own: dbt has just replaced them."""
+
+    def __init__(self, spark: SparkSession, database: str) -> None:
+        self._spark = spark
+        self._database = database
+
+    def rows(self, columns: str, table: str) -> list[tuple[str, ...]]:
+        """Some columns of a table, in order."""
+        frame = self._spark.newSession().sql(f"select {columns} from {self._database}.{table}")
+        return canonical(frame.collect())
+
+
+@pytest.fixture
+def tables(spark: SparkSession, database: str) -> Tables:
+    """The targets of the test."""
+    return Tables(spark, database)
+
+
+def statuses(project: DbtProject, *arguments: str) -> dict[str, tuple[str, str]]:
+    """Status and message of each node of a command, on one line."""
+    return {
+        node.node.name: (str(node.status), " ".join(str(node.message).split()))
+        for node in node_results(project.invoke(*arguments))
+    }
+
+
+STRATEGIES = {
+    "by_time": "strategy='timestamp', updated_at='updated_at'",
+    "by_check": "strategy='check', check_cols=['status']",
+}
+
+
+def test_a_snapshot_follows_updates_and_deletes(
+    project: DbtProject, hive_client: HiveClient, tables: Tables
+) -> None:
+    for name, strategy in STRATEGIES.items():
+        config = f"unique_key='id', file_format='delta', hard_deletes='invalidate', {strategy}"
+        project.write(
+            f"snapshots/{name}.sql",
+            f"{{% snapshot {name} %}}{{{{ config({config}) }}}} select * from {ORDERS} "
+            "{% endsnapshot %}",
+        )
+    columns = "id, status, dbt_valid_to is null"
+
+    def assert_history(*rows: tuple[str, str, str]) -> None:
+        for name in STRATEGIES:
+            assert tables.rows(columns, name) == list(rows), name
+
+    project.succeed("snapshot")
+    assert_history(("1", "open", "True"), ("2", "open", "True"), ("3", "open", "True"))
+
+    hive_client.execute(
+        "UPDATE orders SET status = 'paid', updated_at = '2024-11-02 08:00:00' WHERE id = 2"
+    )
+    hive_client.execute("DELETE FROM orders WHERE id = 3")
+    hive_client.execute("INSERT INTO orders VALUES (4, 'new', '2024-11-02 09:00:00')")
+    # The second time nothing has changed, so that nothing must be added.
+    for _ in range(2):
+        project.succeed("snapshot")
+        assert_history(
+            ("1", "open", "True"),
+            ("2", "open", "False"),
+            ("2", "paid", "True"),
+            ("3", "open", "False"),
+            ("4", "new", "True"),
+        )
+
+
+SOURCE_TESTS = """
+sources:
+  - name: shop
+    schema: {database}
+    loaded_at_field: updated_at
+    freshness:
+      warn_after: {{count: 1, period: day}}
+      error_after: {{count: 36500, period: day}}
+    tables:
+      - name: orders
+        columns:
+          - name: id
+            data_tests: [unique, not_null]
+          - name: status
+            data_tests:
+              - accepted_values:
+                  name: all_paid
+                  arguments: {{values: [paid]}}
+                  config: {{store_failures: true, store_failures_as: {form}}}
+"""
+
+
+def test_a_tests_failures_are_stored_as_a_table(
+    project: DbtProject, tables: Tables, database: str, hive_client: HiveClient
+) -> None:
+    project.write("models/sources.yml", SOURCE_TESTS.format(database=database, form="table"))
+    try:
+        found = statuses(project, "test")
+        assert {name: status for name, (status, _) in found.items()} == {
+            "all_paid": "fail",
+            "source_unique_shop_orders_id": "pass",
+            "source_not_null_shop_orders_id": "pass",
+        }
+        assert found["all_paid"][1] == "Got 1 result, configured to fail if != 0"
+        audit = Tables(tables._spark, f"{database}_dbt_test__audit")
+        assert audit.rows("*", "all_paid") == [("open", "3")]
+    finally:
+        hive_client.execute(f"DROP DATABASE IF EXISTS {database}_dbt_test__audit CASCADE")
+
+
+def test_a_tests_failures_cannot_be_stored_as_a_view(
+    project: DbtProject, database: str, hive_client: HiveClient
+) -> None:
+    project.write("models/sources.yml", SOURCE_TESTS.format(database=database, form="view"))
+    try:
+        status, message = statuses(project, "test")["all_paid"]
+    finally:
+        hive_client.execute(f"DROP DATABASE IF EXISTS {database}_dbt_test__audit CASCADE")
+    assert status == "error"
+    assert message == (
+        "Runtime Error in test all_paid (models/sources.yml) Test all_paid would be a permanent "
+        f"view over the ACID table {database}.orders, read directly or through ephemeral models. "
+        "A permanent view cannot hold a run's snapshot. Store its failures with "
+        "`store_failures_as: table`."
+    )
+
+
+def test_freshness_of_a_source(project: DbtProject, database: str) -> None:
+    project.write("models/sources.yml", SOURCE_TESTS.format(database=database, form="table"))
+    (result,) = node_results(project.invoke("source", "freshness"))
+    assert result.max_loaded_at.strftime("%Y-%m-%d %H:%M:%S") == "2024-11-01 10:00:00"
+    assert str(result.status) == "warn"
+
+
+def test_seeds_and_ephemeral_models_join_a_source(project: DbtProject, tables: Tables) -> None:
+    project.write("seeds/names.csv", "status,name\nopen,Offen\nnew,Neu\n")
+    ephemeral = "{{ config(materialized='ephemeral') }}"
+    project.models(
+        stg_orders=f"{ephemeral} select id, status from {ORDERS}",
+        late_orders=f"{ephemeral} select * from {{{{ ref('stg_orders') }}}} where id > 1",
+        named="select id, name from {{ ref('late_orders') }} join {{ ref('names') }} "
+        "using (status) join (select count(*) as n from {{ ref('stg_orders') }}) on n = 3",
+    )
+    project.succeed("build")
+    assert tables.rows("*", "named") == [("2", "Offen"), ("3", "Offen")]
+
+
+def test_a_unit_test_of_a_model_over_a_source(project: DbtProject) -> None:
+    project.models(paid=f"select id from {ORDERS} where status = 'paid'")
+    project.write(
+        "models/unit.yml",
+        """
+unit_tests:
+  - name: only_paid
+    model: paid
+    given:
+      - input: source('shop', 'orders')
+        rows:
+          - {id: 7, status: paid, updated_at: 2024-11-01 08:00:00}
+          - {id: 8, status: open}
+    expect:
+      rows: [{id: 7}]
+  - name: wrong
+    model: paid
+    given:
+      - input: source('shop', 'orders')
+        rows: [{id: 9, status: paid}]
+    expect:
+      rows: [{id: 10}]
+""",
+    )
+    found = statuses(project, "test", "--select", "test_type:unit")
+    assert {name: status for name, (status, _) in found.items()} == {
+        "only_paid": "pass",
+        "wrong": "fail",
+    }
+
+
+def test_hooks_read_a_source(
+    project: DbtProject, hive_client: HiveClient, tables: Tables, database: str
+) -> None:
+    hive_client.execute("CREATE TABLE notes (hook string, sources bigint, targets bigint)")
+    note = (
+        f"insert into {database}.notes select '%s', n, m from (select count(*) as n from {ORDERS}) "
+        f"cross join (select count(*) as m from {database}.copied)"
+    )
+    hooks = f"pre_hook={note % 'pre'!r}, post_hook={note % 'post'!r}"
+    project.models(copied=f"select * from {ORDERS}")
+    project.succeed("run")
+    # From now on the target is read before and after it is replaced, in the same run.
+    project.models(copied=f"{{{{ config({hooks}) }}}} select * from {ORDERS}")
+    project.write(
+        "dbt_project.yml",
+        (project.path / "dbt_project.yml").read_text()
+        + f'on-run-start: "{note % "start"}"\non-run-end: "{note % "end"}"\n',
+    )
+    hive_client.execute("INSERT INTO orders VALUES (4, 'new', '2024-11-02 09:00:00')")
+    project.succeed("run")
+    assert tables.rows("*", "notes") == [
+        ("end", "4", "4"),
+        ("post", "4", "4"),
+        ("pre", "4", "3"),
+        ("start", "4", "3"),
+    ]
+
+
+COUNT_ORDERS = """
+{% macro count_orders(database) %}
+  {% set orders = source('shop', 'orders') %}
+  {% set counted = run_query('select count(*), sum(id) from ' ~ orders).rows[0] %}
+  {% do log('rows ' ~ counted[0] ~ ' ' ~ counted[1], info=true) %}
+  {% set columns = adapter.get_columns_in_relation(orders) | map(attribute='name') %}
+  {% do log('columns ' ~ columns | join(' '), info=true) %}
+  {% set plain = adapter.get_relation(none, database, 'orders') %}
+  {% do log('plain ' ~ plain ~ ' ' ~ plain.type, info=true) %}
+  {% if var('read_plain', false) %}{% do run_query('select count(*) from ' ~ plain) %}{% endif %}
+{% endmacro %}
+"""
+
+
+def test_an_operation_reads_a_source(project: DbtProject, database: str) -> None:
+    project.write("macros/count_orders.sql", COUNT_ORDERS)
+    said: list[str] = []
+    errors: list[str] = []
+
+    def listen(event: EventMsg) -> None:
+        if event.info.name == "JinjaLogInfo":
+            said.append(event.data.msg)
+        if event.info.level == "error":
+            errors.append(event.info.msg)  # type: ignore[attr-defined]
+
+    command = ("run-operation", "count_orders", "--args", f"{{database: {database}}}")
+    project.succeed(*command, on_event=listen)
+    assert said == ["rows 3 6", "columns id status updated_at", f"plain {database}.orders table"]
+    assert errors == []
+
+    assert not project.invoke(*command, "--vars", "read_plain: true", on_event=listen).success
+    assert f"{database}.orders is a transactional Hive table, which Spark reads" in errors[0]
+
+
+def test_incremental_models_over_a_source(
+    project: DbtProject, hive_client: HiveClient, tables: Tables
+) -> None:
+    since = (
+        "{% if is_incremental() %} where updated_at > (select max(updated_at) from {{ this }}) "
+        "{% endif %}"
+    )
+    project.models(
+        appended="{{ config(materialized='incremental', incremental_strategy='append') }} "
+        f"select * from {ORDERS} {since}",
+        merged="{{ config(materialized='incremental', incremental_strategy='merge', "
+        f"file_format='delta', unique_key='id') }}}} select * from {ORDERS} {since}",
+    )
+    project.succeed("run")
+    hive_client.execute(
+        "UPDATE orders SET status = 'paid', updated_at = '2024-11-02 08:00:00' WHERE id = 2"
+    )
+    hive_client.execute("INSERT INTO orders VALUES (4, 'new', '2024-11-02 09:00:00')")
+    project.succeed("run")
+    project.succeed("run")
+    assert tables.rows("id, status", "appended") == [
+        ("1", "open"),
+        ("2", "open"),
+        ("2", "paid"),
+        ("3", "open"),
+        ("4", "new"),
+    ]
+    assert tables.rows("id, status", "merged") == [
+        ("1", "open"),
+        ("2", "paid"),
+        ("3", "open"),
+        ("4", "new"),
+    ]

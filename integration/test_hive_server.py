@@ -1,0 +1,175 @@
+"""The Hive that the other tests stand on does what they take for granted."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from hmsclient import HMSClient
+from hmsclient.genthrift.hive_metastore.ttypes import OpenTxnRequest
+
+from integration.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError, HiveStartError
+
+ORDERS = """
+    CREATE TABLE orders (id INT, state STRING) STORED AS ORC
+        TBLPROPERTIES ('transactional'='true');
+    INSERT INTO orders VALUES (1, 'new'), (2, 'new'), (3, 'new');
+"""
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether the condition becomes true within that time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def directories(hive: HiveServer, database: str, table: str) -> set[str]:
+    """Names of the directories in a table's location, as on disk."""
+    location = hive.warehouse / f"{database}.db" / table
+    return {path.name for path in location.iterdir() if path.is_dir()}
+
+
+def test_insert_update_delete(hive: HiveServer, hive_client: HiveClient, database: str) -> None:
+    hive_client.script(ORDERS)
+    hive_client.execute("UPDATE orders SET state = 'paid' WHERE id = 2")
+    hive_client.execute("DELETE FROM orders WHERE id = 3")
+    assert hive_client.query("SELECT * FROM orders ORDER BY id") == [(1, "new"), (2, "paid")]
+    assert directories(hive, database, "orders") == {
+        "delta_0000001_0000001_0000",
+        "delete_delta_0000002_0000002_0000",
+        "delta_0000002_0000002_0001",
+        "delete_delta_0000003_0000003_0000",
+    }
+
+
+def test_compaction_and_cleaner(hive: HiveServer, hive_client: HiveClient, database: str) -> None:
+    hive_client.script(ORDERS)
+    hive_client.execute("DELETE FROM orders WHERE id = 1")
+    hive_client.compact("orders", "major", cleaned=True)
+    (base,) = directories(hive, database, "orders")
+    assert base.startswith("base_0000002_v")
+    assert hive_client.query("SELECT id FROM orders ORDER BY id") == [(2,), (3,)]
+
+
+def test_compaction_of_a_partition(hive_client: HiveClient, database: str) -> None:
+    hive_client.script("""
+        CREATE TABLE visits (id INT) PARTITIONED BY (day STRING) STORED AS ORC
+            TBLPROPERTIES ('transactional'='true');
+        INSERT INTO visits VALUES (1, '2024-01-01'), (2, '2024-01-02');
+        INSERT INTO visits VALUES (3, '2024-01-01');
+    """)
+    hive_client.compact(f"{database}.visits", "minor", "day='2024-01-01'")
+    done = [row for row in hive_client.show_compactions() if row["dbname"] == database]
+    assert [(row["tabname"], row["partname"], row["type"]) for row in done] == [
+        ("visits", "day=2024-01-01", "MINOR")
+    ]
+
+
+def test_refused_compaction_is_an_error(hive_client: HiveClient) -> None:
+    hive_client.script(ORDERS)
+    with pytest.raises(HiveSqlError, match="refused: None of the compaction thresholds met"):
+        hive_client.compact("orders", "major")
+
+
+def test_failing_statement_names_itself(hive_client: HiveClient) -> None:
+    with pytest.raises(HiveSqlError, match="(?s)nowhere.*Statement: SELECT 1 FROM nowhere"):
+        hive_client.query("SELECT 1 FROM nowhere")
+
+
+def test_show_locks_during_a_write(
+    hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    """A lock is seen while another client's statement holds it, and gone afterwards."""
+    hive_client.script(ORDERS)
+
+    def update() -> None:
+        with HiveClient(hive.hs2_port, database) as other:
+            other.execute("UPDATE orders SET state = 'paid' WHERE id = 1")
+
+    def locks() -> set[tuple[str, str]]:
+        rows = hive_client.show_locks()
+        return {(row["table"], row["lock_type"]) for row in rows if row["database"] == database}
+
+    seen = set()
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(update)
+        while not writing.done():
+            seen |= locks()
+        writing.result()
+    assert ("orders", "EXCL_WRITE") in seen
+    assert eventually(lambda: not locks())
+
+
+def test_lost_transaction_is_reaped(tmp_path: Path) -> None:
+    """The two settings that decide how long a lost transaction stays are in force."""
+    settings = HiveSettings(txn_timeout=3, reaper_interval=1)
+    with HiveServer(settings, work=tmp_path) as server, HiveClient(server.hs2_port) as client:
+        address = urlsplit(server.metastore_uri)
+        with HMSClient(host=address.hostname, port=address.port) as metastore:
+            opened = metastore.open_txns(OpenTxnRequest(num_txns=1, user="me", hostname="here"))
+        (transaction,) = opened.txn_ids
+
+        def state() -> str:
+            rows = client.show_transactions()
+            return next((r["state"] for r in rows if r["txnid"] == str(transaction)), "gone")
+
+        assert state() == "OPEN"
+        assert eventually(lambda: state() != "OPEN", seconds=3 + 2 * 1 + 2)
+
+
+def test_tables_are_translated_on_request(tmp_path: Path) -> None:
+    """As in production: what is not transactional becomes an external table."""
+    sql = "CREATE TABLE plain (id INT) STORED AS ORC"
+    settings = HiveSettings(translate_tables=True)
+    with HiveServer(settings, work=tmp_path) as server, HiveClient(server.hs2_port) as client:
+        client.execute(sql)
+        described = client.query("DESCRIBE FORMATTED plain")
+    kinds = [row[1].strip() for row in described if row[0].startswith("Table Type")]
+    assert kinds == ["EXTERNAL_TABLE"]
+
+
+def test_server_dies_with_its_starter(tmp_path: Path) -> None:
+    """Even kill -9 of the starting process leaves no Java process behind."""
+    program = (
+        "import sys, time; from pathlib import Path; from integration.hive import HiveServer\n"
+        "server = HiveServer(work=Path(sys.argv[1])); server.start()\n"
+        "print(server.pid, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    ) as starter:
+        assert starter.stdout is not None
+        java = int(starter.stdout.readline())
+        assert is_running(java)
+        starter.send_signal(signal.SIGKILL)
+    assert eventually(lambda: not is_running(java))
+
+
+def test_start_failure_shows_the_log(tmp_path: Path) -> None:
+    settings = HiveSettings(extra={"javax.jdo.option.ConnectionURL": "jdbc:no-such-database:"})
+    with pytest.raises(
+        HiveStartError, match="(?s)metastore failed.*end of its log.*No suitable driver"
+    ):
+        HiveServer(settings, work=tmp_path).start()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
