@@ -1,0 +1,101 @@
+"""dbt's own adapter tests on a Spark in this process: its own Derby catalog, Delta, no Hive.
+
+The metastore of the profile is one that knows no tables, so that every source is Spark's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
+from dbt.adapters.hiveacid.metastore import structs
+from dbt.adapters.hiveacid.spark.process import root_session
+from tests.unit.metastore.thrift_server import ThriftServer
+
+HERE = Path(__file__).parent
+
+DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
+
+
+@pytest.fixture(scope="session")
+def empty_metastore() -> Iterator[ThriftServer]:
+    server = ThriftServer(
+        {
+            "get_table_objects_by_name_req": lambda request: structs.GetTablesResult(tables=[]),
+            "get_open_txns": lambda: structs.GetOpenTxnsResponse(
+                txn_high_water_mark=1, open_txns=[], abortedBits=b""
+            ),
+            "get_valid_write_ids": lambda request: structs.GetValidWriteIdsResponse(
+                tblValidWriteIds=[]
+            ),
+            "get_config_value": lambda key, default: default,
+            "getVersion": lambda: "4.0.1",
+        }
+    )
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | int | bool]:
+    home: Path = tmp_path_factory.mktemp("spark")
+    return {
+        "spark.master": "local[2]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1500m",
+        "spark.ui.enabled": False,
+        "spark.sql.shuffle.partitions": 1,
+        "spark.sql.warehouse.dir": f"{home}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={home}/catalog;create=true"
+        ),
+        "spark.jars.packages": DELTA,
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # A Delta table in a test has one small file: no need for 50 tasks to read its log.
+        "spark.databricks.delta.snapshotPartitions": 1,
+    }
+
+
+@pytest.fixture(scope="session")
+def spark(spark_parameters: dict[str, str | int | bool], empty_metastore: ThriftServer) -> Any:
+    """The Spark of this process, as the adapter starts it."""
+    credentials = HiveAcidCredentials(
+        schema="default",
+        metastore_uri=empty_metastore.uri,
+        server_side_parameters=dict(spark_parameters),
+    )
+    parameters = credentials.server_side_parameters
+    return root_session(parameters, credentials.metastore_uri, log_directory=None)
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(
+    empty_metastore: ThriftServer, spark_parameters: dict[str, str | int | bool]
+) -> dict[str, object]:
+    return {
+        "type": "hiveacid",
+        "threads": 2,
+        "metastore_uri": empty_metastore.uri,
+        "server_side_parameters": spark_parameters,
+    }
+
+
+# Warnings about dbt's own code: class-scoped fixtures that are instance methods, and thread pools
+# that a run leaves open when it ends with an error.
+DBTS_OWN = (
+    "ignore::pytest.PytestRemovedIn10Warning",
+    "ignore:unclosed running multiprocessing pool:ResourceWarning",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            for warning in DBTS_OWN:
+                item.add_marker(pytest.mark.filterwarnings(warning))

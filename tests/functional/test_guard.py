@@ -1,0 +1,102 @@
+"""A transactional table does not reach Spark's plain readers and writers, by whatever way."""
+
+import pytest
+
+from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
+from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
+from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.spark.statements import parse
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    session = SessionHandle(spark, {}).session
+    for sql in (
+        "create database guard",
+        "create table guard.plain (i int) using parquet",
+        "create table guard.acid (i int) clustered by (i) into 2 buckets stored as orc "
+        "tblproperties ('transactional' = 'true')",
+        "use guard",
+        "create view guard.over_acid as select i from acid",
+        "create view guard.over_plain as select * from guard.plain",
+        "create view guard.over_view as with x as (select 1 as i) "
+        "select p.i from guard.over_plain p where p.i in (select i from over_acid)",
+        "use default",
+        "create temporary view acid as select 1 as i",
+    ):
+        session.sql(sql)
+    yield session
+    session.sql("drop database guard cascade")
+
+
+def refuse(session, sql):
+    refuse_raw_acid(session, parse(session, sql))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from guard.acid",
+        "select * from Guard.ACID",
+        "select * from spark_catalog.guard.acid",
+        "select * from guard.plain where i in (select i from guard.acid)",
+        "create table t using parquet as with x as (select * from guard.acid) select * from x",
+        "create view v as select * from guard.acid",
+        "create temporary view v as select * from guard.acid",
+        "insert into guard.acid values (1)",
+        "insert into guard.plain select * from guard.acid",
+        "merge into guard.plain p using guard.acid a on p.i = a.i when matched then delete",
+    ],
+)
+def test_a_raw_reference_is_refused(session, sql):
+    with pytest.raises(RawAcidReferenceError) as error:
+        refuse(session, sql)
+    assert error.value.msg == (
+        "guard.acid is a transactional Hive table, which Spark reads wrong without an error. "
+        "Declare it as a source and read it with {{ source('guard', 'acid') }}."
+    )
+
+
+@pytest.mark.parametrize(
+    "view, path",
+    [("over_acid", "guard.over_acid"), ("over_view", "guard.over_view > guard.over_acid")],
+)
+def test_views_are_followed(session, view, path):
+    with pytest.raises(RawAcidReferenceError) as error:
+        refuse(session, f"select count(*) from guard.{view}")
+    assert error.value.msg.startswith(f"guard.acid (through the view {path}) is a transactional")
+
+
+def test_an_unqualified_name_is_looked_up_in_the_current_database(session):
+    session.sql("use guard")
+    try:
+        refuse(session, "select * from plain")
+        with pytest.raises(RawAcidReferenceError):
+            refuse(session, "select * from over_acid")
+    finally:
+        session.sql("use default")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from guard.plain",
+        "select * from guard.over_plain",
+        "select * from acid",  # the temporary view
+        "with acid as (select 1) select * from acid",
+        "select * from guard.missing",
+        "select * from nowhere.missing",
+        "select * from parquet.`/some/where`",
+        "describe extended guard.acid",
+        "show tblproperties guard.acid",
+        "drop table if exists guard.acid",
+        "drop view if exists guard.over_acid",
+    ],
+)
+def test_what_is_right_passes(session, sql):
+    refuse(session, sql)
+
+
+def test_names_that_cannot_be_known_are_refused(session):
+    with pytest.raises(RawAcidReferenceError, match=r"IDENTIFIER\(…\) hides from dbt-hiveacid"):
+        refuse(session, "select * from identifier('guard.plain')")

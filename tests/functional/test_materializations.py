@@ -1,0 +1,227 @@
+"""Tables are built beside their targets and leave nothing behind."""
+
+import re
+from pathlib import Path
+
+import pytest
+from dbt.tests.util import get_manifest, relation_from_name, run_dbt, write_file
+
+from dbt.adapters.hiveacid.exceptions import TransactionLostError
+from dbt.adapters.hiveacid.impl import HiveAcidAdapter
+
+GOOD = "select id from range({{ var('rows', 3) }})"
+BAD = "select assert_true(id < 0) as checked from range(3)"
+INCREMENTAL = "{{ config(materialized='incremental') }} " + GOOD
+PARTITIONED = "{{ config(partition_by='part') }} select id, id % 2 as part from range(4)"
+DELTA = "{{ config(file_format='delta') }} " + GOOD
+
+
+def count(project, name):
+    relation = relation_from_name(project.adapter, name)
+    return project.run_sql(f"select count(*) from {relation}", fetch="one")[0]
+
+
+def tables(project):
+    rows = project.run_sql(f"show tables in {project.test_schema}", fetch="all")
+    return sorted(row[1] for row in rows)
+
+
+def directories(project, spark_parameters):
+    database = Path(spark_parameters["spark.sql.warehouse.dir"]) / f"{project.test_schema}.db"
+    return sorted(path.name for path in database.iterdir())
+
+
+def lose_the_snapshot(monkeypatch):
+    """As if every model had read an ACID source, and the transaction were gone since."""
+
+    def lost(self):
+        raise TransactionLostError("transaction 17 is lost")
+
+    monkeypatch.setattr(HiveAcidAdapter, "hiveacid_has_read", lambda self: True)
+    monkeypatch.setattr(HiveAcidAdapter, "hiveacid_check_snapshot", lost)
+
+
+class TestTable:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "good.sql": "{{ config(materialized='table') }} " + GOOD,
+            "partitioned.sql": "{{ config(materialized='table') }} " + PARTITIONED,
+            "kept.sql": INCREMENTAL,
+            "delta.sql": "{{ config(materialized='table') }} " + DELTA,
+        }
+
+    def test_a_table_is_replaced_and_only_the_table_stays(self, project, spark_parameters):
+        run_dbt(["run"])
+        run_dbt(["run", "--vars", "rows: 5"])
+        assert count(project, "good") == count(project, "delta") == 5
+        assert count(project, "kept") == 3 + 5
+        run_dbt(["run", "--full-refresh"])
+        assert count(project, "good") == count(project, "delta") == count(project, "kept") == 3
+        assert count(project, "partitioned") == 4
+        names = ["delta", "good", "kept", "partitioned"]
+        assert tables(project) == directories(project, spark_parameters) == names
+
+    def test_a_failing_model_keeps_the_former_table(self, project, spark_parameters):
+        run_dbt(["run"])
+        good = "{{ config(materialized='table') }} " + GOOD
+        write_file("{{ config(materialized='table') }} " + BAD, "models", "good.sql")
+        try:
+            results = run_dbt(["run", "--select", "good"], expect_pass=False)
+        finally:
+            write_file(good, "models", "good.sql")
+        assert "'(id < 0)' is not true!" in results[0].message
+        assert "\tat org.apache" not in results[0].message
+        assert count(project, "good") == 3
+        names = ["delta", "good", "kept", "partitioned"]
+        assert tables(project) == directories(project, spark_parameters) == names
+
+    def test_nothing_replaces_a_target_once_the_snapshot_is_lost(
+        self, project, spark_parameters, monkeypatch
+    ):
+        run_dbt(["run", "--full-refresh"])
+        lose_the_snapshot(monkeypatch)
+        for arguments in (["run"], ["run", "--full-refresh"]):
+            results = run_dbt([*arguments, "--vars", "rows: 9"], expect_pass=False)
+            assert {str(result.message).strip().splitlines()[-1].strip() for result in results} == {
+                "transaction 17 is lost"
+            }
+            assert count(project, "good") == count(project, "kept") == count(project, "delta") == 3
+        names = ["delta", "good", "kept", "partitioned"]
+        assert tables(project) == directories(project, spark_parameters) == names
+
+
+class TestNewTableWithoutSnapshot:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "good.sql": "{{ config(materialized='table') }} " + GOOD,
+            "delta.sql": "{{ config(materialized='table') }} " + DELTA,
+        }
+
+    def test_no_target_appears_once_the_snapshot_is_lost(self, project, monkeypatch):
+        lose_the_snapshot(monkeypatch)
+        run_dbt(["run"], expect_pass=False)
+        assert tables(project) == []
+
+
+class TestTableAndView:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"changing.sql": "{{ config(materialized=var('as')) }} " + GOOD}
+
+    def test_a_table_takes_the_place_of_a_view_and_back(self, project):
+        for kind in ("view", "table", "view", "table"):
+            run_dbt(["run", "--vars", f"as: {kind}"])
+            assert count(project, "changing") == 3
+            assert tables(project) == ["changing"]
+
+
+class TestLocationRoot:
+    @pytest.fixture(scope="class")
+    def location_root(self, tmp_path_factory):
+        return tmp_path_factory.mktemp("external data")
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"outside.sql": GOOD, "outside_parts.sql": PARTITIONED}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self, location_root):
+        return {"models": {"+materialized": "table", "+location_root": str(location_root)}}
+
+    def test_each_build_has_a_directory_and_only_the_last_stays(self, project, location_root):
+        seen = set()
+        for rows in (3, 4):
+            run_dbt(["run", "--vars", f"rows: {rows}"])
+            assert count(project, "outside") == rows
+            assert count(project, "outside_parts") == 4
+            (build,) = (location_root / "outside").iterdir()
+            assert re.fullmatch("[0-9a-f]{8}", build.name)
+            seen.add(build)
+        assert len(seen) == 2
+
+    def test_a_failing_model_leaves_no_directory(self, project, location_root):
+        run_dbt(["run"])
+        builds = list((location_root / "outside").iterdir())
+        write_file(BAD, "models", "outside.sql")
+        try:
+            run_dbt(["run", "--select", "outside"], expect_pass=False)
+        finally:
+            write_file(GOOD, "models", "outside.sql")
+        assert list((location_root / "outside").iterdir()) == builds
+        assert count(project, "outside") == 3
+
+
+class TestPlainSources:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "sources.yml": """
+sources:
+  - name: raw
+    schema: "{{ target.schema }}"
+    tables: [{name: there}, {name: missing}]
+""",
+            "reads.sql": "select * from {{ source('raw', 'there') }}",
+            "lacks.sql": "select * from {{ source('raw', 'missing') }}",
+        }
+
+    def test_a_source_that_is_no_acid_table_is_sparks_own(self, project, empty_metastore):
+        project.run_sql(f"create table {project.test_schema}.there using parquet as select 1 as i")
+        results = run_dbt(["run"], expect_pass=False)
+        by_name = {result.node.name: result for result in results}
+        assert by_name["reads"].status == "success"
+        there = by_name["reads"].node.compiled_code
+        assert there == f"select * from {project.test_schema}.there"
+        message = by_name["lacks"].message
+        assert "[TABLE_OR_VIEW_NOT_FOUND]" in message
+        assert (
+            f"{project.test_schema}.missing is a source. The metastore {empty_metastore.uri} does "
+            "not have it either. Check the source's schema and name."
+        ) in message
+
+    def test_parse_and_ls_do_not_ask_the_metastore(self, project, empty_metastore):
+        before = list(empty_metastore.calls)
+        run_dbt(["parse"])
+        run_dbt(["ls"])
+        assert empty_metastore.calls == before
+        run_dbt(["docs", "generate", "--no-compile"])
+        asked = set(empty_metastore.calls[len(before) :])
+        assert asked <= {"get_table_objects_by_name_req"}, "metadata only, no transaction"
+        manifest = get_manifest(project.project_root)
+        relation_name = manifest.sources["source.test.raw.there"].relation_name
+        assert relation_name == f"{project.test_schema}.there"
+
+
+class TestSnapshot:
+    @pytest.fixture(scope="class")
+    def snapshots(self):
+        return {
+            "history.sql": """
+{% snapshot history %}
+  {{ config(unique_key='id', strategy='check', check_cols=['v'], file_format='delta') }}
+  select id, {{ var('v', 0) }} as v from range({{ var('rows', 3) }})
+{% endsnapshot %}
+"""
+        }
+
+    def test_rows_of_acid_sources_are_read_before_the_snapshot_changes(
+        self, project, spark_parameters, monkeypatch
+    ):
+        monkeypatch.setattr(HiveAcidAdapter, "hiveacid_has_read", lambda self: True)
+        run_dbt(["snapshot"])
+        assert count(project, "history") == 3
+        run_dbt(["snapshot", "--vars", "{rows: 4, v: 1}"])
+        assert count(project, "history") == 3 + 4
+        lose_the_snapshot(monkeypatch)
+        results = run_dbt(["snapshot", "--vars", "{rows: 5, v: 2}"], expect_pass=False)
+        assert "transaction 17 is lost" in results[0].message
+        assert count(project, "history") == 3 + 4
+        assert tables(project) == directories(project, spark_parameters) == ["history"]
+
+    def test_no_snapshot_appears_once_the_transaction_is_lost(self, project, monkeypatch):
+        project.run_sql(f"drop table if exists {project.test_schema}.history")
+        lose_the_snapshot(monkeypatch)
+        run_dbt(["snapshot"], expect_pass=False)
+        assert tables(project) == []

@@ -1,0 +1,100 @@
+"""Spark's own parser tells which relations a statement names."""
+
+import pytest
+
+from dbt.adapters.hiveacid.spark.statements import Statement, parse
+
+A, B, C = ("db", "a"), ("b",), ("c",)
+
+READS = {
+    "select * from db.a join b": {A, B},
+    "select * from `db`.`a`": {A},
+    "select * from `od``d`.`a.b`": {("od`d", "a.b")},
+    "with x as (select * from db.a), y as (select * from x) select * from y": {A},
+    "with b as (select * from b) select * from b": {B},
+    "with a as (select 1) select * from db.a": {A},
+    "select (select max(v) from b) from db.a where i in (select i from c)": {A, B, C},
+    "select * from db.a where exists (select 1 from b where i not in (select i from c))": {A, B, C},
+    "select * from db.a, lateral (select * from b where b.i = a.i)": {A, B},
+    "select * from db.a lateral view explode(v) t as e": {A},
+    "select * from db.a tablesample (10 percent)": {A},
+    "select * from db.a union all select * from b except select * from c": {A, B, C},
+    "table db.a": {A},
+    "create table t using parquet as with x as (select * from db.a) select * from x": {A},
+    "create or replace table t using delta as select * from db.a": {A},
+    "create view v as select * from db.a": {A},
+    "create or replace temporary view v as select * from db.a": {A},
+    "insert into db.a select * from b": {A, B},
+    "insert overwrite table db.a partition (p) select * from b": {A, B},
+    "with x as (select * from b) insert into db.a select * from x": {A, B},
+    "from b insert into db.a select * insert into c select *": {A, B, C},
+    "merge into db.a using (select * from b) s on a.i = s.i when matched then delete": {A, B},
+    "delete from db.a where i in (select i from b)": {A, B},
+    "update db.a set v = (select max(v) from b)": {A, B},
+    "cache table t as select * from db.a": {A},
+    "describe select * from db.a": {A},
+    "explain select * from db.a": {A},
+    "select * from db.a version as of 3": {A},
+    "begin select * from db.a; end": {A},
+    "select * from values (1) t": set(),
+    "select * from range(3)": set(),
+    "set spark.sql.shuffle.partitions = 1": set(),
+}
+
+MENTIONS_ONLY = [
+    "describe extended db.a",
+    "alter table db.a add columns (x int)",
+    "truncate table db.a",
+    "refresh table db.a",
+    "analyze table db.a compute statistics",
+    "show tblproperties db.a",
+]
+
+NEITHER = [
+    "drop table if exists db.a",
+    "create table db.a (i int) using parquet",
+    "show tables in db",
+    "create schema if not exists db",
+    "not sql at all",
+]
+
+
+@pytest.mark.parametrize("sql", READS)
+def test_what_a_statement_reads(spark, sql):
+    assert parse(spark, sql).reads == READS[sql]
+
+
+@pytest.mark.parametrize("sql", MENTIONS_ONLY)
+def test_what_a_statement_only_mentions(spark, sql):
+    statement = parse(spark, sql)
+    assert (statement.reads, statement.mentions) == (frozenset(), {A})
+
+
+@pytest.mark.parametrize("sql", NEITHER)
+def test_what_names_nothing_that_is_there(spark, sql):
+    assert parse(spark, sql) == Statement()
+
+
+@pytest.mark.parametrize(
+    "sql, how",
+    [
+        ("select * from identifier('db.a')", "IDENTIFIER(…)"),
+        ("insert into b select * from identifier('db' || '.a')", "IDENTIFIER(…)"),
+        ("execute immediate 'select * from db.a'", "EXECUTE IMMEDIATE"),
+    ],
+)
+def test_names_that_only_the_run_can_tell(spark, sql, how):
+    assert parse(spark, sql).opaque == how
+
+
+def test_views_are_told_apart(spark):
+    assert parse(spark, "create view v as select 1").is_permanent_view
+    assert parse(spark, "create or replace view db.v as select 1").is_permanent_view
+    temporary = parse(spark, "create or replace temporary view V as select 1")
+    assert not temporary.is_permanent_view
+    assert temporary.temporary_view == "v"
+
+
+def test_a_comment_or_a_string_is_no_name(spark):
+    sql = "/* from db.a */ select 'from db.a' -- from db.a\nfrom b"
+    assert parse(spark, sql).reads == {B}

@@ -1,0 +1,187 @@
+"""The rules of Hive's AcidUtils.getAcidState, one case each."""
+
+import pytest
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.selection import select
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+
+ALL_TXNS = ValidTxnList(1_000_000)
+
+
+def listing(*paths, directories=(), data_formats=None, empty=()):
+    files = tuple(ListedFile(path, f"file:/t/{path}", 0 if path in empty else 10) for path in paths)
+    parents = {path.rpartition("/")[0] for path in paths if "/" in path}
+    return Listing("file:/t", files, tuple({*directories, *parents}), data_formats or {})
+
+
+def write_ids(high_watermark, open=(), aborted=()):
+    return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted))
+
+
+def chosen(listed, ids, txns=ALL_TXNS):
+    """The names of the chosen directories and files: base, deltas, delete deltas, originals."""
+    state = select(listed, ids, txns)
+    return (
+        state.base and state.base.directory.name,
+        [delta.directory.name for delta in state.deltas],
+        [delta.directory.name for delta in state.delete_deltas],
+        [file.relative for file in state.originals],
+    )
+
+
+def test_deltas_and_delete_deltas_of_valid_write_ids():
+    listed = listing(
+        "delta_1_1_0000/bucket_00000_0", "delete_delta_2_2_0000/bucket_00000_0", "delta_3_3_0/b"
+    )
+    assert chosen(listed, write_ids(2)) == (
+        None,
+        ["delta_1_1_0000"],
+        ["delete_delta_2_2_0000"],
+        [],
+    )
+
+
+def test_the_best_base_replaces_what_came_before():
+    listed = listing(
+        "base_5/bucket_00000",
+        "base_10/bucket_00000",
+        "delta_8_8_0/b",
+        "delta_11_11_0/b",
+        "000000_0",
+    )
+    assert chosen(listed, write_ids(11)) == ("base_10", ["delta_11_11_0"], [], [])
+
+
+def test_original_files_count_while_there_is_no_base():
+    listed = listing("000000_0", "000000_0_copy_1", "HIVE_UNION_SUBDIR_2/000000_0", "delta_1_1_0/b")
+    assert chosen(listed, write_ids(1)) == (
+        None,
+        ["delta_1_1_0"],
+        [],
+        ["000000_0", "000000_0_copy_1", "HIVE_UNION_SUBDIR_2/000000_0"],
+    )
+
+
+def test_a_base_of_originals_only_leaves_every_delta():
+    listed = listing("base_-9223372036854775808_v0000101/bucket_00000", "delta_1_1_0/b", "000000_0")
+    assert chosen(listed, write_ids(1)) == (
+        "base_-9223372036854775808_v0000101",
+        ["delta_1_1_0"],
+        [],
+        [],
+    )
+
+
+def test_an_empty_base_hides_all_that_came_before():
+    listed = listing("delta_1_1_0/b", "delta_3_3_0/b", directories=["base_2"])
+    assert chosen(listed, write_ids(3)) == ("base_2", ["delta_3_3_0"], [], [])
+
+
+@pytest.mark.parametrize("ids", [write_ids(5, open=[3]), write_ids(4)])
+def test_a_compacted_base_over_what_must_not_be_seen_is_not_used(ids):
+    listed = listing("base_5_v0000020/bucket_00000", "base_2_v0000010/bucket_00000", "delta_3_5/b")
+    base, deltas, _, _ = chosen(listed, ids)
+    assert (base, deltas) == ("base_2_v0000010", ["delta_3_5"])
+
+
+def test_without_an_older_base_that_is_not_enough_history():
+    listed = listing("base_5_v0000020/bucket_00000")
+    with pytest.raises(UnreadableTableError, match="not enough history.*base_5_v0000020"):
+        select(listed, write_ids(5, open=[3]), ALL_TXNS)
+
+
+def test_a_base_compacted_by_hive_3_is_known_by_its_metadata_file():
+    listed = listing("base_5/bucket_00000", data_formats={"base_5": "compacted"})
+    with pytest.raises(UnreadableTableError, match="not enough history"):
+        select(listed, write_ids(5, open=[3]), ALL_TXNS)
+
+
+def test_an_overwrite_is_visible_as_soon_as_its_own_write_id_is():
+    listed = listing("base_5/bucket_00000", "delta_3_3_0/b")
+    assert chosen(listed, write_ids(5, open=[3])) == ("base_5", [], [], [])
+    assert chosen(listed, write_ids(5, aborted=[5])) == (None, ["delta_3_3_0"], [], [])
+
+
+def test_of_two_bases_with_one_write_id_the_compacted_one_is_used():
+    listed = listing("base_5/bucket_00000", "base_5_v0000020/bucket_00000")
+    assert chosen(listed, write_ids(5))[0] == "base_5_v0000020"
+
+
+def test_the_work_of_a_compaction_counts_once_its_transaction_is_visible():
+    listed = listing("delta_1_1_0/b", "delta_2_2_0/b", "delta_1_2_v0000020/b")
+    assert chosen(listed, write_ids(2))[1] == ["delta_1_2_v0000020"]
+    before = ValidTxnList(19)
+    assert chosen(listed, write_ids(2), before)[1] == ["delta_1_1_0", "delta_2_2_0"]
+    running = ValidTxnList(30, open=frozenset({20}))
+    assert chosen(listed, write_ids(2), running)[1] == ["delta_1_1_0", "delta_2_2_0"]
+
+
+def test_the_wider_delta_wins():
+    listed = listing(
+        "delta_5_20/b", "delta_5_10/b", "delta_11_20/b", "delta_51_60/b", "delta_12_12_0/b"
+    )
+    assert chosen(listed, write_ids(60))[1] == ["delta_5_20", "delta_51_60"]
+
+
+def test_all_statements_of_one_write_id_are_read():
+    listed = listing("delta_2_2_0000/b", "delta_2_2_0001/b", "delta_2_2_0002/b")
+    assert len(chosen(listed, write_ids(2))[1]) == 3
+
+
+def test_a_minor_compaction_covers_statements_and_the_delete_deltas_in_between():
+    listed = listing(
+        "delta_30_50/b",
+        "delete_delta_30_50/b",
+        "delete_delta_40_40_0000/b",
+        "delta_30_30_0000/b",
+        "delta_50_50_0000/b",
+    )
+    assert chosen(listed, write_ids(50)) == (None, ["delta_30_50"], ["delete_delta_30_50"], [])
+
+
+def test_a_delete_delta_without_statement_id_beside_deltas():
+    listed = listing("delta_1_1_0000/b", "delete_delta_2_3_v0000009/b", "delta_4_4_0000/b")
+    assert chosen(listed, write_ids(4)) == (
+        None,
+        ["delta_1_1_0000", "delta_4_4_0000"],
+        ["delete_delta_2_3_v0000009"],
+        [],
+    )
+
+
+def test_a_delta_that_holds_some_valid_write_ids_is_read():
+    listed = listing("delta_1_5/b")
+    assert chosen(listed, write_ids(5, open=[2], aborted=[3]))[1] == ["delta_1_5"]
+    assert chosen(listed, write_ids(5, open=[1, 2, 4], aborted=[3, 5]))[1] == []
+
+
+def test_every_file_and_directory_is_used_or_skipped_with_a_reason():
+    listed = listing(
+        "base_2/bucket_00000",
+        "base_1/bucket_00000",
+        "delta_3_3_0/bucket_00000",
+        "delta_3_3_0/bucket_00001",
+        "delta_9_9_0/bucket_00000",
+        "000000_0",
+        empty=["delta_3_3_0/bucket_00001"],
+    )
+    state = select(listed, write_ids(3), ALL_TXNS)
+    assert {(s.relative, s.reason) for s in state.skipped} == {
+        ("base_1", "replaced by base_2"),
+        ("delta_9_9_0", "no write id in 9..9 is valid in this snapshot"),
+        ("delta_3_3_0/bucket_00001", "an empty file"),
+        ("000000_0", "an original file, replaced by base_2"),
+    }
+
+
+@pytest.mark.parametrize("path", ["delta_1_x/bucket_00000", "base_/bucket_00000"])
+def test_a_name_that_cannot_be_understood_is_refused(path):
+    with pytest.raises(UnreadableTableError, match="begins like an ACID directory"):
+        select(listing(path), write_ids(5), ALL_TXNS)
+
+
+def test_an_acid_directory_inside_another_is_refused():
+    with pytest.raises(UnreadableTableError, match="delta_1_1_0/delta_1_1_0"):
+        select(listing("delta_1_1_0/delta_1_1_0/bucket_00000"), write_ids(1), ALL_TXNS)

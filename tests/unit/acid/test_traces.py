@@ -1,0 +1,23 @@
+from dbt.adapters.hiveacid.acid.listing import Listing
+from dbt.adapters.hiveacid.acid.traces import without_directory
+
+
+def listing(*directories):
+    return Listing("file:/t", (), directories)
+
+
+def test_a_write_id_is_traced_by_a_directory_of_its_own():
+    places = [
+        listing("delta_1_1_0000", "delete_delta_2_2_0000", "base_3"),
+        listing("delta_4_4_0000", "delta_4_4_0000/subdirectory"),
+    ]
+    assert without_directory(range(1, 7), places) == {5, 6}
+
+
+def test_a_compacted_directory_traces_no_write_id():
+    places = [listing("base_5_v0000010", "delta_6_8_v0000011", "delta_9_9_v0000012")]
+    assert without_directory([5, 7, 9], places) == {5, 7, 9}
+
+
+def test_other_directories_trace_none():
+    assert without_directory([1], [listing("HIVE_UNION_SUBDIR_1", "delta_x")]) == {1}

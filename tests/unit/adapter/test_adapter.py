@@ -1,0 +1,171 @@
+"""The adapter without Spark and without a metastore: what it answers from what it knows."""
+
+import multiprocessing
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+from dbt.adapters.sql import SQLAdapter
+from pyspark.errors import PySparkException
+
+from dbt import selected_resources
+from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.exceptions import MetastoreUnavailableError, TransactionLostError
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+ORDERS = TableName("shop", "orders")
+TABLE = Table(
+    ORDERS,
+    "MANAGED_TABLE",
+    StorageDescriptor("/x", (Column("id", "int"), Column("item", "varchar(10)"))),
+    (Column("day", "date"),),
+    {"transactional": "true"},
+    0,
+)
+
+
+@pytest.fixture
+def adapter():
+    config = SimpleNamespace(
+        credentials=HiveAcidCredentials(schema="marts", metastore_uri="thrift://127.0.0.1:1"),
+        log_cache_events=False,
+        profile_name="shop",
+        target_name="dev",
+    )
+    adapter = HiveAcidAdapter(config, multiprocessing.get_context("spawn"))
+    yield adapter
+    adapter.cleanup_connections()
+
+
+@pytest.fixture
+def manifest(adapter):
+    source = SimpleNamespace(unique_id="source.orders", schema="Shop", identifier="Orders")
+    node = SimpleNamespace(depends_on=SimpleNamespace(nodes=["source.orders"]))
+    manifest = SimpleNamespace(sources={"source.orders": source}, nodes={"model.m": node})
+    adapter.set_macro_resolver(manifest)
+    return manifest
+
+
+def know(adapter, table):
+    adapter.run.tables.get = {table.name: table}.get
+
+
+def test_columns_of_a_declared_source_come_from_the_metastore(adapter, manifest):
+    know(adapter, TABLE)
+    relation = adapter.Relation.create(schema="shop", identifier="orders")
+    columns = adapter.get_columns_in_relation(relation)
+    assert [(column.name, column.data_type) for column in columns] == [
+        ("id", "int"),
+        ("item", "varchar(10)"),
+        ("day", "date"),
+    ]
+
+
+def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):
+    monkeypatch.setattr(selected_resources, "SELECTED_RESOURCES", ["model.m"])
+    assert adapter._foreseen() == {ORDERS}
+
+
+def test_the_agent_info_names_invocation_and_target(adapter):
+    info = adapter.run.snapshot._requester.agent_info
+    assert info.startswith("dbt-hiveacid 0.1.0, invocation ")
+    assert info.endswith(", target shop.dev")
+
+
+def test_a_metastore_that_cannot_be_reached_is_named(adapter):
+    with pytest.raises(MetastoreUnavailableError, match="127.0.0.1:1"):
+        adapter.run.tables.get(ORDERS)
+
+
+def test_cleaning_up_may_happen_many_times(adapter):
+    adapter.cleanup_connections()
+    adapter.cleanup_connections()
+
+
+class Cursor:
+    def __init__(self, rows, has_read):
+        self.has_read = has_read
+        self._rows = rows
+
+    def rows_written(self):
+        return self._rows
+
+
+def pinned(write_id):
+    return PinnedTable(TABLE, (), ValidWriteIdList(write_id), ValidTxnList(9), transaction_id=17)
+
+
+@pytest.mark.parametrize(
+    "rows, message", [(None, "OK"), (0, "OK, 0 rows"), (1, "OK, 1 row"), (1204, "OK, 1204 rows")]
+)
+def test_a_response_tells_the_rows(rows, message):
+    response = HiveAcidConnectionManager.get_response(Cursor(rows, {}))
+    assert str(response) == message
+    assert response.to_dict(omit_none=True).keys() - {"rows_affected"} == {"_message"}
+
+
+def test_a_response_tells_the_snapshot():
+    reads = {"shop.orders": pinned(12), "shop.events": pinned(3)}
+    response = HiveAcidConnectionManager.get_response(Cursor(5, reads))
+    assert response.to_dict(omit_none=True) == {
+        "_message": "OK, 5 rows",
+        "rows_affected": 5,
+        "transaction_id": 17,
+        "snapshot": {"shop.events": 3, "shop.orders": 12},
+    }
+
+
+def test_a_replaced_target_gets_its_former_version_back_when_the_snapshot_is_lost(
+    adapter, monkeypatch
+):
+    ran = []
+
+    def lost():
+        raise TransactionLostError("transaction 17 is lost")
+
+    handle = SimpleNamespace(uninterrupted=nullcontext, has_read={"shop.orders": pinned(12)})
+    monkeypatch.setattr(adapter.run.snapshot, "check_alive", lost)
+    monkeypatch.setattr(adapter, "_handle", lambda: handle)
+    monkeypatch.setattr(adapter, "execute", ran.append)
+    monkeypatch.setattr(adapter, "drop_relation", ran.append)
+    target = adapter.Relation.create(schema="marts", identifier="m", type="table")
+    former = target.replace(is_delta=True)
+    with pytest.raises(TransactionLostError):
+        adapter.hiveacid_check_or_restore(target, former, 7)
+    with pytest.raises(TransactionLostError):
+        adapter.hiveacid_check_or_restore(target, None, None)
+    assert ran == ["restore table marts.m to version as of 7", target]
+
+
+def test_a_model_that_has_read_no_acid_source_does_without_the_transaction(adapter, monkeypatch):
+    def lost():
+        raise TransactionLostError("transaction 17 is lost")
+
+    handle = SimpleNamespace(has_read={})
+    monkeypatch.setattr(adapter.run.snapshot, "check_alive", lost)
+    monkeypatch.setattr(adapter, "_handle", lambda: handle)
+    assert not adapter.hiveacid_has_read()
+    adapter.hiveacid_check_snapshot()
+    handle.has_read["shop.orders"] = pinned(12)
+    assert adapter.hiveacid_has_read()
+    with pytest.raises(TransactionLostError):
+        adapter.hiveacid_check_snapshot()
+
+
+def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatch):
+    renamed = []
+
+    def lost(session, database, table):
+        raise PySparkException("no such directory")
+
+    monkeypatch.setattr(SQLAdapter, "rename_relation", lambda _, *names: renamed.append(names))
+    monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
+    monkeypatch.setattr(impl, "follow_directory", lost)
+    old = adapter.Relation.create(schema="marts", identifier="old", type="table")
+    new = adapter.Relation.create(schema="marts", identifier="new", type="table")
+    with pytest.raises(PySparkException):
+        adapter.rename_relation(old, new)
+    assert renamed == [(old, new), (new, old)]

@@ -1,0 +1,49 @@
+import agate
+from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
+
+from dbt.adapters.hiveacid.columns import spark_columns, with_tables
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+
+ORDERS = Table(
+    TableName("shop", "orders"),
+    "MANAGED_TABLE",
+    StorageDescriptor("/x", (Column("id", "int"), Column("item", "varchar(10)"))),
+    (Column("day", "date"),),
+    {"transactional": "true"},
+    0,
+    owner="etl",
+)
+
+
+def catalog(*rows):
+    return agate.Table.from_object(list(rows), column_types=DEFAULT_TYPE_TESTER)
+
+
+def test_columns_have_hives_types_and_the_partition_keys_come_last():
+    assert [(c.name, c.data_type, c.column_index) for c in spark_columns(ORDERS)] == [
+        ("id", "int", 0),
+        ("item", "varchar(10)", 1),
+        ("day", "date", 2),
+    ]
+
+
+def test_a_source_that_spark_does_not_know_is_added_to_the_docs():
+    other = {"table_schema": "shop", "table_name": "other", "column_name": "id", "stats": 1}
+    rows = with_tables(catalog(other), [ORDERS]).rows
+    assert [(row["table_name"], row["column_name"]) for row in rows] == [
+        ("other", "id"),
+        ("orders", "id"),
+        ("orders", "item"),
+        ("orders", "day"),
+    ]
+    assert rows[1]["table_owner"] == "etl"
+    assert rows[1]["column_type"] == "int"
+
+
+def test_docs_of_nothing_but_a_source():
+    assert len(with_tables(catalog(), [ORDERS]).rows) == 3
+
+
+def test_a_source_that_spark_knows_stays_as_spark_tells_it():
+    known = catalog({"table_name": "Orders", "column_name": "id", "table_schema": "shop"})
+    assert with_tables(known, [ORDERS]) is known

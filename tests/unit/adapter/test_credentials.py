@@ -1,0 +1,89 @@
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials, profile_keys
+
+MINIMAL = {"schema": "marts", "metastore_uri": "thrift://metastore:9083"}
+
+
+def read(**keys):
+    data = {**MINIMAL, **keys}
+    HiveAcidCredentials.validate(data)
+    return HiveAcidCredentials.from_dict(data)
+
+
+def test_defaults():
+    credentials = read()
+    assert credentials.type == "hiveacid"
+    assert credentials.method == "session"
+    assert credentials.metastore_timeout == 60
+    assert credentials.heartbeat_interval is None
+    assert credentials.lock_timeout == 300
+    assert credentials.database is None
+
+
+def test_every_problem_is_told_at_once_with_the_allowed_keys():
+    data = {
+        "metastore_uri": "thrift://metastore:9083",
+        "host": "spark.example.org",
+        "method": "thrift",
+        "lock_timeout": "soon",
+        "metastore_timeout": -1,
+        "server_side_parameters": ["spark.master"],
+    }
+    with pytest.raises(DbtRuntimeError) as error:
+        HiveAcidCredentials.validate(data)
+    message = error.value.msg
+    assert "`host` is not a key of this adapter" in message
+    assert "`schema` is missing" in message
+    assert "`method` must be one of session, not 'thrift'" in message
+    assert "`lock_timeout` must be a number of seconds, 0 or more, not 'soon'" in message
+    assert "`metastore_timeout` must be a number of seconds, 0 or more, not -1" in message
+    assert "`server_side_parameters` must be a mapping" in message
+    assert message.endswith(
+        "Allowed keys: type, threads, schema, metastore_uri, method, metastore_timeout, "
+        "heartbeat_interval, lock_timeout, server_side_parameters"
+    )
+
+
+def test_a_database_that_is_not_the_schema_is_refused():
+    with pytest.raises(DbtRuntimeError, match="`database` must be left out"):
+        read(database="other")
+    assert read(database="marts").database is None
+
+
+def test_durations_may_come_as_text_from_environment_variables():
+    assert read(lock_timeout="30").lock_timeout == 30
+
+
+def test_spark_parameters_become_text_and_ansi_is_off_as_in_dbt_spark():
+    parameters = read(
+        server_side_parameters={
+            "spark.ui.enabled": False,
+            "spark.sql.shuffle.partitions": 4,
+            "spark.sql.ansi.enabled": True,
+        }
+    ).server_side_parameters
+    assert parameters == {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.ansi.enabled": "false",
+    }
+
+
+def test_debug_shows_no_spark_parameters_for_they_may_hold_secrets():
+    credentials = read(server_side_parameters={"spark.hadoop.fs.s3a.secret.key": "hush"})
+    shown = dict(credentials.connection_info())
+    assert shown["metastore_uri"] == "thrift://metastore:9083"
+    assert "hush" not in str(shown)
+
+
+def test_the_documented_keys_are_the_read_ones():
+    keys = {key.name: key for key in profile_keys()}
+    assert [key.name for key in keys.values() if key.required] == [
+        "type",
+        "schema",
+        "metastore_uri",
+    ]
+    assert keys["lock_timeout"].unit == "seconds"
+    assert all(key.meaning for key in keys.values())

@@ -1,0 +1,50 @@
+"""Where Spark's own tables live, without starting Spark."""
+
+import pytest
+
+from dbt.adapters.hiveacid.spark.process import _catalog
+
+URI = "thrift://metastore:9083"
+SAME = {"spark.hadoop.hive.metastore.uris": URI}
+
+
+@pytest.fixture(autouse=True)
+def no_spark_on_this_machine(monkeypatch):
+    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "HIVE_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"spark.master": "yarn", "spark.sql.warehouse.dir": "/warehouse"},
+        {"spark.sql.hive.metastore.version": "4.0.1", "spark.sql.hive.metastore.jars": "path"},
+    ],
+)
+def test_they_live_with_the_sources_when_nothing_is_said(parameters):
+    assert _catalog(parameters, URI) == SAME
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.hadoop.hive.metastore.uris",
+        "spark.hive.metastore.uris",
+        "spark.hadoop.javax.jdo.option.ConnectionURL",
+        "spark.sql.catalogImplementation",
+    ],
+)
+def test_a_setting_of_the_catalog_decides(key):
+    assert _catalog({key: "anything"}, URI) == {}
+
+
+@pytest.mark.parametrize(
+    "variable, folder", [("HADOOP_CONF_DIR", ""), ("SPARK_CONF_DIR", ""), ("SPARK_HOME", "conf")]
+)
+def test_a_hive_site_decides(variable, folder, tmp_path, monkeypatch):
+    (tmp_path / folder).mkdir(exist_ok=True)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert _catalog({}, URI) == SAME
+    (tmp_path / folder / "hive-site.xml").touch()
+    assert _catalog({}, URI) == {}

@@ -1,0 +1,100 @@
+from types import SimpleNamespace
+
+import pytest
+
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+
+QUOTING = SimpleNamespace(quoting={})
+
+
+class Sources:
+    """Knows one ACID table, and counts how often it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def name_of(self, table: TableName, options: SourceOptions) -> str | None:
+        self.asked.append(table)
+        return "hiveacid__shop__orders__00000000" if table.table == "orders" else None
+
+
+def node(resource_type="source", identifier="Orders"):
+    return SimpleNamespace(
+        resource_type=resource_type,
+        database=None,
+        schema="Shop",
+        identifier=identifier,
+        quoting_dict={},
+        config={},
+        meta={},
+        source_name="shop",
+        name="orders",
+    )
+
+
+def create(sources, *args, **kwargs):
+    return HiveAcidRelation.bound_to(sources).create_from(QUOTING, *args, **kwargs)
+
+
+def test_the_parser_names_a_source_as_dbt_spark_does_and_asks_nobody():
+    sources = Sources()
+    assert str(create(sources, node())) == "Shop.Orders"
+    assert sources.asked == []
+
+
+def test_a_source_of_a_statement_is_named_by_its_view():
+    relation = create(Sources(), node(), limit=None, event_time_filter=None)
+    assert str(relation) == "hiveacid__shop__orders__00000000"
+    assert (relation.schema, relation.identifier) == ("Shop", "Orders")
+    assert relation.table_name() == TableName("shop", "orders")
+    assert str(relation.without_identifier()) == "Shop"
+
+
+def test_empty_reads_no_rows_of_the_view():
+    relation = create(Sources(), node(), limit=0)
+    assert str(relation) == "(select * from hiveacid__shop__orders__00000000 where false limit 0)"
+
+
+def test_a_source_that_is_not_transactional_stays_as_it_is():
+    assert str(create(Sources(), node(identifier="plain"), limit=None)) == "Shop.plain"
+
+
+def test_a_model_is_never_looked_up():
+    sources = Sources()
+    assert str(create(sources, node(resource_type="model"), limit=None)) == "Shop.Orders"
+    assert sources.asked == []
+
+
+def test_two_adapters_do_not_share_their_sources():
+    one, other = Sources(), Sources()
+    first, second = HiveAcidRelation.bound_to(one), HiveAcidRelation.bound_to(other)
+    first.create_from(QUOTING, node(), limit=None)
+    assert one.asked and not other.asked
+    assert second.sources is other
+    assert HiveAcidRelation.sources is None
+
+
+def test_relations_of_the_bound_class_survive_what_dbt_does_with_them():
+    relation = create(Sources(), node(), limit=None)
+    assert relation.incorporate(type="table").acid_view == relation.acid_view
+    assert relation.include(schema=False).render() == relation.acid_view
+    assert relation == relation.replace()
+    assert isinstance(relation, HiveAcidRelation)
+
+
+@pytest.mark.parametrize(
+    "information, is_iceberg",
+    [
+        ("Provider: hive\nTable Properties: [a=b, table_type=ICEBERG, uuid=1]\n", True),
+        ("Provider: parquet\nTable Properties: [a=b]\n", False),
+        ("Provider: hive\nComment: Table Properties: table_type=iceberg\n", False),
+        (None, False),
+    ],
+)
+def test_iceberg_in_the_session_catalog_is_seen(information, is_iceberg):
+    relation = HiveAcidRelation.create(
+        schema="marts", identifier="m", information=information, is_iceberg=False
+    )
+    assert with_format(relation).is_iceberg is is_iceberg

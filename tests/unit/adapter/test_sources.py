@@ -1,0 +1,88 @@
+import pytest
+
+from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
+from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.sources import SourceTables, SourceViews, view_name
+
+ORDERS = TableName("shop", "orders")
+PLAIN = TableName("shop", "plain")
+MISSING = TableName("shop", "missing")
+
+
+def table(name, transactional):
+    parameters = {"transactional": "true"} if transactional else {}
+    return Table(name, "MANAGED_TABLE", StorageDescriptor("/x", ()), (), parameters, 0)
+
+
+class Metastore:
+    def __init__(self):
+        self.calls = []
+
+    def get_tables(self, names):
+        self.calls.append(set(names))
+        known = {ORDERS: table(ORDERS, True), PLAIN: table(PLAIN, False)}
+        return {name: known[name] for name in names if name in known}
+
+
+def no_pin(names):
+    raise AssertionError("nothing is pinned before a statement runs")
+
+
+@pytest.fixture
+def metastore():
+    return Metastore()
+
+
+def views(metastore, foreseen=()):
+    tables = SourceTables(metastore, lambda: foreseen)
+    return SourceViews(tables, no_pin, lambda: foreseen)
+
+
+def test_view_names_are_stable_and_told_apart_by_their_digits():
+    options = SourceOptions()
+    assert view_name(ORDERS, options) == view_name(TableName("SHOP", "Orders"), options)
+    assert view_name(ORDERS, options) == "hiveacid__shop__orders__5095d330"
+    one = view_name(TableName("a__b", "c"), options)
+    other = view_name(TableName("a", "b__c"), options)
+    assert one[:-8] == other[:-8] and one != other
+
+
+def test_a_view_name_needs_no_quotes_whatever_the_table_is_called():
+    assert view_name(TableName("my-db", "a.b c"), SourceOptions())[:-8] == (
+        "hiveacid__my_db__a_b_c__"
+    )
+
+
+def test_all_foreseen_sources_are_looked_up_in_one_call_and_once(metastore):
+    tables = SourceTables(metastore, lambda: {PLAIN, MISSING})
+    assert tables.get(ORDERS).is_transactional
+    assert not tables.get(PLAIN).is_transactional
+    assert tables.get(MISSING) is None
+    assert metastore.calls == [{ORDERS, PLAIN, MISSING}]
+
+
+def test_a_source_nobody_foresaw_is_looked_up_alone(metastore):
+    tables = SourceTables(metastore, lambda: {PLAIN})
+    tables.get(PLAIN)
+    tables.get(ORDERS)
+    assert metastore.calls == [{PLAIN}, {ORDERS}]
+
+
+def test_only_transactional_tables_get_views(metastore):
+    sources = views(metastore)
+    assert sources.name_of(ORDERS, SourceOptions()) == "hiveacid__shop__orders__5095d330"
+    assert sources.name_of(PLAIN, SourceOptions()) is None
+    assert sources.name_of(MISSING, SourceOptions()) is None
+
+
+def test_the_views_of_a_statement_are_found_by_name(metastore):
+    sources = views(metastore)
+    name = sources.name_of(ORDERS, SourceOptions())
+    found = sources.among({(name.upper(),), ("shop", "plain"), ("shop", name), ("other",)})
+    assert [view.table for view in found] == [ORDERS]
+
+
+def test_a_view_name_written_by_hand_is_refused(metastore):
+    with pytest.raises(RawAcidReferenceError, match="hiveacid__shop__orders__x is not the name"):
+        views(metastore).among({("hiveacid__shop__orders__x",)})

@@ -1,0 +1,63 @@
+import pytest
+
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.staging import Stage, build_location, switch
+
+INVOCATION = "0123abcd-ffff-4fff-8fff-ffffffffffff"
+TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
+
+
+class Catalog:
+    """Tables and views by name; `failing` names a rename that does not work."""
+
+    def __init__(self, *names, failing=None):
+        self.names = list(names)
+        self.failing = failing
+
+    def rename_relation(self, from_relation, to_relation):
+        if str(from_relation) == self.failing:
+            raise RuntimeError("the metastore said no")
+        self.names[self.names.index(str(from_relation))] = str(to_relation)
+
+    def drop_relation(self, relation):
+        if str(relation) in self.names:
+            self.names.remove(str(relation))
+
+
+def no_files():
+    raise AssertionError("a managed table's files are the catalog's business")
+
+
+def test_stages_of_different_invocations_do_not_meet():
+    stage = Stage.of(TARGET, INVOCATION, None)
+    assert str(stage.relation) == "marts.orders__dbt_stage_0123abcd"
+    assert stage.relation.type == "table"
+
+
+def test_each_build_of_an_external_table_has_its_own_directory():
+    assert build_location("s3a://lake/marts/", "orders", INVOCATION) == (
+        "s3a://lake/marts/orders/0123abcd"
+    )
+
+
+def test_a_new_table_is_renamed():
+    stage = Stage.of(TARGET, INVOCATION, None)
+    catalog = Catalog(str(stage.relation))
+    switch(catalog, stage, None, no_files)
+    assert catalog.names == ["marts.orders"]
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_the_former_table_or_view_goes(kind):
+    stage = Stage.of(TARGET, INVOCATION, None)
+    catalog = Catalog("marts.orders", str(stage.relation))
+    switch(catalog, stage, TARGET.incorporate(type=kind), no_files)
+    assert catalog.names == ["marts.orders"]
+
+
+def test_a_failed_switch_leaves_the_former_table_in_place():
+    stage = Stage.of(TARGET, INVOCATION, None)
+    catalog = Catalog("marts.orders", str(stage.relation), failing=str(stage.relation))
+    with pytest.raises(RuntimeError, match="the metastore said no"):
+        switch(catalog, stage, TARGET, no_files)
+    assert catalog.names == ["marts.orders", str(stage.relation)]

@@ -1,0 +1,182 @@
+"""What a full-ACID or insert-only table's plan holds, and what it refuses."""
+
+from dataclasses import replace
+
+import pytest
+
+from dbt.adapters.hiveacid.acid.bucket import BucketProperty
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import (
+    Column,
+    Partition,
+    StorageDescriptor,
+    Table,
+    TableName,
+)
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.reader.plan import (
+    RawRowIds,
+    locations,
+    plan_full_acid,
+    plan_insert_only,
+)
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+ACID = OrcFooter(rows=10, columns=("id",), is_acid=True, min_original_write_id=1)
+RAW = OrcFooter(rows=10, columns=("id",), is_acid=False)
+
+
+def pinned_table(write_ids, partitions=0):
+    storage = StorageDescriptor("file:/t", (Column("id", "int"),))
+    table = Table(
+        name=TableName("shop", "orders"),
+        table_type="MANAGED_TABLE",
+        storage=storage,
+        partition_keys=(Column("p", "int"),) if partitions else (),
+        parameters={"transactional": "true"},
+        create_time=0,
+    )
+    parts = tuple(
+        Partition((str(i),), replace(storage, location=f"file:/t/p={i}")) for i in range(partitions)
+    )
+    return PinnedTable(table, parts, write_ids, ValidTxnList(100), transaction_id=7)
+
+
+def valid(high_watermark, open=(), aborted=()):
+    return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
+
+
+def plan(files, write_ids=None, planner=plan_full_acid):
+    """The plan of one location; `files` maps relative paths to footers."""
+    listed = {path: ListedFile(path, f"file:/t/{path}", 100) for path in files}
+    directories = {path.rpartition("/")[0] for path in files} - {""}
+    listing = Listing("file:/t", tuple(listed.values()), tuple(directories))
+    pinned = pinned_table(write_ids or valid(9))
+    footers = {listed[path]: footer for path, footer in files.items() if footer}
+    return planner(pinned, locations(pinned, [listing]), footers)
+
+
+def row_ids(planned):
+    return {file.file.relative: file.row_ids for file in planned.data}
+
+
+def bucket(number, statement_id=0):
+    return BucketProperty(number, statement_id).encode()
+
+
+def test_original_rows_are_numbered_through_the_files_of_a_bucket():
+    planned = plan(
+        {
+            "000000_0": RAW,
+            "000000_0_copy_1": replace(RAW, rows=5),
+            "000001_0": RAW,
+            "sub/000000_0": RAW,
+            "delete_delta_1_1_0000/bucket_00000_0": replace(ACID, min_original_write_id=0),
+        }
+    )
+    assert row_ids(planned) == {
+        "000000_0": RawRowIds(0, bucket(0), 0),
+        "000000_0_copy_1": RawRowIds(0, bucket(0), 10),
+        "000001_0": RawRowIds(0, bucket(1), 0),
+        "sub/000000_0": RawRowIds(0, bucket(0), 15),
+    }
+
+
+def test_row_ids_are_given_only_where_a_delete_event_can_hit():
+    files = {
+        "000000_0": RAW,
+        "delta_4_4_0002/000001_0": RAW,
+        "delete_delta_5_5_0000/bucket_00000_0": replace(ACID, min_original_write_id=3),
+    }
+    assert row_ids(plan(files)) == {
+        "000000_0": None,
+        "delta_4_4_0002/000001_0": RawRowIds(4, bucket(1, statement_id=2), 0),
+    }
+
+
+def test_rows_are_filtered_where_a_directory_mixes_write_ids():
+    files = {"delta_1_3/bucket_00000": ACID, "delta_4_4_0/bucket_00000": ACID}
+    planned = plan(files, valid(4, aborted=[2]))
+    assert {file.file.relative: file.hides_rows for file in planned.data} == {
+        "delta_1_3/bucket_00000": True,
+        "delta_4_4_0/bucket_00000": False,
+    }
+
+
+def test_delete_events_are_counted():
+    planned = plan(
+        {
+            "delta_1_1_0/bucket_00000": ACID,
+            "delete_delta_2_2_0/bucket_00000": ACID,
+            "delete_delta_3_3_0/bucket_00000": replace(ACID, rows=4),
+        }
+    )
+    assert [delete.rows for delete in planned.deletes] == [10, 4]
+    assert planned.data_bytes == 100
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"000000_0": ACID}, "000000_0 has ACID columns outside of an ACID directory"),
+        ({"delta_1_1_0/part-0.orc": ACID}, "part-0.orc is not named as an ACID file"),
+        ({"delta_1_1_0/part-0.orc": RAW}, "the name of file:/t/delta_1_1_0/part-0.orc has no"),
+        (
+            {"delta_1_1_0/bucket_00000_flush_length": RAW},
+            "the name of file:/t/delta_1_1_0/bucket_00000_flush_length has no bucket number",
+        ),
+        ({"delete_delta_1_1_0/bucket_00000": RAW}, "is in a delete delta but no delete file"),
+        ({"delta_1_3/000000_0": RAW}, "spans write ids 1 to 3 but holds files without ACID"),
+        (
+            {
+                "part-0.orc": RAW,
+                "delete_delta_1_1_0/bucket_00000": replace(ACID, min_original_write_id=0),
+            },
+            "the name of file:/t/part-0.orc has no bucket number",
+        ),
+    ],
+)
+def test_what_is_not_what_its_place_or_name_says_is_refused(files, message):
+    with pytest.raises(UnreadableTableError, match=f"shop.orders cannot be read: .*{message}"):
+        plan(files)
+
+
+def test_original_files_may_have_any_name_where_nothing_is_deleted():
+    assert row_ids(plan({"part-0.orc": RAW})) == {"part-0.orc": None}
+
+
+def test_an_insert_only_plan_holds_files_of_any_format():
+    planned = plan(
+        {"delta_1_1_0/part-0.csv": None, "delta_2_2_0/sub/x": None, "000000_0": RAW},
+        planner=plan_insert_only,
+    )
+    assert {file.file.relative: file.columns for file in planned.data} == {
+        "000000_0": ("id",),
+        "delta_1_1_0/part-0.csv": None,
+        "delta_2_2_0/sub/x": None,
+    }
+
+
+@pytest.mark.parametrize("write_ids", [valid(3, open=[2]), valid(2)])
+def test_insert_only_rows_that_cannot_be_told_apart_are_refused(write_ids):
+    with pytest.raises(UnreadableTableError, match="delta_1_3 holds rows of write ids that this"):
+        plan({"delta_1_3/000000_0": None}, write_ids, plan_insert_only)
+
+
+def test_a_compaction_over_an_aborted_write_id_is_read():
+    planned = plan({"delta_1_3/000000_0": None}, valid(3, aborted=[2]), plan_insert_only)
+    assert len(planned.data) == 1
+
+
+def test_a_delete_delta_in_an_insert_only_table_is_refused():
+    with pytest.raises(UnreadableTableError, match="delete delta in an insert-only table"):
+        plan({"delete_delta_1_1_0/bucket_00000": None}, planner=plan_insert_only)
+
+
+def test_what_is_left_out_is_named_with_its_place():
+    planned = plan({"base_2/bucket_00000": ACID, "delta_1_1_0/bucket_00000": ACID})
+    assert [(s.relative, s.reason) for s in planned.skipped] == [
+        ("file:/t/delta_1_1_0", "its write ids are covered by base_2")
+    ]

@@ -1,0 +1,49 @@
+import pytest
+
+from dbt.adapters.hiveacid.reader.types import spark_type
+
+
+@pytest.mark.parametrize(
+    ("hive", "spark"),
+    [
+        ("int", "int"),
+        ("decimal", "decimal(10,0)"),
+        ("decimal(38,18)", "decimal(38,18)"),
+        ("char(5)", "string"),
+        ("varchar(20)", "string"),
+        ("timestamp", "timestamp"),
+        ("array<int>", "array<int>"),
+        ("map<string,array<decimal(4,2)>>", "map<string,array<decimal(4,2)>>"),
+        ("struct<a:int,b:struct<c:string,`d e`:date>>", None),
+    ],
+)
+def test_a_hive_type_becomes_the_spark_type(hive, spark):
+    parsed = spark_type(hive)
+    assert spark is None or parsed.simpleString() == spark
+
+
+def test_a_struct_keeps_its_field_names():
+    parsed = spark_type("struct<A:int,`d e`:map<int,struct<x:double>>>")
+    assert [field.name for field in parsed.fields] == ["A", "d e"]
+    assert parsed["d e"].dataType.valueType.names == ["x"]
+
+
+@pytest.mark.parametrize(
+    "hive",
+    [
+        "uniontype<int,string>",
+        "interval_day_time",
+        "array<timestamp with local time zone>",
+        "void",
+        "",
+    ],
+)
+def test_a_type_that_spark_has_not_is_refused_by_name(hive):
+    with pytest.raises(ValueError, match="Spark's readers know no |is no Hive type"):
+        spark_type(hive)
+
+
+@pytest.mark.parametrize("hive", ["array<int", "struct<a int>", "decimal(a)", "int int"])
+def test_what_is_no_type_is_refused(hive):
+    with pytest.raises(ValueError, match="is no Hive type|know no int int"):
+        spark_type(hive)

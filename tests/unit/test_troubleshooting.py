@@ -1,0 +1,116 @@
+"""docs/troubleshooting.md knows every message that the code can give, and no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = ROOT / "dbt" / "adapters" / "hiveacid"
+
+#: dbt's own classes that the adapter raises with a text of its own.
+DBT_ERRORS = {"DbtRuntimeError", "FailedToConnectError"}
+
+_SECTION = re.compile(r"^### (.*)\n((?:(?!#).*\n?)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A text that users may see; `…` stands for what is put in. `kind`: its class, or `warning`."""
+
+    kind: str
+    text: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.kind}"
+
+
+def messages() -> Iterator[Message]:
+    """What the package gives to its errors and to `logger.warning`."""
+    kinds = _error_classes() | DBT_ERRORS | {"warning"}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and _name(call.func) in kinds and call.args:
+                place = f"{path.relative_to(PACKAGE)}:{call.lineno}"
+                for text in _texts(call.args[0], functions):
+                    yield Message(_name(call.func), text, place)
+
+
+def _error_classes() -> set[str]:
+    tree = ast.parse((PACKAGE / "exceptions.py").read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _name(function: ast.expr) -> str:
+    return getattr(function, "id", None) or getattr(function, "attr", "")
+
+
+def _texts(node: ast.expr, functions: dict[str, ast.FunctionDef]) -> list[str]:
+    """The text of an expression, or the texts that a function of the same module returns."""
+    if isinstance(node, ast.Call) and _name(node.func) in functions:
+        body = ast.walk(functions[_name(node.func)])
+        returned = [n.value for n in body if isinstance(n, ast.Return) and n.value is not None]
+        return [text for value in returned for text in _texts(value, functions)]
+    text = _plain(_text(node))
+    # What is handed on, such as the message of another error, has no words of its own.
+    return [text] if text.strip("… ") else []
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(value) for value in node.values)
+    if isinstance(node, ast.BinOp):
+        return _text(node.left) + _text(node.right)
+    if isinstance(node, ast.Call) and _name(node.func) == "join":
+        (parts,) = node.args
+        return " ".join(map(_text, parts.elts)) if isinstance(parts, ast.List) else "…"
+    return "…"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"…+", "…", " ".join(text.split()))
+
+
+def literals() -> Iterator[str]:
+    """Every text in the package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
+                yield _plain(_text(node))
+
+
+SECTIONS: dict[str, str] = dict(
+    _SECTION.findall((ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
+)
+MESSAGES = list(messages())
+LITERALS = set(literals())
+
+
+def test_the_messages_are_found() -> None:
+    assert {message.kind for message in MESSAGES} >= DBT_ERRORS | {"warning"}
+    unused = _error_classes() - {message.kind for message in MESSAGES}
+    assert unused == set()
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_a_message_has_a_section(message: Message) -> None:
+    headings = [heading for heading in SECTIONS if heading in message.text]
+    assert headings, f"docs/troubleshooting.md has no section for: {message.text}"
+    if message.kind != "warning":
+        assert any(f"(`{message.kind}`)" in SECTIONS[heading] for heading in headings)
+
+
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_a_section_is_about_a_message(heading: str) -> None:
+    assert any(heading in text for text in LITERALS)
+    assert SECTIONS[heading].strip(), "it says what to do"
