@@ -1,0 +1,1 @@
+"""The quickstart: a small shop that Apache Hive writes and dbt reads."""
