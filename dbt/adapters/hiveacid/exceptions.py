@@ -53,3 +53,7 @@ class RawAcidReferenceError(HiveAcidError):
 
 class ViewOverAcidError(HiveAcidError):
     """A permanent view was asked for over an ACID source; it could not hold a snapshot."""
+
+
+class VerificationError(HiveAcidError):
+    """A table's files are not as Hive writes them, or the reader does not show their rows."""

@@ -13,6 +13,7 @@ from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.__version__ import version
@@ -73,6 +74,24 @@ class HiveAcidAdapter(SparkAdapter):
             f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
             f"{info.transaction_timeout:g} s"
         )
+
+    @available
+    def hiveacid_verify(self, table: str) -> None:
+        """Check the files of a table, and what the reader shows of them; print a report.
+
+        Args:
+            table: a transactional table of the metastore, as `database.table`.
+
+        Raises:
+            VerificationError: something is not as Hive writes it, or as it must be read.
+            UnreadableTableError: the table is refused, for the reason given.
+        """
+        database, _, identifier = table.partition(".")
+        if not database or not identifier:
+            raise DbtRuntimeError(
+                f"hiveacid_verify takes the table as database.table, not {table!r}."
+            )
+        self.run.verify(self._handle().session, TableName(database, identifier))
 
     @available
     def hiveacid_check_snapshot(self) -> None:

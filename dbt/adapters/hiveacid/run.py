@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
     TransactionLostError,
+    VerificationError,
     ViewOverAcidError,
     WriteIdsNotSupportedError,
 )
@@ -19,6 +20,7 @@ from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import Table, TableName
 from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
 from dbt.adapters.hiveacid.reader import write_ids_without_directory
+from dbt.adapters.hiveacid.reader.verification import SHOWN
 from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
 from dbt.adapters.hiveacid.snapshot.run import RunSnapshot
 from dbt.adapters.hiveacid.snapshot.settings import SnapshotSettings
@@ -92,6 +94,23 @@ class Run:
         handle.has_read.update(handle.reads)
         if statement.temporary_view is not None:
             handle.temporary_views[statement.temporary_view] = dict(handle.reads)
+
+    def verify(self, session: SparkSession, name: TableName) -> None:
+        """Check a table and print the report.
+
+        Raises:
+            VerificationError: with the problems that were found.
+        """
+        verification = self.views.verify(session, name)
+        for line in verification.lines():
+            logger.info(line)
+        problems = verification.problems
+        if problems:
+            raise VerificationError(
+                f"{name} did not pass its verification: {'; '.join(problems[:SHOWN])}. "
+                "Compare it with what Hive shows before you trust either; the report above has "
+                "the details."
+            )
 
     def refuse_view(self, session: SparkSession, sql: str) -> None:
         """Refuse the query of a permanent view that reads an ACID source.

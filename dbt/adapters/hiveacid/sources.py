@@ -18,7 +18,14 @@ from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import Table, TableName
 from dbt.adapters.hiveacid.options import SourceOptions
-from dbt.adapters.hiveacid.reader import OrcFooters, ReadPlan, plan_read, to_dataframe
+from dbt.adapters.hiveacid.reader import (
+    OrcFooters,
+    ReadPlan,
+    Verification,
+    plan_read,
+    to_dataframe,
+    verify,
+)
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.statements import NameParts
 
@@ -137,6 +144,11 @@ class SourceViews:
         pinned = self._pin(names)[view.table]
         to_dataframe(session, self._plan(session, pinned)).createOrReplaceTempView(view.name)
         return pinned
+
+    def verify(self, session: SparkSession, name: TableName) -> Verification:
+        """Check a transactional table in the run's snapshot, whether it is a source or not."""
+        pinned = self._pin([name])[name]
+        return verify(session, pinned, self._footers)
 
     def _plan(self, session: SparkSession, pinned: PinnedTable) -> ReadPlan:
         # Planned once a run, whichever thread comes first; the others wait for it.

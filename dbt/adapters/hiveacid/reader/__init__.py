@@ -14,13 +14,17 @@ from dbt.adapters.hiveacid.reader.read import (
     to_dataframe,
     write_ids_without_directory,
 )
+from dbt.adapters.hiveacid.reader.verification import Verification
+from dbt.adapters.hiveacid.reader.verify import verify
 
 __all__ = [
     "DataFile",
     "DeleteFile",
     "OrcFooters",
     "ReadPlan",
+    "Verification",
     "plan_read",
     "to_dataframe",
+    "verify",
     "write_ids_without_directory",
 ]

@@ -93,7 +93,17 @@ def _acid_schema(row: StructType) -> StructType:
 
 def _guarded(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) -> DataFrame:
     """Refer to all six ACID columns, and hide the rows of write ids that are not valid."""
-    guard = F.coalesce(
+    frame = frame.where(_guard().isNotNull())
+    if hides_rows:
+        writer = F.coalesce("currentTransaction", F.lit(-1))
+        frame = frame.where(writer <= write_ids.high_watermark)
+        if write_ids.invalid:
+            frame = frame.where(~writer.isin(sorted(write_ids.invalid)))
+    return frame
+
+
+def _guard() -> Column:
+    return F.coalesce(
         "operation",
         "originalTransaction",
         "bucket",
@@ -101,13 +111,6 @@ def _guarded(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) ->
         "currentTransaction",
         F.col(f"row.{_ABSENT}").cast("bigint"),
     )
-    frame = frame.where(guard.isNotNull())
-    if hides_rows:
-        writer = F.coalesce("currentTransaction", F.lit(-1))
-        frame = frame.where(writer <= write_ids.high_watermark)
-        if write_ids.invalid:
-            frame = frame.where(~writer.isin(sorted(write_ids.invalid)))
-    return frame
 
 
 def _partition_number(
@@ -143,6 +146,15 @@ def _acid_scan(
             number.alias(_PARTITION),
         ]
     return frame.select(*data, *_parts(plan, columns, number), *key)
+
+
+def scan_row_ids(
+    spark: SparkSession, files: Sequence[ListedFile]
+) -> tuple[DataFrame, dict[str, ListedFile]]:
+    """The ACID columns of all records in ACID files, without the rows themselves; see `scan`."""
+    schema = _acid_schema(StructType([StructField(_ABSENT, BooleanType())]))
+    frame, by_path = scan(spark, "orc", files, schema)
+    return frame.where(_guard().isNotNull()), by_path
 
 
 def _row_field(name: str) -> Column:

@@ -1,0 +1,108 @@
+"""What the self-check makes of listings, footers and counts."""
+
+from dbt.adapters.hiveacid.acid.bucket import BucketProperty
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.selection import Skipped
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader.plan import DataFile, RawRowIds, ReadPlan
+from dbt.adapters.hiveacid.reader.verification import (
+    SHOWN,
+    DeleteEvents,
+    Verification,
+    count_problems,
+    file_problems,
+    numbering_problems,
+)
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+BUCKET_0 = BucketProperty(0, 0).encode()
+
+
+def listed(relative):
+    return ListedFile(relative, f"file:/t/{relative}", 10)
+
+
+def plan(files, skipped=()):
+    table = Table(
+        name=TableName("shop", "orders"),
+        table_type="MANAGED_TABLE",
+        storage=StorageDescriptor("file:/t", (Column("id", "int"),)),
+        partition_keys=(),
+        parameters={"transactional": "true"},
+        create_time=0,
+    )
+    write_ids = ValidWriteIdList(9, frozenset({7}), frozenset({2, 3}))
+    return ReadPlan(
+        PinnedTable(table, (), write_ids, ValidTxnList(100), transaction_id=12),
+        tuple(DataFile(listed(f), 0, ("id",), is_acid=True) for f in files),
+        (),
+        tuple(Skipped(f"file:/t/{name}", reason) for name, reason in skipped),
+    )
+
+
+def problems(planned, *files, gone=()):
+    listing = Listing("file:/t", tuple(map(listed, files)))
+    still_there = {listed(file).path for file in files if file not in gone}
+    return list(file_problems(planned, [listing], still_there))
+
+
+def test_a_listed_file_is_read_or_skipped_by_its_own_or_its_directorys_name():
+    planned = plan(["delta_4_4/a"], [("delta_1_1", "covered"), ("delta_4_4/b", "an empty file")])
+    files = ["delta_4_4/a", "delta_4_4/b", "delta_1_1/a", "delta_1_1/sub/a"]
+    assert problems(planned, *files) == []
+    assert problems(planned, *files, "delta_5_5/a") == [
+        "file:/t/delta_5_5/a is neither read nor named as skipped"
+    ]
+    assert problems(planned, "delta_5_5/a", gone=["delta_5_5/a"]) == []
+
+
+def test_a_file_is_read_once():
+    assert problems(plan(["base_1/a", "base_1/a"])) == ["file:/t/base_1/a is read 2 times"]
+
+
+def test_rows_are_as_many_as_the_footer_says():
+    one, other, empty = map(listed, ("a", "b", "c"))
+    expected = {one: 3, other: 5, empty: 0}
+    assert list(count_problems(expected, expected, {one: 3, other: 4})) == [
+        "file:/t/b has 5 rows by its footer, but Spark read 4"
+    ]
+
+
+def test_row_ids_of_raw_files_do_not_overlap():
+    def raw(name, first_row):
+        row_ids = RawRowIds(0, BUCKET_0, first_row)
+        return DataFile(listed(name), 0, ("id",), is_acid=False, row_ids=row_ids)
+
+    rows = {listed("a"): 10, listed("b"): 10}
+    assert list(numbering_problems([raw("b", 10), raw("a", 0)], rows)) == []
+    assert list(numbering_problems([raw("b", 9), raw("a", 0)], rows)) == [
+        "file:/t/a and file:/t/b have row ids in common"
+    ]
+
+
+def test_the_report():
+    skipped = [(f"delta_{i}_{i}", "covered") for i in range(SHOWN + 2)]
+    verification = Verification(
+        plan(["base_1/a"], skipped),
+        listed=23,
+        rows=10,
+        hidden=1,
+        shown=7,
+        events=DeleteEvents(4, 2, 1, {"the base has it": 1}),
+        problems=("one", "two"),
+    )
+    lines = list(verification.lines())
+    assert lines[:3] == [
+        "shop.orders in transaction 12: write ids up to 9; open: 7; aborted: 2, 3",
+        "files: 23 listed, 1 read for rows, 0 for delete events; 22 directories and files not read",
+        "  not read: file:/t/delta_0_0: covered",
+    ]
+    assert lines[SHOWN + 2 :] == [
+        "  and 2 more",
+        "rows: 10 in the files, 1 of write ids not to be seen, 2 deleted, 7 shown",
+        "delete events: 4, of which 1 name a row once more",
+        "  without a row: 1: the base has it",
+        "PROBLEM: one",
+        "PROBLEM: two",
+    ]
