@@ -16,7 +16,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
-from dbt.adapters.hiveacid.exceptions import TransactionLostError
+from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.errors import full_text, short_message
@@ -80,12 +80,17 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         """Turn Spark's errors into dbt's: the message for the user, the stack for the debug log."""
         try:
             yield
+        except VanishedFileError as error:
+            raise VanishedFileError(f"{error.msg} {self.run.about_vanished_file()}") from error
         except DbtRuntimeError:
             raise
         except (PySparkException, Py4JError) as error:
             logger.debug(f"Error while running:\n{sql}\n{full_text(error)}")
             if self.run.lost is not None and self._reads_acid():
                 raise TransactionLostError(self.run.lost.msg) from error
+            if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
+                told = f"{short_message(error)} {self.run.about_vanished_file()}"
+                raise VanishedFileError(told) from error
             raise DbtDatabaseError(short_message(error) + self._about_missing(error)) from error
 
     @classmethod

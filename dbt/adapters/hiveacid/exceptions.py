@@ -47,6 +47,10 @@ class UnreadableTableError(HiveAcidError):
     """A table, directory or file that cannot be read exactly is refused, with the reason."""
 
 
+class VanishedFileError(UnreadableTableError):
+    """A file of the run's snapshot is no longer there."""
+
+
 class RawAcidReferenceError(HiveAcidError):
     """A statement names a transactional table directly, which Spark would read wrong."""
 

@@ -91,7 +91,8 @@ class HiveAcidAdapter(SparkAdapter):
             raise DbtRuntimeError(
                 f"hiveacid_verify takes the table as database.table, not {table!r}."
             )
-        self.run.verify(self._handle().session, TableName(database, identifier))
+        with self.connections.exception_handler(f"hiveacid_verify: {table}"):
+            self.run.verify(self._handle().session, TableName(database, identifier))
 
     @available
     def hiveacid_check_snapshot(self) -> None:

@@ -129,6 +129,19 @@ class Run:
             if name in missing
         )
 
+    def about_vanished_file(self) -> str:
+        """Who cannot have removed a file of the snapshot.
+
+        Raises:
+            TransactionLostError: the transaction is lost, so Hive's cleaner was free to remove it.
+        """
+        self.snapshot.check_alive()
+        return (
+            f"Hive's cleaner has not removed it: transaction {self.snapshot.transaction_id}, which "
+            "holds this run's snapshot, is still open, and the cleaner leaves what an open "
+            "transaction may read. Find out who else removes files below the table, and run again."
+        )
+
     def _whereabouts(self, table: Table | None) -> str:
         if table is None:
             return (

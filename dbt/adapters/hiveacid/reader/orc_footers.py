@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
 from dbt.adapters.hiveacid.reader.hadoop import THREADS
 
 ACID_COLUMNS = (
@@ -25,6 +25,8 @@ ACID_COLUMNS = (
 )
 """The columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
 
+_ACID_VERSION_KEY = "hive.acid.version"
+
 
 @dataclass(frozen=True)
 class OrcFooter:
@@ -32,13 +34,15 @@ class OrcFooter:
 
     `columns` are the names of the user's columns in file order: those inside `row` if the file has
     the ACID columns (`is_acid`), else the file's own. `min_original_write_id` is the lowest value
-    of `originalTransaction`, by the file's statistics; None without ACID columns.
+    of `originalTransaction`, by the file's statistics; None without ACID columns. `acid_version` is
+    what the ACID writer says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing.
     """
 
     rows: int
     columns: tuple[str, ...]
     is_acid: bool
     min_original_write_id: int | None = None
+    acid_version: int | None = None
 
 
 class OrcFooters:
@@ -76,10 +80,12 @@ def _read(spark: SparkSession, file: ListedFile) -> OrcFooter:
         finally:
             reader.close()
     except Py4JJavaError as error:
+        reason = error.java_exception.toString()
+        if "java.io.FileNotFoundException" in reason:
+            raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
         raise UnreadableTableError(
-            f"{file.path} ({file.length} bytes) cannot be read as ORC: "
-            f"{error.java_exception.toString()}. If the file is gone, the run lost its lock or "
-            "somebody removed it by hand; if it is damaged, restore it."
+            f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. It is damaged, or "
+            "Spark's user may not read it: restore it, or its permissions."
         ) from error
 
 
@@ -92,7 +98,15 @@ def _footer(reader: Any) -> OrcFooter:
     columns = tuple(name for name, _ in _fields(dict(fields)["row"]))
     # The root is statistics column 0, `operation` 1, `originalTransaction` 2.
     minimum = reader.getStatistics()[2].getMinimum() if rows else None
-    return OrcFooter(rows, columns, is_acid=True, min_original_write_id=minimum)
+    return OrcFooter(rows, columns, True, minimum, _acid_version(reader))
+
+
+def _acid_version(reader: Any) -> int | None:
+    """The version is one digit in ASCII."""
+    if not reader.hasMetadataValue(_ACID_VERSION_KEY):
+        return None
+    digit = reader.getMetadataValue(_ACID_VERSION_KEY).get(0)
+    return digit - ord("0")
 
 
 def _fields(struct: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

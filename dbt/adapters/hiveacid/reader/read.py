@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.acid.traces import without_directory
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.acid_version import check_acid_versions
 from dbt.adapters.hiveacid.reader.columns import TableColumns, table_columns
 from dbt.adapters.hiveacid.reader.full_acid import full_acid_rows
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
@@ -35,6 +36,12 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
             f"{table.name} is a {table.table_type}, whose rows are not in its own files. Name the "
             "tables behind it as sources instead."
         )
+    handler = table.parameters.get("storage_handler")
+    if handler:
+        raise UnreadableTableError(
+            f"{table.name} is kept by the storage handler {handler}, whose rows are not in Hive's "
+            "ACID files. Read it with Spark's connector for that storage."
+        )
     if table.is_full_acid and file_format(table.name, table.storage) != "orc":
         raise UnreadableTableError(
             f"{table.name} is full ACID but not stored as ORC ({table.storage.input_format}). "
@@ -44,6 +51,7 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
     places = locations(pinned, listings)
     orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
     known = footers.read(spark, orc)
+    check_acid_versions(spark, table.name, known)
     plan = plan_full_acid if table.is_full_acid else plan_insert_only
     return plan(pinned, places, known)
 

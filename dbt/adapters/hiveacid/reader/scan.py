@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import unquote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
 
 FILE_PATH = "__hiveacid_file"
 BLOCK_START = "__hiveacid_block_start"
@@ -35,10 +36,17 @@ def scan(
 
     Raises:
         UnreadableTableError: Spark would read other files than the planned ones.
+        VanishedFileError: a planned file is gone.
     """
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
     with _listing_in_driver(spark, len(paths)):
-        frame = spark.read.format(format).schema(schema).options(**_STRICT).load(paths)
+        try:
+            frame = spark.read.format(format).schema(schema).options(**_STRICT).load(paths)
+        except AnalysisException as error:
+            if "[PATH_NOT_FOUND]" not in str(error):
+                raise
+            gone = str(error).partition("not exist: ")[2].partition(". SQLSTATE")[0]
+            raise VanishedFileError(f"{gone} was in the plan of the read, and is gone.") from error
     by_path = _check(frame.inputFiles(), files)
     # Not by name: the table may have a column `_metadata`.
     metadata = frame.metadataColumn("_metadata")
@@ -75,8 +83,8 @@ def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, Listed
         surplus = sorted(found.keys() - planned.keys())
         raise UnreadableTableError(
             f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
-            f"{missing[:3]}, surplus: {surplus[:3]}. If a file is gone, the run lost its lock or "
-            "somebody removed it by hand: run again."
+            f"{missing[:3]}, surplus: {surplus[:3]}. Spark passes over names that it takes for "
+            "hidden; let Hive write the table anew, or report the case."
         )
     return {found[path]: file for path, file in planned.items()}
 

@@ -1,0 +1,179 @@
+"""What is not as Hive 3 or later writes it is refused by name, whatever Hive itself makes of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyorc
+import pytest
+from dbt_common.events.base_types import EventMsg
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from integration.dbt_project import DbtProject, finished, node_results
+from integration.differential import Differential
+from integration.hive import HiveClient, HiveServer
+
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+ACID_FILE = (
+    "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
+    "currentTransaction:bigint,row:struct<id:int>>"
+)
+
+MakeTable = Callable[[str], Path]
+
+
+@pytest.fixture
+def make_table(hive: HiveServer, hive_client: HiveClient, database: str) -> MakeTable:
+    """Makes a table with one row, and gives the directory of its only delta."""
+
+    def make(name: str) -> Path:
+        hive_client.execute(f"CREATE TABLE {name} (id int) {ACID}")
+        hive_client.execute(f"INSERT INTO {name} VALUES (1)")
+        with MetastoreClient(hive.metastore_uri, timeout=30) as client:
+            uri = client.get_table(TableName(database, name)).storage.location
+        return Path(uri.removeprefix("file:")) / "delta_0000001_0000001_0000"
+
+    return make
+
+
+def refusal(differential: Differential, table: str) -> str:
+    """The message with which the reader refuses a table."""
+    with pytest.raises(UnreadableTableError) as refused:
+        differential.read(table)
+    return refused.value.msg
+
+
+def test_files_and_directories_that_hive_3_does_not_write(
+    differential: Differential, make_table: MakeTable, database: str
+) -> None:
+    delta = make_table("hive_2")
+    table = f"{database}.hive_2"
+    # Hive's own file says its version itself.
+    (delta / "_orc_acid_version").unlink()
+    assert len(differential.check(table).rows) == 1
+    (delta / ".bucket_00000_0.crc").unlink()
+    with (
+        (delta / "bucket_00000_0").open("wb") as file,
+        pyorc.Writer(file, ACID_FILE) as writer,
+    ):
+        writer.write((0, 1, 536870912, 0, 1, (1,)))
+    why = "in its footer or in _orc_acid_version beside it, so a Hive before version 3 wrote it"
+    assert (
+        f"{table} cannot be read: file:{delta}/bucket_00000_0 has no ACID version {why}"
+        in refusal(differential, table)
+    )
+    (delta / "_orc_acid_version").write_text("1")
+    assert f"file:{delta}/_orc_acid_version cannot be read: " in refusal(differential, table)
+    (delta / "._orc_acid_version.crc").unlink()
+    assert f"bucket_00000_0 has ACID version 1 {why}" in refusal(differential, table)
+    (delta / "_orc_acid_version").write_text("2")
+    assert len(differential.check(table).rows) == 1
+
+    delta = make_table("copied")
+    shutil.copytree(delta, delta.with_name(f"{delta.name}_copy"))
+    assert (
+        f"has a directory that Hive cannot have made: '{delta.name}_copy' begins like an ACID "
+        "directory's name but is none. Move it away"
+    ) in refusal(differential, f"{database}.copied")
+
+    delta = make_table("renamed")
+    (delta / "bucket_00000_0").rename(delta / "part-00000.orc")
+    assert f"file:{delta}/part-00000.orc is not named as an ACID file" in refusal(
+        differential, f"{database}.renamed"
+    )
+
+    delta = make_table("streamed")
+    (delta / "bucket_00000_0_flush_length").write_bytes(bytes(8))
+    assert f"{delta}/bucket_00000_0_flush_length" in refusal(differential, f"{database}.streamed")
+
+
+def test_files_that_are_damaged(
+    differential: Differential, make_table: MakeTable, database: str
+) -> None:
+    delta = make_table("truncated")
+    file = delta / "bucket_00000_0"
+    content = file.read_bytes()
+    (delta / ".bucket_00000_0.crc").unlink()
+    file.write_bytes(content[: len(content) // 2])
+    message = refusal(differential, f"{database}.truncated")
+    assert message.startswith(f"file:{file} ({len(content) // 2} bytes) cannot be read as ORC: ")
+    # The footer is whole, the stripe is not.
+    file.write_bytes(content)
+    with file.open("rb") as opened:
+        stripe = pyorc.Reader(opened).read_stripe(0)
+        start, end = stripe.bytes_offset, stripe.bytes_offset + stripe.bytes_length
+    file.write_bytes(content[:start] + bytes(end - start) + content[end:])
+    with pytest.raises(Py4JJavaError) as failed:
+        differential.read(f"{database}.truncated")
+    assert f"Encountered error while reading file file://{file}." in str(failed.value)
+
+
+def test_a_file_that_vanishes(
+    dbt_project: DbtProject, make_table: MakeTable, database: str
+) -> None:
+    moved = {name: make_table(name) / "bucket_00000_0" for name in ("planned", "running")}
+    dbt_project.sources(*moved)
+    dbt_project.models(
+        early="select * from {{ source('shop', 'planned') }}",
+        late="-- depends_on: {{ ref('early') }}\nselect * from {{ source('shop', 'planned') }}",
+        during='{{ config(pre_hook="create temporary view seen as select * from '
+        "{{ source('shop', 'running') }}\") }} select * from seen",
+    )
+
+    def remove(event: EventMsg) -> None:
+        if finished(event, "early"):
+            moved["planned"].unlink()
+        if event.info.name == "SQLQuery" and "select * from seen" in event.data.sql:
+            moved["running"].unlink(missing_ok=True)
+
+    result = dbt_project.invoke("run", on_event=remove)
+    messages = {node.node.name: str(node.message) for node in node_results(result)}
+    transaction = next(
+        node.adapter_response["transaction_id"]
+        for node in node_results(result)
+        if node.node.name == "early"
+    )
+    cleaner = (
+        f"Hive's cleaner has not removed it: transaction {transaction}, which holds this run's "
+        "snapshot, is still open"
+    )
+    assert f"file:{moved['planned']} was in the plan of the read, and is gone." in messages["late"]
+    assert f"{moved['running']}" in messages["during"]
+    assert cleaner in messages["late"] and cleaner in messages["during"]
+
+
+def test_views_of_hive(
+    tmp_path: Path,
+    hive: HiveServer,
+    spark: SparkSession,
+    hive_client: HiveClient,
+    make_table: MakeTable,
+    database: str,
+) -> None:
+    make_table("orders")
+    hive_client.script(
+        f"""
+        CREATE VIEW order_ids AS SELECT id FROM {database}.orders;
+        CREATE MATERIALIZED VIEW stored_ids {ACID} AS SELECT id FROM {database}.orders;
+        """
+    )
+    # Spark cannot list the tables of a database with a materialized view.
+    project = DbtProject(tmp_path / "project", hive, database, schema="default")
+    project.sources("order_ids", "stored_ids")
+    project.models(
+        of_view="select * from {{ source('shop', 'order_ids') }}",
+        of_stored="select * from {{ source('shop', 'stored_ids') }}",
+    )
+    result = project.invoke("run")
+    messages = {node.node.name: str(node.message) for node in node_results(result)}
+    assert (
+        f"{database}.orders (through the view {database}.order_ids) is a transactional Hive table"
+        in messages["of_view"]
+    )
+    assert f"{database}.stored_ids is a MATERIALIZED_VIEW, whose rows" in messages["of_stored"]

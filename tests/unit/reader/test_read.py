@@ -1,0 +1,58 @@
+"""Tables that are refused for what the metastore says of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader import OrcFooters, plan_read
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+TABLE = Table(
+    name=TableName("shop", "orders"),
+    table_type="MANAGED_TABLE",
+    storage=StorageDescriptor(
+        "file:/t",
+        (Column("id", "int"),),
+        input_format="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+    ),
+    partition_keys=(),
+    parameters={"transactional": "true"},
+    create_time=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            replace(TABLE, table_type="MATERIALIZED_VIEW"),
+            "shop.orders is a MATERIALIZED_VIEW, whose rows are not in its own files. Name the "
+            "tables behind it as sources instead.",
+        ),
+        (
+            replace(
+                TABLE,
+                storage=replace(
+                    TABLE.storage,
+                    input_format="org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+                ),
+            ),
+            "shop.orders is full ACID but not stored as ORC (org.apache.hadoop.hive.ql.io.parquet."
+            "MapredParquetInputFormat). Let Hive copy it to a table stored as ORC, and read that "
+            "one.",
+        ),
+        (
+            replace(TABLE, parameters={"transactional": "true", "storage_handler": "a.b.Handler"}),
+            "shop.orders is kept by the storage handler a.b.Handler, whose rows are not in Hive's "
+            "ACID files. Read it with Spark's connector for that storage.",
+        ),
+    ],
+)
+def test_a_table_is_refused_before_anything_is_listed(table, message):
+    pinned = PinnedTable(table, (), ValidWriteIdList(3), ValidTxnList(9), transaction_id=9)
+    with pytest.raises(UnreadableTableError) as refused:
+        plan_read(None, pinned, OrcFooters())
+    assert refused.value.msg == message
