@@ -180,3 +180,19 @@ def test_what_is_left_out_is_named_with_its_place():
     assert [(s.relative, s.reason) for s in planned.skipped] == [
         ("file:/t/delta_1_1_0", "its write ids are covered by base_2")
     ]
+
+
+@pytest.mark.parametrize(
+    ("file_type", "cut"), [("varchar(3)", ()), ("varchar(9)", (0,)), ("int", (0,))]
+)
+@pytest.mark.parametrize("footer", [ACID, RAW], ids=["acid", "raw"])
+def test_texts_that_may_be_too_long_are_cut(file_type, cut, footer):
+    file = ListedFile("delta_1_1_0000/bucket_00000", "file:/t/x", 100)
+    listing = Listing("file:/t", (file,), ("delta_1_1_0000",))
+    pinned = pinned_table(valid(9))
+    storage = replace(pinned.table.storage, columns=(Column("id", "varchar(3)"),))
+    pinned = replace(pinned, table=replace(pinned.table, storage=storage))
+    footers = {file: replace(footer, types=(file_type,))}
+    for planner in (plan_full_acid, plan_insert_only):
+        (data,) = planner(pinned, locations(pinned, [listing]), footers).data
+        assert data.cut == cut

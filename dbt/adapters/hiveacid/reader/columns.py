@@ -84,22 +84,36 @@ def _value(number: Column, values: Sequence[str], data_type: DataType) -> Column
     return F.get(strings.cast(f"array<{data_type.simpleString()}>"), number)
 
 
-def orc_columns(columns: TableColumns, present: Sequence[Column], clock: WallClock) -> list[Column]:
+def orc_columns(
+    columns: TableColumns, present: Sequence[Column], clock: WallClock, cut: Sequence[int] = ()
+) -> list[Column]:
     """The table's data columns from those of an ORC file, which go by position, as in Hive.
 
     `present` are the file's own. The table may have more: they were added after the file was
-    written, and are NULL.
+    written, and are NULL. Those at the positions `cut` are cut to the length of the table's type,
+    as Hive cuts what it converts to `char` or `varchar`.
 
     Raises:
         UnreadableTableError: see `WallClock.show`.
     """
     fields = columns.data.fields
+    present = [
+        _cut(column, hive_type) if i in cut else column
+        for i, (column, hive_type) in enumerate(zip(present, columns.data_types, strict=False))
+    ]
     shown = [
         clock.show(column, hive_type, field.name, columns.table).alias(field.name)
         for column, hive_type, field in zip(present, columns.data_types, fields, strict=False)
     ]
     absent = fields[len(shown) :]
     return shown + [F.lit(None).cast(field.dataType).alias(field.name) for field in absent]
+
+
+def _cut(text: Column, hive_type: str) -> Column:
+    """A text as `char(n)` or `varchar(n)` keeps it; blanks at the end of a char do not count."""
+    name, _, length = hive_type.rstrip(")").partition("(")
+    short = F.substring(text, 1, int(length))
+    return F.rtrim(short) if name == "char" else short
 
 
 def quoted(name: str) -> str:

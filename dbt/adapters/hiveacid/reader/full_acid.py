@@ -47,7 +47,9 @@ def full_acid_rows(spark: SparkSession, plan: ReadPlan, columns: TableColumns) -
     delete_partitions = {delete.partition for delete in plan.deletes}
     keyed: list[DataFrame] = []
     plain: list[DataFrame] = []
-    for (_, is_acid, hides_rows, deleted), files in _groups(plan.data, delete_partitions).items():
+    for (_, _, is_acid, hides_rows, deleted), files in _groups(
+        plan.data, delete_partitions
+    ).items():
         scanned = _acid_scan if is_acid else _raw_scan
         rows = scanned(spark, plan, columns, files, hides_rows, deleted)
         (keyed if deleted else plain).append(rows)
@@ -62,7 +64,7 @@ def len_deletes(plan: ReadPlan) -> int:
     return sum(delete.rows for delete in plan.deletes)
 
 
-_Group = tuple[tuple[str, ...] | None, bool, bool, bool]
+_Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
 
 
 def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Group, list[DataFile]]:
@@ -70,7 +72,7 @@ def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Grou
     groups: dict[_Group, list[DataFile]] = {}
     for file in data:
         deleted = file.partition in delete_partitions and (file.is_acid or file.row_ids is not None)
-        key = (file.columns, file.is_acid, file.hides_rows, deleted)
+        key = (file.columns, file.cut, file.is_acid, file.hides_rows, deleted)
         groups.setdefault(key, []).append(file)
     return groups
 
@@ -136,7 +138,8 @@ def _acid_scan(
     frame, by_path = scan(spark, "orc", [file.file for file in files], _acid_schema(row))
     frame = _guarded(frame, hides_rows, plan.pinned.write_ids)
     number = _partition_number(F.col(FILE_PATH), by_path, files)
-    data = orc_columns(columns, [_row_field(name) for name, _ in fields], WallClock.of(spark))
+    present = [_row_field(name) for name, _ in fields]
+    data = orc_columns(columns, present, WallClock.of(spark), files[0].cut)
     key = []
     if deleted:
         key = [
@@ -186,7 +189,8 @@ def _raw_scan(
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
     number = _partition_number(F.col(FILE_PATH), by_path, files)
-    data = orc_columns(columns, [F.col(quoted(name)) for name, _ in fields], WallClock.of(spark))
+    present = [F.col(quoted(name)) for name, _ in fields]
+    data = orc_columns(columns, present, WallClock.of(spark), files[0].cut)
     selected = [*data, *_parts(plan, columns, number)]
     if not deleted:
         return frame.select(*selected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -40,6 +40,16 @@ def file_format(table: TableName, storage: StorageDescriptor) -> str:
     return format
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """What files must have in common to be read by one scan."""
+
+    format: str
+    text: TextFormat | None
+    names: tuple[str, ...] | None
+    cut: tuple[int, ...]
+
+
 def insert_only_rows(
     spark: SparkSession, plan: ReadPlan, columns: TableColumns
 ) -> DataFrame | None:
@@ -50,17 +60,17 @@ def insert_only_rows(
     """
     table = plan.pinned.table
     places = storages(plan.pinned)
-    groups: dict[tuple[str, TextFormat | None, tuple[str, ...] | None], list[DataFile]] = {}
+    groups: dict[_Layout, list[DataFile]] = {}
     for file in plan.data:
         storage = places[file.partition]
         format = file_format(table.name, storage)
         delimited = text_format(table, storage) if format == "text" else None
-        groups.setdefault((format, delimited, file.columns), []).append(file)
+        groups.setdefault(_Layout(format, delimited, file.columns, file.cut), []).append(file)
 
     rows: DataFrame | None = None
-    for (format, delimited, names), files in groups.items():
-        schema, data = _data_columns(spark, columns, delimited, names)
-        frame, by_path = scan(spark, format, [file.file for file in files], schema)
+    for layout, files in groups.items():
+        schema, data = _data_columns(spark, columns, layout)
+        frame, by_path = scan(spark, layout.format, [file.file for file in files], schema)
         partitions = {file.file: file.partition for file in files}
         number = lookup(F.col(FILE_PATH), {u: partitions[f] for u, f in by_path.items()})
         parts = partition_values(number, plan.pinned.partitions, columns)
@@ -70,21 +80,18 @@ def insert_only_rows(
 
 
 def _data_columns(
-    spark: SparkSession,
-    columns: TableColumns,
-    delimited: TextFormat | None,
-    names: Sequence[str] | None,
+    spark: SparkSession, columns: TableColumns, layout: _Layout
 ) -> tuple[StructType | str, list[Column]]:
     """The schema to scan with, and the table's columns from it.
 
     ORC goes by position, as in `full_acid`; Parquet by name; text by the place in the line.
     """
     fields = columns.data.fields
-    if delimited is not None:
-        return "value string", text_columns(columns.table, columns.data, delimited)
-    if names is None:
+    if layout.text is not None:
+        return "value string", text_columns(columns.table, columns.data, layout.text)
+    if layout.names is None:
         return columns.data, [F.col(quoted(field.name)) for field in fields]
-    present = list(zip(names, fields, strict=False))
+    present = list(zip(layout.names, fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
     data = [F.col(quoted(name)) for name, _ in present]
-    return schema, orc_columns(columns, data, WallClock.of(spark))
+    return schema, orc_columns(columns, data, WallClock.of(spark), layout.cut)

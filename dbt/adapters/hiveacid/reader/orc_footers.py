@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
 from dbt.adapters.hiveacid.reader.hadoop import THREADS
+from dbt.adapters.hiveacid.reader.types import struct_fields
 
 ACID_COLUMNS = (
     "operation",
@@ -33,9 +33,10 @@ class OrcFooter:
     """The shape of one ORC file.
 
     `columns` are the names of the user's columns in file order: those inside `row` if the file has
-    the ACID columns (`is_acid`), else the file's own. `min_original_write_id` is the lowest value
-    of `originalTransaction`, by the file's statistics; None without ACID columns. `acid_version` is
-    what the ACID writer says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing.
+    the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
+    `min_original_write_id` is the lowest value of `originalTransaction`, by the file's statistics;
+    None without ACID columns. `acid_version` is what the ACID writer says of its format
+    (`AcidUtils.OrcAcidVersion`), None if it says nothing.
     """
 
     rows: int
@@ -43,6 +44,7 @@ class OrcFooter:
     is_acid: bool
     min_original_write_id: int | None = None
     acid_version: int | None = None
+    types: tuple[str, ...] = ()
 
 
 class OrcFooters:
@@ -90,15 +92,20 @@ def _read(spark: SparkSession, file: ListedFile) -> OrcFooter:
 
 
 def _footer(reader: Any) -> OrcFooter:
-    fields = _fields(json.loads(reader.getSchema().toJson()))
+    # Not `toJson`: it does not escape quotes in names.
+    fields = struct_fields(reader.getSchema().toString())
     rows = reader.getNumberOfRows()
-    names = tuple(name for name, _ in fields)
-    if names != ACID_COLUMNS:
-        return OrcFooter(rows, names, is_acid=False)
-    columns = tuple(name for name, _ in _fields(dict(fields)["row"]))
+    if tuple(name for name, _ in fields) != ACID_COLUMNS:
+        names, types = _columns(fields)
+        return OrcFooter(rows, names, is_acid=False, types=types)
+    names, types = _columns(struct_fields(dict(fields)["row"]))
     # The root is statistics column 0, `operation` 1, `originalTransaction` 2.
     minimum = reader.getStatistics()[2].getMinimum() if rows else None
-    return OrcFooter(rows, columns, True, minimum, _acid_version(reader))
+    return OrcFooter(rows, names, True, minimum, _acid_version(reader), types)
+
+
+def _columns(fields: list[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(name for name, _ in fields), tuple(hive_type for _, hive_type in fields)
 
 
 def _acid_version(reader: Any) -> int | None:
@@ -107,8 +114,3 @@ def _acid_version(reader: Any) -> int | None:
         return None
     digit = reader.getMetadataValue(_ACID_VERSION_KEY).get(0)
     return digit - ord("0")
-
-
-def _fields(struct: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """A struct's fields from ORC's `TypeDescription.toJson`: a list of one-entry objects."""
-    return [next(iter(field.items())) for field in struct["fields"]]

@@ -37,7 +37,9 @@ class DataFile:
     `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
     file's own names of the user's columns, by position; None where the format has none.
     `hides_rows` says that some rows may have a write id that the snapshot must not show.
-    `row_ids` is set for a raw file that delete events may hit.
+    `row_ids` is set for a raw file that delete events may hit. `cut` has the positions of the
+    columns whose values may be longer than the table's `char` or `varchar` allows, since the file
+    has another type for them.
     """
 
     file: ListedFile
@@ -46,6 +48,7 @@ class DataFile:
     is_acid: bool
     hides_rows: bool = False
     row_ids: RawRowIds | None = None
+    cut: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,8 +163,10 @@ def plan_insert_only(
             _check_whole(pinned, place, directory)
             files.extend(directory.files)
         for file in files:
-            columns = footers[file].columns if file in footers else None
-            data.append(DataFile(file, place.partition, columns, is_acid=False))
+            footer = footers.get(file)
+            columns = footer.columns if footer else None
+            cut = _cut(pinned, footer) if footer else ()
+            data.append(DataFile(file, place.partition, columns, is_acid=False, cut=cut))
         skipped.extend(_skipped(place))
     return ReadPlan(pinned, tuple(data), (), tuple(skipped))
 
@@ -173,6 +178,15 @@ def _inserts(state: AcidState) -> tuple[SelectedDir, ...]:
 def _skipped(place: Location) -> Iterator[Skipped]:
     for skipped in place.state.skipped:
         yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
+
+
+def _cut(pinned: PinnedTable, footer: OrcFooter) -> tuple[int, ...]:
+    columns = zip(pinned.table.storage.columns, footer.types, strict=False)
+    return tuple(
+        i
+        for i, (column, file_type) in enumerate(columns)
+        if column.type.startswith(("char(", "varchar(")) and column.type != file_type
+    )
 
 
 def _refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
@@ -235,7 +249,8 @@ def _data_files(
             elif not is_bucket_file(file.name):
                 raise _refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
             else:
-                yield DataFile(file, place.partition, footer.columns, True, hides_rows)
+                cut = _cut(pinned, footer)
+                yield DataFile(file, place.partition, footer.columns, True, hides_rows, cut=cut)
         if raw:
             yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
     yield from _raw_files(pinned, place, footers, place.state.originals, lowest_deleted, None)
@@ -278,4 +293,5 @@ def _raw_files(
             first_row = next_row.get(bucket, 0)
             next_row[bucket] = first_row + footer.rows
             row_ids = RawRowIds(write_id, BucketProperty(bucket, statement_id).encode(), first_row)
-        yield DataFile(file, place.partition, footer.columns, False, row_ids=row_ids)
+        cut = _cut(pinned, footer)
+        yield DataFile(file, place.partition, footer.columns, False, row_ids=row_ids, cut=cut)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 
 from pyspark.sql import types as spark_types
-from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    CharType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 _PRIMITIVES: dict[str, DataType] = {
     "tinyint": spark_types.ByteType(),
@@ -17,7 +26,7 @@ _PRIMITIVES: dict[str, DataType] = {
     "double": spark_types.DoubleType(),
     "boolean": spark_types.BooleanType(),
     "string": spark_types.StringType(),
-    # Read as strings: Spark pads a nested char when it reads and then compares it unpadded.
+    # Read as strings without the padding: Spark pads a nested char and then compares it unpadded.
     "char": spark_types.StringType(),
     "varchar": spark_types.StringType(),
     "binary": spark_types.BinaryType(),
@@ -25,30 +34,67 @@ _PRIMITIVES: dict[str, DataType] = {
     "timestamp": spark_types.TimestampType(),
 }
 
+_WITH_LENGTH = {"char": CharType, "varchar": VarcharType}
+
 _TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
 
+_FIELD_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>(),:]|[^`<>(),:]+")
 
-def spark_type(hive_type: str) -> DataType:
+
+def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
     """The Spark type that holds every value of a Hive type.
 
     Args:
         hive_type: a type as the metastore writes it, e.g. `map<string,array<decimal(10,2)>>`.
+        with_lengths: give `char` and `varchar` types of their own, not only as strings.
 
     Raises:
         ValueError: Spark cannot read it (`uniontype`, `timestamp with local time zone`,
             intervals), or it is no type.
     """
-    parser = _Parser(hive_type)
+    parser = _Parser(hive_type, with_lengths)
     parsed = parser.type()
     parser.end()
     return parsed
 
 
+def struct_fields(struct: str) -> list[tuple[str, str]]:
+    """The names and types of a struct's fields, as Hive and ORC write it (`struct<a:int,...>`).
+
+    The types stay text, since a file may hold one that Spark does not have.
+
+    Raises:
+        ValueError: it is no struct.
+    """
+    inside = re.fullmatch(r"struct<(.*)>", struct, re.DOTALL)
+    if inside is None:
+        raise ValueError(f"{struct!r} is no struct")
+    parts = [""]
+    depth = 0
+    for token in _FIELD_TOKEN.findall(inside[1]):
+        depth += (token in "<(") - (token in ">)")
+        if depth == 0 and token in ",:":
+            parts.append("")
+        else:
+            parts[-1] += token
+    if parts == [""]:
+        return []
+    if len(parts) % 2:
+        raise ValueError(f"{struct!r} is no struct")
+    names = [_unquoted(name) for name in parts[::2]]
+    return list(zip(names, parts[1::2], strict=True))
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
 class _Parser:
     """A recursive-descent parser of Hive's type strings (Hive's `TypeInfoUtils.TypeInfoParser`)."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, with_lengths: bool) -> None:
         self._text = text
+        self._with_lengths = with_lengths
         self._tokens = [token.strip() for token in _TOKEN.findall(text) if token.strip()]
         self._position = 0
 
@@ -71,6 +117,8 @@ class _Parser:
         parameters = self._parameters()
         if name == "decimal":
             return DecimalType(*(parameters or (10, 0)))
+        if name in _WITH_LENGTH and self._with_lengths:
+            return _WITH_LENGTH[name](*parameters)
         if name in _PRIMITIVES:
             return _PRIMITIVES[name]
         raise ValueError(f"Spark's readers know no {name}")
@@ -79,9 +127,7 @@ class _Parser:
         self._expect("<")
         fields = []
         while True:
-            name = self._next()
-            if name.startswith("`"):
-                name = name[1:-1].replace("``", "`")
+            name = _unquoted(self._next())
             self._expect(":")
             fields.append(StructField(name, self.type()))
             separator = self._next()
