@@ -1,0 +1,1 @@
+"""Random histories of Hive operations, executed in a real Hive and compared after each."""

@@ -1,0 +1,123 @@
+"""Partitions: their values, their places, their row ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from integration.differential import Differential
+from integration.hive import HiveClient
+from integration.tables import FULL_ACID
+
+
+def test_odd_partition_values_dropped_and_truncated_partitions(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.odd"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (q string, n int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} VALUES (1, 'a b/c=d,{{e}}%', 1), (2, 'ü', 2), (3, NULL, 3), "
+        "(4, '[x]*?', 4), (5, \"it's\", 5), (6, 'plain', NULL), (7, 'a:b', 7)"
+    )
+    differential.check(table, where="q = 'ü'")
+    hive_client.execute(f"DELETE FROM {table} WHERE id IN (1, 4)")
+    differential.check(table, where="n > 3")
+    hive_client.execute(f"ALTER TABLE {table} DROP PARTITION (q='ü', n=2)")
+    differential.check(table)
+    hive_client.execute(f"TRUNCATE TABLE {table} PARTITION (q='a:b', n=7)")
+    assert len(differential.check(table).rows) == 3
+
+
+def test_partition_columns_of_every_type(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.typed"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (a tinyint, b decimal(10,2), c date, "
+        "d boolean, e bigint, f timestamp, g char(2), h varchar(5), i double) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} VALUES (1, 1, 1.50, '2026-01-01', true, 99999999999, "
+        "'2026-01-01 10:00:00', 'ab', 'xyz', 0.5), "
+        "(2, -1, -2.5, '1999-12-31', false, -1, '2026-01-01 00:00:00.5', 'cd', 'd', -1e10)"
+    )
+    differential.check(table, where="b = 1.5")
+
+
+def test_partitions_of_their_own_place_and_of_an_older_schema(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    table = f"{database}.elsewhere"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (p int) STORED AS ORC "
+        f"TBLPROPERTIES ({FULL_ACID})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b', 1)")
+    hive_client.execute(f"ALTER TABLE {table} ADD PARTITION (p=3) LOCATION 'file:{tmp_path}/p3'")
+    hive_client.execute(f"INSERT INTO {table} VALUES (3, 'c', 3), (4, 'd', 3)")
+    hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    assert len(differential.check(table, where="p = 3").rows) == 3
+    # The partitions keep the columns that they were made with.
+    hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (extra bigint)")
+    differential.check(table, where="extra IS NULL")
+    values = "(5, 'e', 50, 1), (6, 'f', 60, 3), (7, 'g', 70, 4)"
+    hive_client.execute(f"INSERT INTO {table} VALUES {values}")
+    differential.check(table, where="extra > 50")
+    hive_client.execute(f"DELETE FROM {table} WHERE id IN (2, 6)")
+    hive_client.execute(f"UPDATE {table} SET extra = -id WHERE id IN (1, 4, 5)")
+    differential.check(table, where="extra < 0")
+    hive_client.compact(table, "major", partition="p='1'")
+    differential.check(table)
+
+
+def test_deletes_across_partitions_of_several_types(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Row ids repeat in each of these partitions."""
+    table = f"{database}.typed"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (a string, b int, c date, "
+        f"d decimal(8,2)) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+    )
+    values = ", ".join(
+        f"({i}, 'v{i}', {a}, {b}, {c}, {d})"
+        for i, (a, b, c, d) in enumerate(
+            [
+                ("'a b/c=d,{e}%'", "1", "'2026-01-01'", "1.50"),
+                ("'ü 日本'", "-2", "'0001-01-01'", "-0.25"),
+                ("NULL", "NULL", "NULL", "NULL"),
+                ("'it''s'".replace("''", "\\'"), "2147483647", "'9999-12-31'", "999999.99"),
+                ("'ü 日本'", "-2", "NULL", "-0.25"),
+            ]
+            * 3
+        )
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES {values}")
+    differential.check(table, where="d = -0.25")
+    for step in (
+        f"DELETE FROM {table} WHERE id % 4 = 1",
+        f"UPDATE {table} SET v = concat(v, '!') WHERE id > 7",
+        f"DELETE FROM {table} WHERE c = date '9999-12-31' OR a IS NULL",
+    ):
+        hive_client.execute(step)
+        differential.check(table, where="b = -2 AND id > 4")
+
+
+def test_partitions_repeat_row_ids(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """A dynamic-partition insert numbers the rows of each partition from 0 again."""
+    table = f"{database}.repeated"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (p int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+    )
+    values = ", ".join(f"({i}, {i % 4})" for i in range(40))
+    hive_client.execute(f"INSERT INTO {table} VALUES {values}")
+    # Other row ids in each partition: one partition's delete events fit the other's rows, too.
+    hive_client.execute(f"DELETE FROM {table} WHERE p = 1 AND id < 20")
+    hive_client.execute(f"DELETE FROM {table} WHERE p = 2 AND id >= 20")
+    assert len(differential.check(table, where="p IN (1, 2)").rows) == 30
