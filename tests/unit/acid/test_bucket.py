@@ -34,3 +34,17 @@ def test_what_does_not_fit_is_refused(bucket_property):
 def test_an_unknown_version_is_refused():
     with pytest.raises(ValueError, match="version 2"):
         decode_bucket(2 << 29)
+
+
+@given(st.integers(min_value=-(2**31), max_value=2**31 - 1))
+def test_every_value_of_the_column_is_understood_or_refused(value):
+    try:
+        decoded = decode_bucket(value)
+    except ValueError:
+        assert value & 0xFFFFFFFF >= 2 << 29
+        return
+    if decoded.version == 0:
+        assert (decoded.bucket, decoded.statement_id) == (value, 0)
+    else:
+        # The reserved bits are not kept: Hive leaves them 0.
+        assert decoded.encode() == value & 0x2FFF0FFF

@@ -185,3 +185,89 @@ def test_a_name_that_cannot_be_understood_is_refused(path):
 def test_an_acid_directory_inside_another_is_refused():
     with pytest.raises(UnreadableTableError, match="delta_1_1_0/delta_1_1_0"):
         select(listing("delta_1_1_0/delta_1_1_0/bucket_00000"), write_ids(1), ALL_TXNS)
+
+
+# The cases of Hive's own TestAcidUtils (and so of Trino's TestAcidTables) that are not above.
+@pytest.mark.parametrize(
+    ("names", "ids", "expected"),
+    [
+        pytest.param(
+            "base_5 base_10 base_25 delta_98_100 base_100 delta_120_130 base_200",
+            write_ids(150),
+            "base_100 delta_120_130",
+            id="best base",
+        ),
+        pytest.param(
+            "base_5 base_10 base_49 delta_025_025 delta_029_029 delta_025_030 delta_050_105",
+            write_ids(100),
+            "base_49 delta_050_105",
+            id="a base and deltas",
+        ),
+        pytest.param(
+            "base_5 base_10 base_49 delta_025_025 delta_029_029 delete_delta_029_029 "
+            "delta_025_030 delete_delta_025_030 delta_050_105 delete_delta_050_105 "
+            "delete_delta_110_110",
+            write_ids(100),
+            "base_49 delta_050_105 delete_delta_050_105",
+            id="a base and delete deltas",
+        ),
+        pytest.param(
+            "delta_0000063_63 delta_000062_62 delta_00061_61 delta_40_60 delta_0060_60 "
+            "delta_052_55 base_50",
+            write_ids(100),
+            "base_50 delta_40_60 delta_00061_61 delta_000062_62 delta_0000063_63",
+            id="overlapping deltas",
+        ),
+        pytest.param(
+            "delta_0000063_63_0 delta_000062_62_0 delta_000062_62_3 delta_00061_61_0 delta_40_60 "
+            "delta_0060_60_1 delta_0060_60_4 delta_0060_60_7 delta_052_55 delta_058_58 base_50",
+            write_ids(100),
+            "base_50 delta_40_60 delta_00061_61_0 delta_000062_62_0 delta_000062_62_3 "
+            "delta_0000063_63_0",
+            id="overlapping deltas with statement ids",
+        ),
+        pytest.param(
+            "delta_0000063_63 delta_000062_62 delta_00061_61 delete_delta_00064_64 delta_40_60 "
+            "delete_delta_40_60 delta_0060_60 delete_delta_052_55 base_50",
+            write_ids(100),
+            "base_50 delta_40_60 delta_00061_61 delta_000062_62 delta_0000063_63 "
+            "delete_delta_40_60 delete_delta_00064_64",
+            id="overlapping delta and delete delta",
+        ),
+        pytest.param(
+            "delta_40_60 delete_delta_50_50",
+            write_ids(100),
+            "delta_40_60",
+            id="a delete delta within a minor compaction",
+        ),
+        pytest.param(
+            "delta_1_1 delta_2_5",
+            write_ids(100, open=[4]),
+            "delta_1_1 delta_2_5",
+            id="a delta with an open write id",
+        ),
+        pytest.param(
+            "delta_1_1 delta_2_5 delta_4_4 delta_4_4_1 delta_4_4_3 delta_101_101_1",
+            write_ids(100, open=[4]),
+            "delta_1_1 delta_2_5",
+            id="deltas of an open write id",
+        ),
+        pytest.param(
+            "delta_1_1 delta_2_5 delete_delta_2_5 delete_delta_3_3 delta_4_4_1 delta_4_4_3 "
+            "delta_101_101_1",
+            write_ids(100, open=[4]),
+            "delta_1_1 delta_2_5 delete_delta_2_5",
+            id="delete deltas and an open write id",
+        ),
+    ],
+)
+def test_as_in_hives_own_tests(names, ids, expected):
+    listed = listing(*(f"{name}/bucket_0" for name in names.split()))
+    base, deltas, delete_deltas, _ = chosen(listed, ids)
+    assert [base] * (base is not None) + deltas + delete_deltas == expected.split()
+
+
+def test_originals_keep_hives_order_whatever_they_are_called():
+    names = ["random", "000000_0", "000001_1", "000000_0_copy_2", "subdir/000000_0"]
+    listed = listing(*names)
+    assert chosen(listed, write_ids(9))[3] == sorted(names)
