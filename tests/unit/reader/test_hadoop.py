@@ -17,17 +17,18 @@ class JavaError(Py4JJavaError):
 
 
 def lister(errors):
-    """A stand-in for `_Lister` that fails with each of `errors` in turn, then lists nothing."""
+    """A stand-in for `_Lister` that answers with each of `errors` in turn, then lists nothing."""
     remaining = list(errors)
 
     class Lister:
-        def __init__(self, spark, location):
-            self.location = location
+        def __init__(self, spark, pool):
+            pass
 
-        def run(self):
+        def run(self, locations, may_be_missing=False):
             if remaining:
-                raise JavaError(remaining.pop(0))
-            return Listing(self.location, ())
+                error = JavaError(remaining.pop(0))
+                return [error for _ in locations]
+            return [Listing(location, ()) for location in locations]
 
     return Lister
 
@@ -47,3 +48,29 @@ def test_other_failures_are_not_repeated(monkeypatch):
     monkeypatch.setattr(hadoop, "_Lister", lister(["AccessControlException: no"]))
     with pytest.raises(UnreadableTableError, match="Check that Spark may read it"):
         hadoop.list_location(None, "file:/t")
+
+
+def test_a_location_that_fails_among_others_is_looked_at_by_itself(monkeypatch):
+    monkeypatch.setattr(hadoop, "_Lister", lister(["java.io.FileNotFoundException: file:/t"]))
+    assert hadoop.list_locations(None, ["file:/t", "file:/u"]) == [
+        Listing("file:/t", ()),
+        Listing("file:/u", ()),
+    ]
+
+
+def test_items_are_grouped_by_scheme_and_authority():
+    paths = ["file:/a", "/b", "s3a://x/a", "s3a://y/a", "file:/c", "hdfs://n:1/a", "s3a://x/b"]
+    assert hadoop.by_file_system(paths, str) == [
+        ["file:/a", "file:/c"],
+        ["/b"],
+        ["s3a://x/a", "s3a://x/b"],
+        ["s3a://y/a"],
+        ["hdfs://n:1/a"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "sizes"), [(0, []), (3, [1, 1, 1]), (16, [2] * 8), (90, [10] * 9)]
+)
+def test_batches_keep_all_threads_at_work(count, sizes):
+    assert [len(batch) for batch in hadoop.batches(range(count), 10)] == sizes

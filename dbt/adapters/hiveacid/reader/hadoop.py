@@ -1,11 +1,13 @@
-"""Listing a location through Spark's Hadoop `FileSystem`, whatever its scheme."""
+"""Listing locations through Spark's Hadoop `FileSystem`, whatever its scheme."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -13,94 +15,230 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.acid.directories import METADATA_FILE
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing, is_hidden
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.bulk import Bulk
 
 THREADS = 8
 """Calls to the JVM under way at once while planning; each mostly waits for the file system."""
+
+PATH = "org.apache.hadoop.fs.Path"
+FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
+
+_BATCH = 200
+"""Directories that one call lists at most."""
 
 _MAX_METADATA_BYTES = 1 << 20
 
 _ATTEMPTS = 10
 """Times that a location is listed while directories vanish from it."""
 
+_FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
-def list_locations(spark: SparkSession, locations: Iterable[str]) -> list[Listing]:
+T = TypeVar("T")
+
+
+def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listing]:
     """List each location whole, in the given order. A location that does not exist is empty.
 
     Raises:
         UnreadableTableError: the file system refused or failed.
     """
+    listings: list[Listing | None] = [None] * len(locations)
     with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(lambda location: list_location(spark, location), locations))
+        for group in by_file_system(enumerate(locations), lambda item: item[1]):
+            together = _Lister(spark, pool).run([location for _, location in group])
+            for (i, location), listing in zip(group, together, strict=True):
+                # What failed is looked at by itself: it may be missing, or have changed meanwhile.
+                failed = isinstance(listing, Py4JJavaError)
+                listings[i] = list_location(spark, location) if failed else listing
+    return [listing for listing in listings if listing is not None]
 
 
 def list_location(spark: SparkSession, location: str) -> Listing:
     """List a location whole. See `list_locations`."""
     for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return _Lister(spark, location).run()
-        except Py4JJavaError as error:
-            # Hive's cleaner may remove a directory that no open transaction needs between the
-            # listing of its parent and its own: look again.
-            vanished = "java.io.FileNotFoundException" in error.java_exception.toString()
-            if vanished and attempt < _ATTEMPTS:
-                continue
+        with ThreadPoolExecutor(1) as pool:
+            (listing,) = _Lister(spark, pool).run([location], may_be_missing=True)
+        if isinstance(listing, Listing):
+            return listing
+        # Hive's cleaner may remove a directory that no open transaction needs between the listing
+        # of its parent and its own: look again.
+        reason = listing.java_exception.toString()
+        if "java.io.FileNotFoundException" not in reason or attempt == _ATTEMPTS:
             raise UnreadableTableError(
-                f"{location} cannot be listed: {error.java_exception.toString()}. Check that Spark "
-                "may read it and has the file system's settings (`server_side_parameters`, "
-                "`spark.hadoop.…`)."
-            ) from error
+                f"{location} cannot be listed: {reason}. Check that Spark may read it and has the "
+                "file system's settings (`server_side_parameters`, `spark.hadoop.…`)."
+            ) from listing
     raise AssertionError("the last attempt returns or raises")
 
 
-class _Lister:
-    def __init__(self, spark: SparkSession, location: str) -> None:
-        self._location = location
-        assert spark._jvm is not None
-        self._root = spark._jvm.org.apache.hadoop.fs.Path(location)
-        self._io = spark._jvm.org.apache.hadoop.io.IOUtils
-        self._bytes = spark._jvm.java.io.ByteArrayOutputStream
-        self._file_system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())
-        self._files: list[ListedFile] = []
-        self._directories: list[str] = []
-        self._data_formats: dict[str, str] = {}
+def by_file_system(items: Iterable[T], path: Any) -> list[list[T]]:
+    """Group items by the scheme and authority of `path(item)`."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        match = _FILE_SYSTEM.match(path(item))
+        groups.setdefault(match[0] if match else "", []).append(item)
+    return list(groups.values())
 
-    def run(self) -> Listing:
-        if self._file_system.exists(self._root):
-            self._walk(self._root, "")
-        return Listing(
-            self._location, tuple(self._files), tuple(self._directories), self._data_formats
+
+def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Slices of at most `size` items, and enough of them to keep all threads at work."""
+    size = max(1, min(size, -(-len(items) // THREADS)))
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+@dataclass
+class _Location:
+    """What has been found below one location so far, or why it could not be listed."""
+
+    files: list[ListedFile] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    data_formats: dict[str, str] = field(default_factory=dict)
+    error: Py4JJavaError | None = None
+
+
+@dataclass(frozen=True)
+class _Directory:
+    location: _Location
+    relative: str
+    path: str
+
+
+@dataclass(frozen=True)
+class _Status:
+    path: str
+    is_directory: bool
+    length: int
+    modification_time: int
+
+
+class _Lister:
+    """Lists locations of one file system together, level by level."""
+
+    def __init__(self, spark: SparkSession, pool: Executor) -> None:
+        self._configuration = spark._jsc.hadoopConfiguration()
+        self._pool = pool
+        self._bulk = Bulk(spark)
+        self._path_of = self._bulk.method(FILE_STATUS, "getPath", PATH)
+        self._is_directory = self._bulk.method(FILE_STATUS, "isDirectory", "boolean")
+        self._length = self._bulk.method(FILE_STATUS, "getLen", "long")
+        self._time = self._bulk.method(FILE_STATUS, "getModificationTime", "long")
+
+    def run(
+        self, locations: Sequence[str], may_be_missing: bool = False
+    ) -> list[Listing | Py4JJavaError]:
+        """The listing of each location, or the error that Java gave for one of its directories.
+
+        With `may_be_missing` a location that does not exist is empty, otherwise an error.
+        """
+        found = [_Location() for _ in locations]
+        try:
+            level = self._roots(found, locations, may_be_missing)
+        except Py4JJavaError as error:
+            return [error for _ in locations]
+        while level:
+            below: list[_Directory] = []
+            for batch, statuses in self._in_parallel(batches(level, _BATCH), self._statuses):
+                if isinstance(statuses, Py4JJavaError):
+                    for directory in batch:
+                        directory.location.error = statuses
+                else:
+                    below.extend(self._sort_in(batch, statuses))
+            level = [directory for directory in below if directory.location.error is None]
+        return [
+            Listing(location, tuple(it.files), tuple(it.directories), it.data_formats)
+            if it.error is None
+            else it.error
+            for location, it in zip(locations, found, strict=True)
+        ]
+
+    def _roots(
+        self, found: Sequence[_Location], locations: Sequence[str], may_be_missing: bool
+    ) -> list[_Directory]:
+        first = self._bulk.java(PATH)(locations[0])
+        self._file_system = first.getFileSystem(self._configuration)
+        if may_be_missing and not self._file_system.exists(first):
+            return []
+        # As the file system will name them: with its scheme and authority.
+        qualified = self._bulk.method(
+            "org.apache.hadoop.fs.FileSystem", "makeQualified", PATH, [PATH]
+        ).bindTo(self._file_system)
+        paths = self._bulk.strings(self._bulk.paths(locations), qualified)
+        return [_Directory(it, "", path) for it, path in zip(found, paths, strict=True)]
+
+    def _in_parallel(
+        self, items: Sequence[T], call: Any
+    ) -> Iterator[tuple[T, Any | Py4JJavaError]]:
+        def attempt(item: T) -> Any | Py4JJavaError:
+            try:
+                return call(item)
+            except Py4JJavaError as error:
+                return error
+
+        return zip(items, self._pool.map(attempt, items), strict=True)
+
+    def _statuses(self, directories: Sequence[_Directory]) -> list[_Status]:
+        paths = self._bulk.paths([directory.path for directory in directories])
+        found = self._file_system.listStatus(paths)
+        return list(
+            map(
+                _Status,
+                self._bulk.strings(found, self._path_of),
+                self._bulk.booleans(found, self._is_directory),
+                self._bulk.integers(found, self._length),
+                self._bulk.integers(found, self._time),
+            )
         )
 
-    def _walk(self, directory: Any, relative: str) -> None:
-        for status in self._file_system.listStatus(directory):
-            path = status.getPath()
-            name = path.getName()
-            child = f"{relative}/{name}" if relative else name
-            if name == METADATA_FILE and relative:
-                self._data_formats[relative] = self._data_format(path)
+    def _sort_in(
+        self, directories: Sequence[_Directory], statuses: Iterable[_Status]
+    ) -> Iterator[_Directory]:
+        """Enter what was found into the locations, and give the directories that come next."""
+        parents: Mapping[str, _Directory] = {
+            directory.path.rstrip("/"): directory for directory in directories
+        }
+        metadata = []
+        for status in statuses:
+            above, _, name = status.path.rpartition("/")
+            parent = parents.get(above)
+            if parent is None:
+                raise UnreadableTableError(
+                    f"{directories[0].path} cannot be listed: its file system lists "
+                    f"{status.path} in it."
+                )
+            location = parent.location
+            child = f"{parent.relative}/{name}" if parent.relative else name
+            if name == METADATA_FILE and parent.relative:
+                metadata.append((parent, status.path))
             elif is_hidden(name):
                 continue
-            elif status.isDirectory():
-                self._directories.append(child)
-                self._walk(path, child)
+            elif status.is_directory:
+                location.directories.append(child)
+                yield _Directory(location, child, status.path)
             else:
-                self._files.append(
-                    ListedFile(
-                        child, path.toString(), status.getLen(), status.getModificationTime()
-                    )
+                location.files.append(
+                    ListedFile(child, status.path, status.length, status.modification_time)
                 )
+        for (parent, _), data_format in self._in_parallel(
+            metadata, lambda item: self._data_format(item[1])
+        ):
+            if isinstance(data_format, Py4JJavaError):
+                parent.location.error = data_format
+            else:
+                parent.location.data_formats[parent.relative] = data_format
 
-    def _data_format(self, path: Any) -> str:
-        stream = self._file_system.open(path)
+    def _data_format(self, path: str) -> str:
+        stream = self._file_system.open(self._bulk.java(PATH)(path))
         try:
-            content = self._bytes()
-            self._io.copyBytes(stream, content, _MAX_METADATA_BYTES, False)
+            content = self._bulk.java("java.io.ByteArrayOutputStream")()
+            self._bulk.java("org.apache.hadoop.io.IOUtils").copyBytes(
+                stream, content, _MAX_METADATA_BYTES, False
+            )
         finally:
             stream.close()
         try:
             return str(json.loads(content.toString("UTF-8"))["dataFormat"])
         except (ValueError, KeyError, TypeError) as error:
             raise UnreadableTableError(
-                f"{path.toString()} is not the JSON with a dataFormat that Hive writes ({error}). "
+                f"{path} is not the JSON with a dataFormat that Hive writes ({error}). "
                 "Restore the file, or run a major compaction in Hive."
             ) from error

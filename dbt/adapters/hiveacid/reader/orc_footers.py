@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
-from dbt.adapters.hiveacid.reader.hadoop import THREADS
+from dbt.adapters.hiveacid.reader.bulk import Bulk
+from dbt.adapters.hiveacid.reader.hadoop import PATH, THREADS, batches, by_file_system
 from dbt.adapters.hiveacid.reader.types import struct_fields
 
 ACID_COLUMNS = (
@@ -26,6 +27,21 @@ ACID_COLUMNS = (
 """The columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
 
 _ACID_VERSION_KEY = "hive.acid.version"
+
+_BATCH = 250
+"""Files that are open at once in one thread."""
+
+_OPTIONS = "org.apache.orc.OrcFile$ReaderOptions"
+_BUFFER = "java.nio.ByteBuffer"
+_CONFIGURATION = "org.apache.hadoop.conf.Configuration"
+_FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
+_READER = "org.apache.orc.Reader"
+_STATISTICS = "org.apache.orc.ColumnStatistics"
+_INTEGERS = "org.apache.orc.IntegerColumnStatistics"
+_SCHEMA = "org.apache.orc.TypeDescription"
+
+_ORIGINAL_WRITE_ID = 2
+"""The number of the statistics of `originalTransaction`: 0 is the root, 1 is `operation`."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,13 @@ class OrcFooter:
     types: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Shape:
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    is_acid: bool
+
+
 class OrcFooters:
     """Footers of files that do not change, by path, length and modification time. Thread-safe."""
 
@@ -62,55 +85,142 @@ class OrcFooters:
         wanted = list(files)
         missing = [file for file in wanted if file not in self._known]
         with ThreadPoolExecutor(THREADS) as pool:
-            for file, footer in zip(
-                missing, pool.map(lambda file: _read(spark, file), missing), strict=True
-            ):
-                self._known[file] = footer
+            for group in by_file_system(missing, lambda file: file.path):
+                reader = _FooterReader(spark, group[0].path)
+                parts = batches(group, _BATCH)
+                for part, footers in zip(parts, pool.map(reader.read, parts), strict=True):
+                    self._known.update(zip(part, footers, strict=True))
         return {file: self._known[file] for file in wanted}
 
 
-def _read(spark: SparkSession, file: ListedFile) -> OrcFooter:
-    assert spark._jvm is not None
-    orc_file = spark._jvm.org.apache.orc.OrcFile
-    path = spark._jvm.org.apache.hadoop.fs.Path(file.path)
-    try:
-        reader = orc_file.createReader(
-            path, orc_file.readerOptions(spark._jsc.hadoopConfiguration())
+class _FooterReader:
+    """Reads footers of files on one file system."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        """`path` is that of any of the files."""
+        self._bulk = Bulk(spark)
+        self._configuration = spark._jsc.hadoopConfiguration()
+        self._file_system = self._bulk.java(PATH)(path).getFileSystem(self._configuration)
+        self._open = self._bulk.static(
+            "org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS]
         )
+        # New options for each file: ORC's library keeps the file's footer in them. The length is
+        # known from the listing, so that nobody asks the file system again.
+        new_options = self._bulk.with_constants(
+            self._bulk.constructor(_OPTIONS, [_CONFIGURATION]), 0, self._configuration
+        )
+        on_file_system = self._bulk.with_constants(
+            self._bulk.method(_OPTIONS, "filesystem", _OPTIONS, [_FILE_SYSTEM]),
+            1,
+            self._file_system,
+        )
+        self._options = self._bulk.on(
+            self._bulk.then(new_options, on_file_system),
+            self._bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]),
+        )
+        self._close = self._bulk.method("java.io.Closeable", "close", "void")
+        self._rows = self._bulk.method(_READER, "getNumberOfRows", "long")
+        self._schema = self._bulk.method(_READER, "getSchema", _SCHEMA)
+        self._says_version = self._bulk.with_constants(
+            self._bulk.method(_READER, "hasMetadataValue", "boolean", ["String"]),
+            1,
+            _ACID_VERSION_KEY,
+        )
+        self._version = self._bulk.then(
+            self._bulk.with_constants(
+                self._bulk.method(_READER, "getMetadataValue", _BUFFER, ["String"]),
+                1,
+                _ACID_VERSION_KEY,
+            ),
+            self._bulk.with_constants(self._bulk.method(_BUFFER, "get", "byte", ["int"]), 1, 0),
+        )
+        # From statistics of a column that does not hold integers this raises, as it should.
+        self._minimum = self._bulk.then(
+            self._bulk.then(
+                self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"),
+                self._bulk.element(_STATISTICS, _ORIGINAL_WRITE_ID),
+            ),
+            self._bulk.method(_INTEGERS, "getMinimum", "long"),
+        )
+
+    def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
+        """The footer of each file. Raises UnreadableTableError, naming the file."""
         try:
-            return _footer(reader)
+            return self._read(files)
+        except Py4JJavaError as error:
+            if len(files) > 1:
+                # Java does not say which file it was.
+                return [footer for file in files for footer in self.read([file])]
+            file, reason = files[0], _reason(error)
+            if "java.io.FileNotFoundException" in reason:
+                raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
+            raise UnreadableTableError(
+                f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. It is "
+                "damaged, or Spark's user may not read it: restore it, or its permissions."
+            ) from error
+
+    def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
+        bulk = self._bulk
+        paths = bulk.paths([file.path for file in files])
+        lengths = bulk.longs([file.length for file in files])
+        open_ = bulk.of_one(
+            self._open,
+            bulk.element_of(paths, PATH),
+            bulk.then(bulk.element_of(lengths, "long"), self._options),
+        )
+        readers = bulk.count_up(len(files), open_)
+        try:
+            shapes = self._shapes(readers)
+            rows = bulk.integers(readers, self._rows)
+            minima = self._minima(readers, shapes, rows)
+            versions = self._acid_versions(readers)
         finally:
-            reader.close()
-    except Py4JJavaError as error:
-        reason = error.java_exception.toString()
-        if "java.io.FileNotFoundException" in reason:
-            raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
-        raise UnreadableTableError(
-            f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. It is damaged, or "
-            "Spark's user may not read it: restore it, or its permissions."
-        ) from error
+            bulk.for_each(readers, self._close)
+        return [
+            OrcFooter(count, shape.columns, shape.is_acid, minimum, version, shape.types)
+            for shape, count, minimum, version in zip(shapes, rows, minima, versions, strict=True)
+        ]
+
+    def _shapes(self, readers: Any) -> list[_Shape]:
+        # Not `toJson`: it does not escape quotes in names.
+        schemas = self._bulk.strings(readers, self._schema)
+        known = {schema: _shape(schema) for schema in set(schemas)}
+        return [known[schema] for schema in schemas]
+
+    def _minima(
+        self, readers: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+    ) -> list[int | None]:
+        wanted = [shape.is_acid and count > 0 for shape, count in zip(shapes, rows, strict=True)]
+        if all(wanted):
+            return list(self._bulk.integers(readers, self._minimum))
+        return [
+            readers[i].getStatistics()[_ORIGINAL_WRITE_ID].getMinimum() if has_some else None
+            for i, has_some in enumerate(wanted)
+        ]
+
+    def _acid_versions(self, readers: Any) -> list[int | None]:
+        """The version is one digit in ASCII."""
+        said = self._bulk.booleans(readers, self._says_version)
+        if all(said):
+            return [digit - ord("0") for digit in self._bulk.integers(readers, self._version)]
+        return [
+            readers[i].getMetadataValue(_ACID_VERSION_KEY).get(0) - ord("0") if says else None
+            for i, says in enumerate(said)
+        ]
 
 
-def _footer(reader: Any) -> OrcFooter:
-    # Not `toJson`: it does not escape quotes in names.
-    fields = struct_fields(reader.getSchema().toString())
-    rows = reader.getNumberOfRows()
-    if tuple(name for name, _ in fields) != ACID_COLUMNS:
-        names, types = _columns(fields)
-        return OrcFooter(rows, names, is_acid=False, types=types)
-    names, types = _columns(struct_fields(dict(fields)["row"]))
-    # The root is statistics column 0, `operation` 1, `originalTransaction` 2.
-    minimum = reader.getStatistics()[2].getMinimum() if rows else None
-    return OrcFooter(rows, names, True, minimum, _acid_version(reader), types)
+def _reason(error: Py4JJavaError) -> str:
+    """What Java says, without the wrapping that a call by method handle adds."""
+    exception = error.java_exception
+    cause = exception.getCause()
+    wrapped = exception.getClass().getSimpleName() == "UndeclaredThrowableException"
+    return str((cause if wrapped and cause is not None else exception).toString())
 
 
-def _columns(fields: list[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return tuple(name for name, _ in fields), tuple(hive_type for _, hive_type in fields)
-
-
-def _acid_version(reader: Any) -> int | None:
-    """The version is one digit in ASCII."""
-    if not reader.hasMetadataValue(_ACID_VERSION_KEY):
-        return None
-    digit = reader.getMetadataValue(_ACID_VERSION_KEY).get(0)
-    return digit - ord("0")
+def _shape(schema: str) -> _Shape:
+    """From the text of ORC's `TypeDescription`."""
+    fields = struct_fields(schema)
+    is_acid = tuple(name for name, _ in fields) == ACID_COLUMNS
+    if is_acid:
+        fields = struct_fields(dict(fields)["row"])
+    return _Shape(tuple(name for name, _ in fields), tuple(type_ for _, type_ in fields), is_acid)

@@ -1,0 +1,262 @@
+"""How long a read takes to plan, step by step, for a table of very many directories.
+
+::
+
+    python -m benchmarks.planning                           # 200 partitions × 10 directories
+    python -m benchmarks.planning --partitions 10000        # 100,000 directories
+
+A real Hive makes the table and its first files; hard links to them fill the other directories, on
+the local file system, under write ids that the metastore has allotted. One in five directories is
+a delete delta. Each round plans like a dbt run of its own (nothing is remembered), in one process:
+the first one also pays for what Java has not compiled yet. The steps:
+
+metastore  lock, snapshot, table and partitions (`RunSnapshot.pin`), and how many calls that took
+listing    all directories of all partitions
+footers    of all ORC files
+selection  which directories and files make up the snapshot
+view       the temporary view, made from the plan
+again      the same view once more, in another session
+explain    Spark's physical plan of `select count(*)` over the view
+pruned     the same with a filter on the partition column
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from hmsclient.genthrift.hive_metastore import ttypes
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.metastore.channel import Channel
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.metastore.thrift_api import ThriftMetastore
+from dbt.adapters.hiveacid.metastore.transport import parse_addresses
+from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
+from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.plan import locations, storages
+from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from integration.hive import HiveClient, HiveServer
+
+T = TypeVar("T")
+
+TABLE = TableName("default", "planned")
+
+_DELETES_EVERY = 5
+_PARTITIONS_A_CALL = 500
+_LINKS_A_FILE = 30_000
+"""ext4 allows 65,000 hard links to one file."""
+
+
+def main() -> None:
+    """Make the table, plan it some times, and print the seconds."""
+    parser = argparse.ArgumentParser(description="Seconds of each step of planning a read.")
+    parser.add_argument("--partitions", type=int, default=200)
+    parser.add_argument("--directories", type=int, default=10, help="in each partition")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", default="1g", help="of Spark's driver (default: 1g)")
+    parser.add_argument("--work", type=Path, help="keep Hive's files here (default: a new place)")
+    options = parser.parse_args()
+    with HiveServer(work=options.work) as hive:
+        seconds, _ = timed(lambda: make_table(hive, options.partitions, options.directories))
+        total = options.partitions * options.directories
+        print(
+            f"{total:,} directories in {options.partitions:,} partitions, made in {seconds:.1f} s"
+        )
+        spark = start_spark(options.memory)
+        try:
+            for number in range(1, options.rounds + 1):
+                print(f"\nround {number}")
+                measure(hive, spark)
+                print_memory(spark)
+        finally:
+            spark.stop()
+
+
+def start_spark(memory: str) -> SparkSession:
+    """A local Spark with that much memory for its driver, and no catalog of Hive's."""
+    return (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.memory", memory)
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+
+
+# The table
+
+
+def make_table(hive: HiveServer, partitions: int, directories: int) -> None:
+    """Make a partitioned full-ACID table in Hive, and link its first files into all directories."""
+    with HiveClient(hive.hs2_port) as client:
+        client.execute(
+            f"CREATE TABLE {TABLE} (id int, name string, amount decimal(12,2)) "
+            "PARTITIONED BY (day int) STORED AS ORC TBLPROPERTIES ('transactional'='true', "
+            "'NO_AUTO_COMPACTION'='true')"
+        )
+        client.execute(f"INSERT INTO {TABLE} VALUES (1, 'a', 1.5, 0), (2, 'b', 2, 0)")
+        client.execute(f"DELETE FROM {TABLE} WHERE id = 1")
+    root = Path(hive.warehouse) / TABLE.table
+    with MetastoreClient(hive.metastore_uri) as metastore:
+        for _ in range(directories - 2):
+            transaction = metastore.open_txn("benchmark", "localhost", "", read_only=False)
+            metastore.allocate_table_write_ids(transaction, TABLE)
+            metastore.commit_txn(transaction)
+    first = root / "day=0"
+    samples = {kind: Sample(next(first.glob(f"{kind}_*"))) for kind in ("delta", "delete_delta")}
+    for day in range(partitions):
+        for write_id in range(1, directories + 1):
+            kind = "delete_delta" if write_id % _DELETES_EVERY == 2 else "delta"
+            samples[kind].link(root / f"day={day}" / f"{kind}_{write_id:07}_{write_id:07}_0000")
+    add_partitions(hive, root, partitions)
+
+
+class Sample:
+    """A directory that Hive wrote, to be linked elsewhere."""
+
+    def __init__(self, directory: Path) -> None:
+        self._files = [file for file in directory.iterdir() if not file.name.startswith(".")]
+        self._links = 0
+
+    def link(self, directory: Path) -> None:
+        """Make `directory` with links to the files, unless it is there."""
+        if directory.exists():
+            return
+        directory.mkdir(parents=True)
+        for i, file in enumerate(self._files):
+            target = directory / file.name
+            if self._links % _LINKS_A_FILE == _LINKS_A_FILE - 1:
+                shutil.copy2(file, target)
+                self._files[i] = target
+            else:
+                os.link(file, target)
+        self._links += 1
+
+
+def add_partitions(hive: HiveServer, root: Path, count: int) -> None:
+    """Enter the partitions 1..`count`-1 into the metastore."""
+    channel = Channel(parse_addresses(hive.metastore_uri), connect_timeout=10, read_timeout=600)
+
+    def add(thrift: ThriftMetastore) -> None:
+        like = thrift.get_partition(TABLE.database, TABLE.table, ["0"])
+        for start in range(1, count, _PARTITIONS_A_CALL):
+            days = range(start, min(count, start + _PARTITIONS_A_CALL))
+            thrift.add_partitions([partition(like, root, day) for day in days])
+
+    channel.once("add_partitions", f"table {TABLE}", add)
+    channel.close()
+
+
+def partition(like: ttypes.Partition, root: Path, day: int) -> ttypes.Partition:
+    """A partition as `like`, of another day."""
+    storage = ttypes.StorageDescriptor(**{**vars(like.sd), "location": f"file:{root}/day={day}"})
+    return ttypes.Partition(
+        values=[str(day)], dbName=TABLE.database, tableName=TABLE.table, sd=storage, parameters={}
+    )
+
+
+# The measurement
+
+
+def measure(hive: HiveServer, spark: SparkSession) -> None:
+    """Plan once, and print the seconds of each step."""
+    snapshot = RunSnapshot(
+        lambda: MetastoreClient(hive.metastore_uri), SnapshotSettings(), "dbt-hiveacid benchmark"
+    )
+    with counted_calls() as calls:
+        seconds, pinned = timed(lambda: snapshot.pin([TABLE])[TABLE])
+    total = show("metastore", seconds, f"{len(calls)} calls")
+    try:
+        places = [storage.location for storage in storages(pinned)]
+        seconds, listings = timed(lambda: list_locations(spark, places))
+        total += show("listing", seconds, f"{sum(len(x.directories) for x in listings):,}")
+        seconds, selected = timed(lambda: locations(pinned, listings))
+        total += show("selection", seconds)
+        footers = OrcFooters()
+        files = [file for place in selected for file in place.orc_files()]
+        seconds, _ = timed(lambda: footers.read(spark, files))
+        total += show("footers", seconds, f"{len(files):,} files")
+        seconds, plan = timed(lambda: plan_read(spark, pinned, footers))
+        show("(all of it with known footers)", seconds)
+
+        def view(session: SparkSession) -> None:
+            to_dataframe(session, plan).createOrReplaceTempView("planned")
+
+        total += show("view", timed(lambda: view(spark))[0])
+        total += show("explain", timed(lambda: explain(spark, ""))[0])
+        print(f"  {'total':32}{total:8.2f} s")
+        show("pruned", timed(lambda: explain(spark, "where day = 7"))[0])
+        session = spark.newSession()
+        show("again", timed(lambda: view(session))[0])
+        seconds, rows = timed(lambda: spark.sql("select * from planned where day = 7").collect())
+        show("(read of one partition)", seconds, f"{len(rows)} rows")
+    finally:
+        snapshot.end()
+
+
+def explain(spark: SparkSession, where: str) -> None:
+    """Spark's physical plan of a count over the view."""
+    frame = spark.sql(f"select count(*) from planned {where}")
+    frame._jdf.queryExecution().executedPlan()
+
+
+def timed(step: Callable[[], T]) -> tuple[float, T]:
+    """The wall seconds of a step, and its result."""
+    start = time.perf_counter()
+    result = step()
+    return time.perf_counter() - start, result
+
+
+def show(step: str, seconds: float, about: str = "") -> float:
+    """Print a step; return its seconds."""
+    print(f"  {step:32}{seconds:8.2f} s  {about}", flush=True)
+    return seconds
+
+
+@contextmanager
+def counted_calls() -> Iterator[list[str]]:
+    """The names of the metastore calls made in the block."""
+    calls: list[str] = []
+    once = Channel.once
+
+    def counting(self: Channel, call: str, subject: str, run: Callable[[ThriftMetastore], T]) -> T:
+        calls.append(call)
+        return once(self, call, subject, run)
+
+    Channel.once = counting  # type: ignore[method-assign]
+    try:
+        yield calls
+    finally:
+        Channel.once = once  # type: ignore[method-assign]
+
+
+def print_memory(spark: SparkSession) -> None:
+    """What the driver holds: Java's heap after a collection, and at its peak; Python's peak."""
+    assert spark._jvm is not None
+    spark._jvm.System.gc()
+    runtime = spark._jvm.java.lang.Runtime.getRuntime()
+    used = (runtime.totalMemory() - runtime.freeMemory()) >> 20
+    peak = sum(
+        pool.getPeakUsage().getUsed()
+        for pool in spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        if pool.getType().toString() == "Heap memory"
+    )
+    unit = 1 if sys.platform == "darwin" else 1024
+    python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    print(
+        f"  Java heap {used} MB (peak {peak >> 20} MB), Python peak {python >> 20} MB", flush=True
+    )
+
+
+if __name__ == "__main__":
+    main()
