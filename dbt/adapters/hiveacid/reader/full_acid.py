@@ -1,14 +1,8 @@
 """The rows of a full-ACID table: what the writers inserted, less what the delete events name.
 
-Two properties of Spark's ORC reader shape the queries here.
-
-* ORC's own library knows an ACID file by its six root columns. If a scan asks for fewer, the
-  library takes the file for an ordinary one and fails, so every scan refers to all six: the
-  *guard*. To keep the guard from reading the whole `row`, its schema begins with a field that no
-  file has.
-* A predicate that Spark can push down is evaluated on the *user's* columns. A predicate on an ACID
-  column would hit a user's column of the same name, so the ACID columns stand inside `coalesce`,
-  which is not pushed down.
+A predicate that Spark can push down is evaluated on the *user's* columns. A predicate on an ACID
+column would hit a user's column of the same name, so the ACID columns stand inside `coalesce`,
+which is not pushed down.
 """
 
 from __future__ import annotations
@@ -18,28 +12,25 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values, quoted
+from dbt.adapters.hiveacid.reader.deletes import (
+    BUCKET,
+    PARTITION,
+    ROW,
+    WRITE_ID,
+    delete_masks,
+    without_bitmaps,
+    without_masks,
+)
 from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column
 from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
 from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
-
-_ABSENT = "__none"
-"""The field of `row` that no file has, so that reading it costs nothing."""
-
-_PARTITION = "__hiveacid_partition"
-_WRITE_ID = "__hiveacid_write_id"
-_BUCKET = "__hiveacid_bucket"
-_ROW = "__hiveacid_row"
-_MASK = "__hiveacid_mask"
-_KEY = [_WRITE_ID, _BUCKET, _ROW]
-
-_MAX_BROADCAST_DELETES = 1_000_000
-"""Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""
 
 
 def full_acid_rows(spark: SparkSession, plan: ReadPlan, columns: TableColumns) -> DataFrame | None:
@@ -54,7 +45,7 @@ def full_acid_rows(spark: SparkSession, plan: ReadPlan, columns: TableColumns) -
         rows = scanned(spark, plan, columns, files, hides_rows, deleted)
         (keyed if deleted else plain).append(rows)
     if keyed:
-        live = _without_deleted(_union(keyed), _delete_masks(spark, plan), len_deletes(plan))
+        live = _without_deleted(spark, plan, _union(keyed))
         plain.append(live.select(*[quoted(name) for name in columns.names]))
     return _union(plain) if plain else None
 
@@ -81,38 +72,15 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, frames)
 
 
-def _acid_schema(row: StructType) -> StructType:
-    return (
-        StructType()
-        .add("operation", IntegerType())
-        .add("originalTransaction", LongType())
-        .add("bucket", IntegerType())
-        .add("rowId", LongType())
-        .add("currentTransaction", LongType())
-        .add("row", row)
-    )
-
-
-def _guarded(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) -> DataFrame:
-    """Refer to all six ACID columns, and hide the rows of write ids that are not valid."""
-    frame = frame.where(_guard().isNotNull())
-    if hides_rows:
-        writer = F.coalesce("currentTransaction", F.lit(-1))
-        frame = frame.where(writer <= write_ids.high_watermark)
-        if write_ids.invalid:
-            frame = frame.where(~writer.isin(sorted(write_ids.invalid)))
+def _visible(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) -> DataFrame:
+    """Hide the rows of write ids that are not valid."""
+    if not hides_rows:
+        return frame
+    writer = F.coalesce("currentTransaction", F.lit(-1))
+    frame = frame.where(writer <= write_ids.high_watermark)
+    if write_ids.invalid:
+        frame = frame.where(~writer.isin(sorted(write_ids.invalid)))
     return frame
-
-
-def _guard() -> Column:
-    return F.coalesce(
-        "operation",
-        "originalTransaction",
-        "bucket",
-        "rowId",
-        "currentTransaction",
-        F.col(f"row.{_ABSENT}").cast("bigint"),
-    )
 
 
 def _partition_number(
@@ -132,32 +100,23 @@ def _acid_scan(
 ) -> DataFrame:
     """Files with ACID columns. The i-th field of `row` is the table's i-th column, as in Hive."""
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
-    row = StructType([StructField(_ABSENT, BooleanType())])
-    for name, field in fields:
-        row.add(name, field.dataType)
-    frame, by_path = scan(spark, "orc", [file.file for file in files], _acid_schema(row))
-    frame = _guarded(frame, hides_rows, plan.pinned.write_ids)
+    row = StructType([StructField(name, field.dataType) for name, field in fields])
+    frame, by_path = acid_scan(spark, [file.file for file in files], row)
+    frame = _visible(frame, hides_rows, plan.pinned.write_ids)
     number = _partition_number(F.col(FILE_PATH), by_path, files)
     present = [_row_field(name) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].cut)
-    key = []
-    if deleted:
-        key = [
-            F.coalesce("originalTransaction", F.lit(-1).cast("bigint")).alias(_WRITE_ID),
-            F.coalesce("bucket", F.lit(-1)).alias(_BUCKET),
-            F.coalesce("rowId", F.lit(-1).cast("bigint")).alias(_ROW),
-            number.alias(_PARTITION),
-        ]
+    key = [*_row_id(), number.alias(PARTITION)] if deleted else []
     return frame.select(*data, *_parts(plan, columns, number), *key)
 
 
-def scan_row_ids(
-    spark: SparkSession, files: Sequence[ListedFile]
-) -> tuple[DataFrame, dict[str, ListedFile]]:
-    """The ACID columns of all records in ACID files, without the rows themselves; see `scan`."""
-    schema = _acid_schema(StructType([StructField(_ABSENT, BooleanType())]))
-    frame, by_path = scan(spark, "orc", files, schema)
-    return frame.where(_guard().isNotNull()), by_path
+def _row_id() -> list[Column]:
+    """The row id from the ACID columns; never NULL, and safe from being pushed down."""
+    return [
+        F.coalesce("originalTransaction", F.lit(-1).cast("bigint")).alias(WRITE_ID),
+        F.coalesce("bucket", F.lit(-1)).alias(BUCKET),
+        F.coalesce("rowId", F.lit(-1).cast("bigint")).alias(ROW),
+    ]
 
 
 def _row_field(name: str) -> Column:
@@ -209,65 +168,33 @@ def _raw_scan(
 
     return frame.select(
         *selected,
-        of_file([r.write_id for r in known], "bigint").alias(_WRITE_ID),
-        of_file([r.bucket for r in known], "int").alias(_BUCKET),
-        (of_file([r.first_row for r in known], "bigint") + position).alias(_ROW),
-        number.alias(_PARTITION),
+        of_file([r.write_id for r in known], "bigint").alias(WRITE_ID),
+        of_file([r.bucket for r in known], "int").alias(BUCKET),
+        (of_file([r.first_row for r in known], "bigint") + position).alias(ROW),
+        number.alias(PARTITION),
     )
 
 
-def _delete_masks(spark: SparkSession, plan: ReadPlan) -> DataFrame:
-    """The delete events, 64 neighbouring row ids in one row with a bit mask.
+def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
+    count = len_deletes(plan)
 
-    `_ROW` is the row id divided by 64. Deletes mostly hit neighbouring rows, and one broadcast row
-    with a mask is then far cheaper than 64 keys.
-    """
+    def masks() -> DataFrame:
+        return delete_masks(_delete_events(spark, plan), count)
+
+    bitmaps = plan.deleted_rows.bitmaps(count, masks)
+    if bitmaps is None:
+        return without_masks(rows, masks(), count)
+    in_one_partition = len({delete.partition for delete in plan.deletes}) == 1
+    return without_bitmaps(spark, rows, bitmaps, in_one_partition)
+
+
+def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+    """The row ids of the delete events that the snapshot shows."""
     frames = []
     for hides_rows in sorted({delete.hides_rows for delete in plan.deletes}):
         files = [delete for delete in plan.deletes if delete.hides_rows == hides_rows]
-        schema = _acid_schema(StructType([StructField(_ABSENT, BooleanType())]))
-        frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
-        frame = _guarded(frame, hides_rows, plan.pinned.write_ids)
-        row = F.coalesce("rowId", F.lit(-1).cast("bigint"))
-        frames.append(
-            frame.select(
-                F.coalesce("originalTransaction", F.lit(-1).cast("bigint")).alias(_WRITE_ID),
-                F.coalesce("bucket", F.lit(-1)).alias(_BUCKET),
-                F.shiftright(row, 6).alias(_ROW),
-                _partition_number(F.col(FILE_PATH), by_path, files).alias(_PARTITION),
-                F.expr("shiftleft(1L, cast(coalesce(rowId, -1) & 63 AS int))").alias(_MASK),
-            )
-        )
-    events = _union(frames)
-    if len_deletes(plan) <= _MAX_BROADCAST_DELETES:
-        # One task reads them all: cheaper than a shuffle, which the aggregate then does not need.
-        events = events.coalesce(1)
-    return events.groupBy(*_KEY, _PARTITION).agg(F.bit_or(_MASK).alias(_MASK))
-
-
-def _without_deleted(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
-    """The rows that no delete event names.
-
-    The join key is one long, the cheapest to probe. Mixing the parts of the row id into it may
-    collide, so the condition compares them once more, as differences: an equality would become
-    part of the key and make it expensive.
-    """
-    strategy = "broadcast" if events <= _MAX_BROADCAST_DELETES else "shuffle_hash"
-    live = rows.alias("live")
-    gone = masks.alias("gone").hint(strategy)
-
-    def mixed(side: str, row: Column) -> Column:
-        part = F.shiftleft(F.col(f"{side}.{_PARTITION}").cast("bigint"), 48)
-        bucket = F.shiftleft(F.col(f"{side}.{_BUCKET}").cast("bigint"), 34)
-        write_id = F.shiftleft(F.col(f"{side}.{_WRITE_ID}"), 17)
-        return row.bitwiseXOR(bucket).bitwiseXOR(write_id).bitwiseXOR(part)
-
-    live_row = F.col(f"live.{_ROW}")
-    live_block = F.shiftright(live_row, 6)
-    condition = mixed("live", live_block) == mixed("gone", F.col(f"gone.{_ROW}"))
-    for name in (_WRITE_ID, _BUCKET, _PARTITION):
-        condition &= (F.col(f"gone.{name}") - F.col(f"live.{name}")) == 0
-    condition &= (F.col(f"gone.{_ROW}") - live_block) == 0
-    bit = F.expr(f"cast(live.{_ROW} & 63 AS int)")
-    condition &= F.getbit(F.col(f"gone.{_MASK}"), bit) == 1
-    return live.join(gone, condition, "left_anti")
+        frame, by_path = acid_scan(spark, [file.file for file in files], StructType())
+        frame = _visible(frame, hides_rows, plan.pinned.write_ids)
+        number = _partition_number(F.col(FILE_PATH), by_path, files)
+        frames.append(frame.select(*_row_id(), number.alias(PARTITION)))
+    return _union(frames)

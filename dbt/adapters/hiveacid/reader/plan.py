@@ -8,7 +8,7 @@ into a delta or base. Its row ids follow from where it lies, as in Hive's
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.hiveacid.acid.bucket import BucketProperty
 from dbt.adapters.hiveacid.acid.directories import BaseDir, bucket_of_file, is_bucket_file
@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, Skipped
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
+from dbt.adapters.hiveacid.reader.deletes import DeletedRows
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
@@ -63,12 +64,16 @@ class DeleteFile:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """All that a read of one pinned table touches, and what it leaves out and why."""
+    """All that a read of one pinned table touches, and what it leaves out and why.
+
+    `deleted_rows` keeps what has been read of the delete events, for all the plan's users.
+    """
 
     pinned: PinnedTable
     data: tuple[DataFile, ...]
     deletes: tuple[DeleteFile, ...]
     skipped: tuple[Skipped, ...]
+    deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @property
     def data_bytes(self) -> int:

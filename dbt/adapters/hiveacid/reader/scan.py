@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
@@ -26,9 +27,15 @@ _STRICT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 
 
 def scan(
-    spark: SparkSession, format: str, files: Sequence[ListedFile], schema: StructType | str
+    spark: SparkSession,
+    format: str,
+    files: Sequence[ListedFile],
+    schema: StructType | str,
+    options: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read files with Spark's reader of `format` and a given schema, and where each row is from.
+
+    `options` are further options of that reader.
 
     Returns:
         The DataFrame, with the columns `FILE_PATH` and `BLOCK_START` (the first byte of the row's
@@ -41,7 +48,9 @@ def scan(
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
     with _listing_in_driver(spark, len(paths)):
         try:
-            frame = spark.read.format(format).schema(schema).options(**_STRICT).load(paths)
+            frame = (
+                spark.read.format(format).schema(schema).options(**_STRICT, **options).load(paths)
+            )
         except AnalysisException as error:
             if "[PATH_NOT_FOUND]" not in str(error):
                 raise

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.file_index import lookup
-from dbt.adapters.hiveacid.reader.full_acid import scan_row_ids
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
 from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, locations, storages
@@ -143,7 +143,7 @@ class _RowIds:
         """The row ids in ACID files that the snapshot may see, and how many others there are."""
         if not files:
             return None, 0
-        frame, by_path = scan_row_ids(self._spark, [file.file for file in files])
+        frame, by_path = acid_scan(self._spark, [file.file for file in files], StructType())
         valid = _is_valid(F.coalesce("currentTransaction", F.lit(-1)), self._plan.pinned.write_ids)
         counts = (
             frame.groupBy(FILE_PATH)

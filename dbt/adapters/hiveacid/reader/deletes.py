@@ -1,0 +1,173 @@
+"""Which rows the delete events of a plan name.
+
+Neighbouring row ids are packed: 64 of them share one *block* with a bit mask. Deletes mostly hit
+neighbouring rows, and one mask is then far cheaper than 64 keys. Two forms follow from the masks:
+
+* *Bitmaps*, where the deleted rows belong to few writes: an array of masks for each of them, as
+  literals in the query. A row is looked up by its position, without a join.
+* A *join* of the rows with the masks, for everything else.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.reader.literals import longs_literal
+
+WRITE_ID = "__hiveacid_write_id"
+BUCKET = "__hiveacid_bucket"
+ROW = "__hiveacid_row"
+PARTITION = "__hiveacid_partition"
+MASK = "__hiveacid_mask"
+"""The row id of a row, as columns: original write id, bucket property, row, number of partition."""
+
+_MAX_BROADCAST_DELETES = 1_000_000
+"""Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""
+
+_MAX_WRITES = 16
+"""Bitmaps are used for so many different (partition, write id, bucket) at most: each is compared
+with, one after the other, for every row."""
+
+_MAX_BLOCKS = 1 << 19
+"""Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query."""
+
+
+@dataclass(frozen=True)
+class Bitmap:
+    """The deleted rows of one write in one bucket of one partition.
+
+    Bit i of `masks[n]` (as a signed bigint) says whether row `64 * (first_block ^ n) + i` is
+    deleted. `first_block` has zeros for bits wherever a valid n has bits, so that XOR is a
+    subtraction: Spark checks the latter for overflow, which costs more than the rest of a look-up.
+    """
+
+    partition: int
+    write_id: int
+    bucket: int
+    first_block: int
+    masks: array[int]
+
+
+def bitmap_range(lowest: int, highest: int) -> tuple[int, int]:
+    """The `first_block` of a bitmap for the blocks `lowest`..`highest`, and its length."""
+    bits = (lowest ^ highest).bit_length()
+    first = lowest >> bits << bits
+    return first, highest - first + 1
+
+
+def build_bitmap(
+    partition: int, write_id: int, bucket: int, blocks: Sequence[int], masks: Sequence[int]
+) -> Bitmap:
+    """Spread the masks of some blocks, each block once, over an array without gaps."""
+    first, length = bitmap_range(min(blocks), max(blocks))
+    spread = array("q", bytes(8 * length))
+    for block, mask in zip(blocks, masks, strict=True):
+        spread[block - first] = mask
+    return Bitmap(partition, write_id, bucket, first, spread)
+
+
+@dataclass
+class DeletedRows:
+    """The bitmaps of one plan, read once for all the sessions that use the plan."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _read: bool = False
+    _bitmaps: tuple[Bitmap, ...] | None = None
+
+    def bitmaps(self, events: int, masks: Callable[[], DataFrame]) -> tuple[Bitmap, ...] | None:
+        """The bitmaps, or None where the deleted rows need a join.
+
+        Args:
+            events: how many delete events there are.
+            masks: the delete events as `delete_masks` gives them; a Spark job collects them.
+        """
+        with self._lock:
+            if not self._read:
+                if events <= _MAX_BROADCAST_DELETES:
+                    self._bitmaps = _collect(masks())
+                self._read = True
+            return self._bitmaps
+
+
+def _collect(masks: DataFrame) -> tuple[Bitmap, ...] | None:
+    key = [PARTITION, WRITE_ID, BUCKET]
+    first, last = F.min(ROW), F.max(ROW)
+    writes = masks.groupBy(*key).agg(first.alias("first"), last.alias("last"))
+    sizes = writes.limit(_MAX_WRITES + 1).collect()
+    blocks = sum(bitmap_range(row["first"], row["last"])[1] for row in sizes)
+    if len(sizes) > _MAX_WRITES or blocks > _MAX_BLOCKS:
+        return None
+    lists = masks.groupBy(*key).agg(F.collect_list(F.struct(ROW, MASK)).alias("masks"))
+    rows = lists.select(*key, F.col(f"masks.{ROW}"), F.col(f"masks.{MASK}")).collect()
+    return tuple(build_bitmap(*row) for row in rows)
+
+
+def delete_masks(events: DataFrame, count: int) -> DataFrame:
+    """Pack delete events, one a row with the columns of a row id, into blocks and masks.
+
+    `ROW` of the result is the block, the row divided by 64.
+    """
+    bit = F.expr(f"shiftleft(1L, cast({ROW} & 63 AS int))")
+    packed = events.select(
+        WRITE_ID, BUCKET, F.shiftright(ROW, 6).alias(ROW), PARTITION, bit.alias(MASK)
+    )
+    if count <= _MAX_BROADCAST_DELETES:
+        # One task reads them all: cheaper than a shuffle, which the aggregate then does not need.
+        packed = packed.coalesce(1)
+    return packed.groupBy(WRITE_ID, BUCKET, ROW, PARTITION).agg(F.bit_or(MASK).alias(MASK))
+
+
+def without_bitmaps(
+    spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
+) -> DataFrame:
+    """The rows, which have the columns of a row id, that no bitmap names.
+
+    `in_one_partition` says that all the rows are of the same partition.
+    """
+    if not bitmaps:
+        return rows
+    mask: Column | None = None
+    for bitmap in bitmaps:
+        is_here = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
+        if not in_one_partition:
+            is_here &= F.col(PARTITION) == bitmap.partition
+        block = F.shiftright(ROW, 6).bitwiseXOR(F.lit(bitmap.first_block).cast("bigint"))
+        here = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
+        mask = F.when(is_here, here) if mask is None else mask.when(is_here, here)
+    assert mask is not None
+    bit = F.expr(f"cast({ROW} & 63 AS int)")
+    return rows.where(F.coalesce(F.getbit(mask, bit), F.lit(0)) == 0)
+
+
+def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
+    """The rows, which have the columns of a row id, that no mask names.
+
+    The join key is one long, the cheapest to probe. Mixing the parts of the row id into it may
+    collide, so the condition compares them once more, as differences: an equality would become
+    part of the key and make it expensive.
+    """
+    strategy = "broadcast" if events <= _MAX_BROADCAST_DELETES else "shuffle_hash"
+    live = rows.alias("live")
+    gone = masks.alias("gone").hint(strategy)
+
+    def mixed(side: str, row: Column) -> Column:
+        part = F.shiftleft(F.col(f"{side}.{PARTITION}").cast("bigint"), 48)
+        bucket = F.shiftleft(F.col(f"{side}.{BUCKET}").cast("bigint"), 34)
+        write_id = F.shiftleft(F.col(f"{side}.{WRITE_ID}"), 17)
+        return row.bitwiseXOR(bucket).bitwiseXOR(write_id).bitwiseXOR(part)
+
+    live_row = F.col(f"live.{ROW}")
+    live_block = F.shiftright(live_row, 6)
+    condition = mixed("live", live_block) == mixed("gone", F.col(f"gone.{ROW}"))
+    for name in (WRITE_ID, BUCKET, PARTITION):
+        condition &= (F.col(f"gone.{name}") - F.col(f"live.{name}")) == 0
+    condition &= (F.col(f"gone.{ROW}") - live_block) == 0
+    bit = F.expr(f"cast(live.{ROW} & 63 AS int)")
+    condition &= F.getbit(F.col(f"gone.{MASK}"), bit) == 1
+    return live.join(gone, condition, "left_anti")
