@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.avro import avro_jars
 from integration.dbt_project import DbtProject, spark_settings
 from integration.delta import delta_settings
 from integration.differential import Differential
@@ -66,8 +67,12 @@ def hive_client(hive_session: HiveClient, database: str) -> HiveClient:
 
 @pytest.fixture(scope="session")
 def spark(hive: HiveServer) -> Iterator[SparkSession]:
-    """The Spark that the tests share, dbt's commands in this process included. It has Delta."""
+    """The Spark that the tests share, dbt's commands in this process included.
+
+    It has Delta, and the module for Avro.
+    """
     settings = {**spark_settings(hive), **delta_settings(say)}
+    settings["spark.jars"] = ",".join([settings["spark.jars"], *map(str, avro_jars(say))])
     session = SparkSession.builder.config(map={**settings}).enableHiveSupport().getOrCreate()
     yield session
     session.stop()

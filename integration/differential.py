@@ -87,7 +87,9 @@ def canonical(rows: Iterable[Iterable[Any]]) -> list[tuple[str, ...]]:
 
 def _text(value: Any) -> str:
     if isinstance(value, Decimal):
-        return f"{value.normalize():f}"
+        # Not `normalize`, which rounds to 28 digits.
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, dt.datetime):
         return value.isoformat(" ")
     if isinstance(value, float):

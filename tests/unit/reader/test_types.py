@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.hiveacid.reader.types import spark_type
+from dbt.adapters.hiveacid.reader.types import spark_type, struct_fields
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,29 @@ def test_a_type_that_spark_has_not_is_refused_by_name(hive):
 def test_what_is_no_type_is_refused(hive):
     with pytest.raises(ValueError, match="is no Hive type|know no int int"):
         spark_type(hive)
+
+
+@pytest.mark.parametrize(
+    ("struct", "fields"),
+    [
+        ("struct<>", []),
+        ("struct<a:int,B:decimal(10,2)>", [("a", "int"), ("B", "decimal(10,2)")]),
+        (
+            "struct<row:struct<a:int,b:map<int,string>>,c:uniontype<int,string>>",
+            [("row", "struct<a:int,b:map<int,string>>"), ("c", "uniontype<int,string>")],
+        ),
+        (
+            'struct<`x"y`:int,`a``b`:char(3),`d:e<f`:struct<`g,h`:int>>',
+            [('x"y', "int"), ("a`b", "char(3)"), ("d:e<f", "struct<`g,h`:int>")],
+        ),
+        ("struct<t:timestamp with local time zone>", [("t", "timestamp with local time zone")]),
+    ],
+)
+def test_the_fields_of_a_struct_by_name(struct, fields):
+    assert struct_fields(struct) == fields
+
+
+@pytest.mark.parametrize("text", ["int", "struct<a>", "array<int>"])
+def test_what_is_no_struct_has_no_fields(text):
+    with pytest.raises(ValueError, match="is no struct"):
+        struct_fields(text)

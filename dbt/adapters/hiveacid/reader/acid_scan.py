@@ -33,7 +33,7 @@ _WHOLE_SCHEMA = {
 _WHOLE_SCHEMA_VERSIONS = ("4.1.",)
 """The Spark versions on which `_WHOLE_SCHEMA` is known to work."""
 
-_ABSENT = StructField("__none", BooleanType())
+_ABSENT = StructField("__hiveacid_none", BooleanType())
 """The field of `row` that no file has, so that reading it costs nothing."""
 
 

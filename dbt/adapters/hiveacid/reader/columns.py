@@ -8,16 +8,19 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import CharType, DataType, StructField, StructType
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
 from dbt.adapters.hiveacid.metastore.models import Partition, Table, TableName
-from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.timestamps import WallClock, change, has
 from dbt.adapters.hiveacid.reader.types import spark_type
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The partition value that stands for NULL."""
+
+RESERVED_PREFIX = "__hiveacid_"
+"""How the names of the columns that the reader adds on the way begin."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,22 @@ def table_columns(table: Table) -> TableColumns:
     """The columns of a table.
 
     Raises:
-        UnreadableTableError: a column's type cannot be read.
+        UnreadableTableError: a column's type or name cannot be read, or Hive hides the
+            table's partitions.
     """
+    for column in (*table.storage.columns, *table.partition_keys):
+        if column.name.lower().startswith(RESERVED_PREFIX):
+            raise UnreadableTableError(
+                f"{table.name}: the name of column {column.name} begins with {RESERVED_PREFIX}, "
+                "as the reader's own columns do. Rename it in Hive (ALTER TABLE … CHANGE COLUMN)."
+            )
+    for key in table.partition_keys:
+        if key.name.startswith("_"):
+            raise UnreadableTableError(
+                f"{table.name} is partitioned by {key.name}. Hive hides directories whose names "
+                "begin with an underscore, so it shows none of the rows. Create the table anew "
+                "with another name for the column, and write the rows again."
+            )
     return TableColumns(
         table.name,
         StructType([_field(table.name, column) for column in table.storage.columns]),
@@ -92,9 +109,6 @@ def orc_columns(
     `present` are the file's own. The table may have more: they were added after the file was
     written, and are NULL. Those at the positions `cut` are cut to the length of the table's type,
     as Hive cuts what it converts to `char` or `varchar`.
-
-    Raises:
-        UnreadableTableError: see `WallClock.show`.
     """
     fields = columns.data.fields
     present = [
@@ -102,8 +116,8 @@ def orc_columns(
         for i, (column, hive_type) in enumerate(zip(present, columns.data_types, strict=False))
     ]
     shown = [
-        clock.show(column, hive_type, field.name, columns.table).alias(field.name)
-        for column, hive_type, field in zip(present, columns.data_types, fields, strict=False)
+        clock.show(column, field.dataType).alias(field.name)
+        for column, field in zip(present, fields, strict=False)
     ]
     absent = fields[len(shown) :]
     return shown + [F.lit(None).cast(field.dataType).alias(field.name) for field in absent]
@@ -114,6 +128,12 @@ def _cut(text: Column, hive_type: str) -> Column:
     name, _, length = hive_type.rstrip(")").partition("(")
     short = F.substring(text, 1, int(length))
     return F.rtrim(short) if name == "char" else short
+
+
+def unpadded(column: Column, hive_type: str) -> Column:
+    """A column whose `char` values come without the blanks that pad them, as Hive compares them."""
+    with_char = spark_type(hive_type, with_lengths=True)
+    return change(column, with_char, CharType, F.rtrim) if has(with_char, CharType) else column
 
 
 def quoted(name: str) -> str:

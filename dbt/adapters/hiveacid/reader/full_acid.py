@@ -104,7 +104,8 @@ def _acid_scan(
     frame, by_path = acid_scan(spark, [file.file for file in files], row)
     frame = _visible(frame, hides_rows, plan.pinned.write_ids)
     number = _partition_number(F.col(FILE_PATH), by_path, files)
-    present = [_row_field(name) for name, _ in fields]
+    held_back = any(name.lower() == "row" for name, _ in fields)
+    present = [_row_field(name, held_back) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].cut)
     key = [*_row_id(), number.alias(PARTITION)] if deleted else []
     return frame.select(*data, *_parts(plan, columns, number), *key)
@@ -119,11 +120,15 @@ def _row_id() -> list[Column]:
     ]
 
 
-def _row_field(name: str) -> Column:
+def _row_field(name: str, held_back: bool) -> Column:
+    """A user's column; with `held_back`, one that no predicate is pushed down on.
+
+    ORC looks for the `row.x` of a pushed predicate inside the user's own column `row`, if the file
+    has one.
+    """
     column = F.col(f"row.{quoted(name)}")
-    if name.lower() != "row":
+    if not held_back:
         return column
-    # ORC resolves a pushed predicate on `row.x` inside the user's own column `row`: keep it back.
     return F.when(F.coalesce("operation", "bucket").isNotNull(), column)
 
 

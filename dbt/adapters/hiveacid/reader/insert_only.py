@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, TableName
+from dbt.adapters.hiveacid.reader.avro import (
+    AVRO_OPTIONS,
+    avro_columns,
+    avro_schema,
+    check_avro,
+    check_avro_module,
+)
 from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values, quoted
 from dbt.adapters.hiveacid.reader.file_index import lookup
+from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
+from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan, storages
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
-from dbt.adapters.hiveacid.reader.text import TextFormat, text_columns, text_format
+from dbt.adapters.hiveacid.reader.text import (
+    TextFormat,
+    text_columns,
+    text_format,
+    without_header,
+)
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.writer_times import WriterTimes, writer_times
 
 _FORMATS = {
     "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat": "orc",
     "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat": "parquet",
-    "org.apache.hadoop.mapred.TextInputFormat": "text",
+    "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat": "avro",
 }
-_TEXT_SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+_LINES = {
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe": "text",
+    "org.apache.hadoop.hive.serde2.JsonSerDe": "json",
+}
+"""The formats of `TextInputFormat` by serde."""
 
 
 def file_format(table: TableName, storage: StorageDescriptor) -> str:
-    """The format of a table's or partition's files: `orc`, `parquet` or `text`.
+    """The format of a table's or partition's files: `orc`, `parquet`, `avro`, `text` or `json`.
 
     Raises:
         UnreadableTableError: it is another one.
     """
-    format = _FORMATS.get(storage.input_format or "")
-    if format is None or (format == "text" and storage.serde != _TEXT_SERDE):
+    if storage.input_format == "org.apache.hadoop.mapred.TextInputFormat":
+        format = _LINES.get(storage.serde or "")
+    else:
+        format = _FORMATS.get(storage.input_format or "")
+    if format is None:
         raise UnreadableTableError(
             f"{table} is stored as {storage.input_format} with {storage.serde}, which cannot be "
-            "read yet. Insert-only tables can be ORC, Parquet or delimited text."
+            "read yet. Insert-only tables can be ORC, Parquet, Avro, JSON or delimited text."
         )
     return format
 
@@ -48,6 +72,7 @@ class _Layout:
     text: TextFormat | None
     names: tuple[str, ...] | None
     cut: tuple[int, ...]
+    times: WriterTimes | None
 
 
 def insert_only_rows(
@@ -58,19 +83,16 @@ def insert_only_rows(
     Raises:
         UnreadableTableError: a format or a column that cannot be read.
     """
-    table = plan.pinned.table
-    places = storages(plan.pinned)
-    groups: dict[_Layout, list[DataFile]] = {}
-    for file in plan.data:
-        storage = places[file.partition]
-        format = file_format(table.name, storage)
-        delimited = text_format(table, storage) if format == "text" else None
-        groups.setdefault(_Layout(format, delimited, file.columns, file.cut), []).append(file)
-
     rows: DataFrame | None = None
-    for layout, files in groups.items():
-        schema, data = _data_columns(spark, columns, layout)
-        frame, by_path = scan(spark, layout.format, [file.file for file in files], schema)
+    for layout, files in _groups(spark, plan, columns).items():
+        schema, options, data = _data_columns(spark, columns, layout)
+        listed = [file.file for file in files]
+        format = "text" if layout.format == "json" else layout.format
+        frame, by_path = scan(spark, format, listed, schema, options)
+        if layout.format == "json":
+            frame = with_members(frame, columns)
+        if layout.text is not None:
+            frame = without_header(frame, layout.text.header)
         partitions = {file.file: file.partition for file in files}
         number = lookup(F.col(FILE_PATH), {u: partitions[f] for u, f in by_path.items()})
         parts = partition_values(number, plan.pinned.partitions, columns)
@@ -79,19 +101,46 @@ def insert_only_rows(
     return rows
 
 
+def _groups(
+    spark: SparkSession, plan: ReadPlan, columns: TableColumns
+) -> dict[_Layout, list[DataFile]]:
+    table = plan.pinned.table
+    places = storages(plan.pinned)
+    formats = [file_format(table.name, storage) for storage in places]
+    times: dict[ListedFile, WriterTimes | None] = {}
+    for format in sorted({"parquet", "avro"}.intersection(formats)):
+        files = [file.file for file in plan.data if formats[file.partition] == format]
+        times.update(writer_times(spark, format, files, columns.data))
+    for storage, format in zip(places, formats, strict=True):
+        if format == "avro":
+            check_avro(table, storage)
+    if "avro" in formats:
+        check_avro_module(spark, table.name)
+    groups: dict[_Layout, list[DataFile]] = {}
+    for file in plan.data:
+        format = formats[file.partition]
+        text = text_format(table, places[file.partition]) if format == "text" else None
+        layout = _Layout(format, text, file.columns, file.cut, times.get(file.file))
+        groups.setdefault(layout, []).append(file)
+    return groups
+
+
 def _data_columns(
     spark: SparkSession, columns: TableColumns, layout: _Layout
-) -> tuple[StructType | str, list[Column]]:
-    """The schema to scan with, and the table's columns from it.
+) -> tuple[StructType | str, Mapping[str, str], list[Column]]:
+    """The schema and options to scan with, and the table's columns from the scan.
 
-    ORC goes by position, as in `full_acid`; Parquet by name; text by the place in the line.
+    ORC goes by position, as in `full_acid`; text by the place in the line; the others by name.
     """
-    fields = columns.data.fields
+    if layout.format == "json":
+        return "value string", {}, json_columns(columns)
+    if layout.format == "avro":
+        return avro_schema(columns), AVRO_OPTIONS, avro_columns(spark, columns, layout.times)
     if layout.text is not None:
-        return "value string", text_columns(columns.table, columns.data, layout.text)
-    if layout.names is None:
-        return columns.data, [F.col(quoted(field.name)) for field in fields]
-    present = list(zip(layout.names, fields, strict=False))
+        return "value string", {}, text_columns(columns, layout.text)
+    if layout.format == "parquet":
+        return columns.data, *parquet_columns(spark, columns, layout.times)
+    present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
     data = [F.col(quoted(name)) for name, _ in present]
-    return schema, orc_columns(columns, data, WallClock.of(spark), layout.cut)
+    return schema, {}, orc_columns(columns, data, WallClock.of(spark), layout.cut)

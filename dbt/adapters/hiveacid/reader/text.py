@@ -1,4 +1,4 @@
-"""Delimited text as Hive's `LazySimpleSerDe` reads it."""
+"""Delimited text as Hive's `LazySimpleSerDe` reads it: how a line falls into cells."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table
+from dbt.adapters.hiveacid.reader.columns import TableColumns
+from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH
+from dbt.adapters.hiveacid.reader.text_values import text_value
+from dbt.adapters.hiveacid.reader.types import spark_type
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a line falls into fields (serde properties `field.delim`, `escape.delim` and
-    `serialization.null.format`)."""
+    """How a line falls into cells (`LazySerDeParameters`).
 
-    delimiter: str = "\x01"
+    `separators` are those of the nesting levels, that of the columns first. `header` counts the
+    lines at the beginning of each file that are no rows.
+    """
+
+    separators: tuple[str, ...]
     escape: str | None = None
     null: str = "\\N"
+    last_takes_rest: bool = False
+    header: int = 0
 
 
 def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
@@ -32,23 +41,36 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
     """
     properties = {**table.parameters, **storage.serde_parameters}
     for name, harmless in (
-        ("skip.header.line.count", "0"),
         ("skip.footer.line.count", "0"),
         ("serialization.encoding", "UTF-8"),
         ("line.delim", "\n"),
-        ("serialization.last.column.takes.rest", "false"),
+        ("serialization.escape.crlf", "false"),
+        ("hive.lazysimple.extended_boolean_literal", "false"),
+        ("hive.serialization.extend.nesting.levels", "false"),
+        ("hive.serialization.extend.additional.nesting.levels", "false"),
+        ("timestamp.formats", ""),
+        # Hive 2 and 3 spelt it so; Hive 4 ignores it.
+        ("colelction.delim", properties.get("collection.delim", "\x02")),
     ):
         if properties.get(name, harmless).lower() != harmless.lower():
             raise UnreadableTableError(
                 f"{table.name}: text with {name} = {properties[name]!r} cannot be read yet. Store "
                 "the table as ORC or Parquet."
             )
+    rest = properties.get("serialization.last.column.takes.rest", "false")
     return TextFormat(
-        delimiter=_byte(properties, "field.delim")
-        or _byte(properties, "serialization.format")
-        or "\x01",
+        separators=(
+            _byte(properties, "field.delim") or _byte(properties, "serialization.format") or "\x01",
+            _byte(properties, "collection.delim")
+            or _byte(properties, "colelction.delim")
+            or "\x02",
+            _byte(properties, "mapkey.delim") or "\x03",
+            *"\x04\x05\x06\x07\x08",
+        ),
         escape=_byte(properties, "escape.delim"),
         null=properties.get("serialization.null.format", "\\N"),
+        last_takes_rest=rest.lower() == "true",
+        header=int(properties.get("skip.header.line.count", "0")),
     )
 
 
@@ -62,33 +84,69 @@ def _byte(properties: Mapping[str, str], name: str) -> str | None:
     return value[0]
 
 
-def text_columns(table: TableName, data: StructType, format: TextFormat) -> list[Column]:
+def text_columns(columns: TableColumns, format: TextFormat) -> list[Column]:
     """The table's columns from a line in the column `value`.
 
     Raises:
-        UnreadableTableError: a column is nested or binary, which is not read from text yet.
+        UnreadableTableError: a column is nested deeper than there are separators.
     """
-    line = F.col("value")
-    delimiter = re.escape(format.delimiter)
-    if format.escape is None:
-        cells = F.split(line, delimiter)
-    else:
-        escape = re.escape(format.escape)
-        pattern = f"((?:[^{_in_class(format.delimiter)}{_in_class(format.escape)}]|{escape}.)*)"
-        cells = F.regexp_extract_all(line, F.lit(f"{pattern}(?:{delimiter}|$)"), 1)
-    columns = []
-    for i, field in enumerate(data.fields):
-        if isinstance(field.dataType, ArrayType | MapType | StructType | BinaryType):
+    count = len(columns.data.fields)
+    cells = _split(F.col("value"), format.separators[0], format.escape)
+    selected = []
+    for i, (field, hive_type) in enumerate(
+        zip(columns.data.fields, columns.data_types, strict=True)
+    ):
+        data_type = spark_type(hive_type, with_lengths=True)
+        if _depth(data_type) > len(format.separators) - 1:
             raise UnreadableTableError(
-                f"{table}: column {field.name} ({field.dataType.simpleString()}) cannot be read "
-                "from a text file yet. Store the table as ORC or Parquet."
+                f"{columns.table}: column {field.name} ({hive_type}) is nested deeper than text "
+                "has separators. Store the table as ORC or Parquet."
             )
-        cell = F.get(cells, F.lit(i))
-        value = F.when(cell != format.null, _unescaped(cell, format.escape))
-        if not isinstance(field.dataType, StringType):
-            value = value.try_cast(field.dataType)
-        columns.append(value.alias(field.name))
-    return columns
+        if format.last_takes_rest and i == count - 1:
+            rest = F.slice(cells, i + 1, F.greatest(F.size(cells) - i, F.lit(0)))
+            joined = F.array_join(rest, format.separators[0])
+            cell = F.when(F.size(cells) > i, joined)
+        else:
+            cell = F.get(cells, F.lit(i))
+        selected.append(_value(cell, data_type, format, 1).alias(field.name))
+    return selected
+
+
+def without_header(frame: DataFrame, lines: int) -> DataFrame:
+    """Lines of scanned text files without the first ones of each file.
+
+    Spark does not number lines. Within a split they come in file order, and
+    `monotonically_increasing_id` grows along; splits are ordered by their first byte.
+    """
+    if lines == 0:
+        return frame
+    order, number = "__hiveacid_order", "__hiveacid_line"
+    window = Window.partitionBy(FILE_PATH).orderBy(BLOCK_START, order)
+    numbered = frame.withColumn(order, F.monotonically_increasing_id())
+    return numbered.withColumn(number, F.row_number().over(window)).where(F.col(number) > lines)
+
+
+def _depth(data_type: DataType) -> int:
+    """How many separators a value of this type needs."""
+    if isinstance(data_type, ArrayType):
+        return 1 + _depth(data_type.elementType)
+    if isinstance(data_type, MapType):
+        return 2 + _depth(data_type.valueType)
+    if isinstance(data_type, StructType):
+        return 1 + max(_depth(field.dataType) for field in data_type.fields)
+    return 0
+
+
+def _split(text: Column, separator: str, escape: str | None) -> Column:
+    """The parts of a text between separators; an escape keeps the character after it."""
+    quoted = re.escape(separator)
+    if escape is None or escape == separator:
+        return F.split(text, quoted)
+    mark = re.escape(escape)
+    other = f"[^{_in_class(separator)}{_in_class(escape)}]"
+    # With a separator in front, each part matches exactly once, and an empty one, too.
+    part = f"(?s){quoted}({other}*+(?:{mark}(?:.|\\z){other}*+)*+)"
+    return F.regexp_extract_all(F.concat(F.lit(separator), text), F.lit(part), 1)
 
 
 def _in_class(character: str) -> str:
@@ -96,14 +154,56 @@ def _in_class(character: str) -> str:
     return "\\" + character if character in "\\]^-[&" else character
 
 
-def _unescaped(cell: Column, escape: str | None) -> Column:
-    """Take the escapes out; an escaped `r` or `n` is a carriage return or a line feed."""
-    if escape is None:
-        return cell
-    quoted = re.escape(escape)
-    placeholder = "\x00"
-    text = F.replace(cell, F.lit(escape * 2), F.lit(placeholder))
-    text = F.regexp_replace(text, f"{quoted}r", "\r")
-    text = F.regexp_replace(text, f"{quoted}n", "\n")
-    text = F.regexp_replace(text, f"{quoted}(.)", "$1")
-    return F.replace(text, F.lit(placeholder), F.lit(escape))
+def _value(cell: Column, data_type: DataType, format: TextFormat, level: int) -> Column:
+    """The value in a cell; `level` is that of the separators inside of it.
+
+    Every level has its own NULLs (`LazyArray`, `LazyMap`, `LazyStruct`).
+    """
+    if isinstance(data_type, ArrayType):
+        parsed = _array(cell, data_type, format, level)
+    elif isinstance(data_type, MapType):
+        parsed = _map(cell, data_type, format, level)
+    elif isinstance(data_type, StructType):
+        parts = _split(cell, format.separators[level], format.escape)
+        parsed = F.struct(
+            *(
+                _value(F.get(parts, F.lit(i)), field.dataType, format, level + 1).alias(field.name)
+                for i, field in enumerate(data_type.fields)
+            )
+        )
+    else:
+        parsed = text_value(cell, data_type, format.escape)
+    return F.when(cell != format.null, parsed)
+
+
+def _array(cell: Column, data_type: ArrayType, format: TextFormat, level: int) -> Column:
+    parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
+    return F.transform(
+        F.coalesce(parts, F.array().cast("array<string>")),
+        lambda part: _value(part, data_type.elementType, format, level + 1),
+    )
+
+
+def _map(cell: Column, data_type: MapType, format: TextFormat, level: int) -> Column:
+    """The entries with a key that is not NULL; of those with the same key, the first."""
+    parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
+    separator = format.separators[level + 1]
+
+    def entry(part: Column) -> Column:
+        pieces = _split(part, separator, format.escape)
+        key = F.get(pieces, F.lit(0))
+        value = F.when(F.size(pieces) > 1, part.substr(F.length(key) + 2, F.lit(1 << 30)))
+        return F.struct(
+            _value(key, data_type.keyType, format, level).alias("key"),
+            _value(value, data_type.valueType, format, level + 2).alias("value"),
+        )
+
+    entries = F.filter(
+        F.transform(F.coalesce(parts, F.array().cast("array<string>")), entry),
+        lambda entry: entry["key"].isNotNull(),
+    )
+    keys = F.transform(entries, lambda entry: entry["key"])
+    first = F.filter(
+        entries, lambda entry, i: F.array_position(keys, entry["key"]) == i.cast("bigint") + 1
+    )
+    return F.map_from_entries(first)

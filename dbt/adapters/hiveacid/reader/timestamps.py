@@ -1,52 +1,150 @@
 """Hive's `timestamp` is a wall clock without a zone; Spark's is an instant.
 
-ORC's library gives the instant at which the clock of the *Java process* shows the stored time.
-Spark shows an instant in the *session's* zone. Where the two zones differ, values are moved, so
-that the session shows what Hive shows.
+What a file gives to Spark is an instant at which some zone's clock shows the stored time: for ORC
+the zone of the *Java process*, for Parquet and Avro the zone of the *writer*. Spark shows an
+instant in the *session's* zone. Where the two zones differ, values are moved, so that the session
+shows what Hive shows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructType, TimestampType
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import TableName
+_MICROS_PER_DAY = 86_400_000_000
 
-_HIVE_TIMESTAMP = "timestamp"
+_GREGORIAN_FROM = -141_427
+"""The day 1582-10-15, counted from 1970-01-01. Before it Hive's hybrid calendar is Julian."""
+
+_JULIAN_SHIFTS = [
+    (-719_164, 2),
+    (-682_945, 1),
+    (-646_420, 0),
+    (-609_895, -1),
+    (-536_845, -2),
+    (-500_320, -3),
+    (-463_795, -4),
+    (-390_745, -5),
+    (-354_220, -6),
+    (-317_695, -7),
+    (-244_645, -8),
+    (-208_120, -9),
+    (-171_595, -10),
+]
+"""From each day on: what to add to a day, so that the Gregorian calendar shows the date that the
+Julian one shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
 
 
 @dataclass(frozen=True)
 class WallClock:
-    """How to show the timestamps of ORC files in one session."""
+    """How to show the timestamps of some files in one session.
 
-    process_zone: str
+    `file_zone` is the zone whose clock shows the stored time at the instants that Spark reads. Both
+    zones are as Java normalises them. With `julian`, days before 1582-10-15 were counted in the
+    Julian calendar, and Spark's reader has not taken that into account.
+    """
+
+    file_zone: str
     session_zone: str
+    julian: bool = False
 
     @classmethod
-    def of(cls, spark: SparkSession) -> WallClock:
-        """The zones of a session and of the Java process under it."""
+    def of(
+        cls, spark: SparkSession, file_zone: str | None = None, julian: bool = False
+    ) -> WallClock:
+        """The clock of files of `file_zone` in a session; the Java process's own zone if None."""
         assert spark._jvm is not None
-        process_zone = spark._jvm.java.time.ZoneId.systemDefault().getId()
-        return cls(process_zone, str(spark.conf.get("spark.sql.session.timeZone")))
+        zone_id = spark._jvm.java.time.ZoneId
+        # Spark's own parser of zones, which knows more notations than Java's.
+        parse = spark._jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId
+        session_zone = _normal(parse(str(spark.conf.get("spark.sql.session.timeZone"))))
+        zone = zone_id.systemDefault() if file_zone is None else zone_id.of(file_zone)
+        return cls(_normal(zone), session_zone, julian)
 
-    def show(self, column: Column, hive_type: str, name: str, table: TableName) -> Column:
-        """A column of an ORC file as the session has to show it.
-
-        Raises:
-            UnreadableTableError: the zones differ and the timestamp is inside a nested column.
-        """
-        if self.process_zone == self.session_zone or _HIVE_TIMESTAMP not in hive_type.lower():
+    def show(self, column: Column, data_type: DataType) -> Column:
+        """A column as the session has to show it, timestamps inside of it included."""
+        if (self.file_zone == self.session_zone and not self.julian) or not has(
+            data_type, TimestampType
+        ):
             return column
-        if hive_type.strip().lower() != _HIVE_TIMESTAMP:
-            raise UnreadableTableError(
-                f"{table}: column {name} ({hive_type}) has timestamps inside, which can be read "
-                f"only where Spark's session has the time zone of its Java process. Set "
-                f"spark.sql.session.timeZone to {self.process_zone} (it is {self.session_zone}), "
-                "or start Java with -Duser.timezone."
-            )
+        return change(column, data_type, TimestampType, self._move)
+
+    def _move(self, instant: Column) -> Column:
         # `from_utc_timestamp` moves an instant by its zone's offset, `to_utc_timestamp` back.
-        as_if_utc = F.from_utc_timestamp(column, self.process_zone)
-        return F.to_utc_timestamp(as_if_utc, self.session_zone)
+        wall_clock = F.from_utc_timestamp(instant, self.file_zone)
+        if self.julian:
+            micros = F.unix_micros(wall_clock)
+            days = _julian_shift(micros, _MICROS_PER_DAY).cast("bigint")
+            shown = F.timestamp_micros(micros + days * F.lit(_MICROS_PER_DAY))
+            is_julian = micros < F.lit(_GREGORIAN_FROM * _MICROS_PER_DAY)
+            wall_clock = F.when(is_julian, shown).otherwise(wall_clock)
+        return F.to_utc_timestamp(wall_clock, self.session_zone)
+
+
+def gregorian_dates(column: Column, data_type: DataType) -> Column:
+    """A column whose dates before 1582-10-15 were counted in the Julian calendar."""
+
+    def shown(date: Column) -> Column:
+        is_julian = date < F.lit("1582-10-15").cast("date")
+        return F.when(is_julian, F.date_add(date, _julian_shift(F.unix_date(date), 1))).otherwise(
+            date
+        )
+
+    return change(column, data_type, DateType, shown)
+
+
+def _julian_shift(time: Column, units_per_day: int) -> Column:
+    shift = F.lit(_JULIAN_SHIFTS[0][1])
+    for first_day, days in _JULIAN_SHIFTS[1:]:
+        shift = F.when(time >= F.lit(first_day * units_per_day), F.lit(days)).otherwise(shift)
+    return shift
+
+
+def _normal(zone: Any) -> str:
+    """A zone's name; the same for all names of a fixed offset (`UTC`, `Etc/UTC`, `Z`)."""
+    name: str = zone.normalized().getId()
+    return "UTC" if name == "Z" else name
+
+
+def has(data_type: DataType, wanted: type[DataType]) -> bool:
+    """Whether a type is, or has inside of it, one of the class `wanted`."""
+    if isinstance(data_type, ArrayType):
+        return has(data_type.elementType, wanted)
+    if isinstance(data_type, MapType):
+        return has(data_type.keyType, wanted) or has(data_type.valueType, wanted)
+    if isinstance(data_type, StructType):
+        return any(has(field.dataType, wanted) for field in data_type.fields)
+    return isinstance(data_type, wanted)
+
+
+def change(
+    column: Column, data_type: DataType, wanted: type[DataType], how: Callable[[Column], Column]
+) -> Column:
+    """A column with `how` applied to every value of the class `wanted`, however deep."""
+    if not has(data_type, wanted):
+        return column
+
+    def inner(value: Column, of: DataType) -> Column:
+        return change(value, of, wanted, how)
+
+    if isinstance(data_type, ArrayType):
+        element = data_type.elementType
+        return F.transform(column, lambda value: inner(value, element))
+    if isinstance(data_type, MapType):
+        key, value_type = data_type.keyType, data_type.valueType
+        values = F.transform_values(column, lambda _, value: inner(value, value_type))
+        if not has(key, wanted):
+            return values
+        return F.transform_keys(values, lambda value, _: inner(value, key))
+    if isinstance(data_type, StructType):
+        fields = [
+            inner(column.getField(field.name), field.dataType).alias(field.name)
+            for field in data_type.fields
+        ]
+        return F.when(column.isNotNull(), F.struct(*fields))
+    return how(column)

@@ -1,0 +1,96 @@
+"""What a cell of delimited text stands for: Hive's `LazyInteger`, `LazyDouble` and their like.
+
+Hive shows NULL for a cell that is not a value of the column's type. Where its grammar is narrower
+or wider than that of Spark's casts, the grammar is spelled out here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    TimestampType,
+    VarcharType,
+)
+
+_INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
+"""A fraction is allowed and cut off (`LazyInteger.parse`)."""
+
+_FLOATING = (
+    r"(?i)\A[\x00-\x20]*+[+-]?((?-i:NaN|Infinity)|((\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
+    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+)[fd]?)[\x00-\x20]*+\z"
+)
+"""Java's `Double.parseDouble`."""
+
+_DATE = r"(?s)\A *(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
+"""What follows a date is ignored (`DateParser`)."""
+
+_TIMESTAMP = r"\A *\d{4,5}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,9})? *\z"
+
+_BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
+"""Java's `Base64.getDecoder`; anything else Hive takes as the bytes themselves."""
+
+
+def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
+    """The value of a cell that is not the NULL marker; escapes count in strings only."""
+    if isinstance(data_type, ByteType | ShortType | IntegerType | LongType):
+        whole = F.regexp_replace(cell, r"\..*\z", "")
+        digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
+        return F.when(cell.rlike(_INTEGER), digits.try_cast(data_type))
+    if isinstance(data_type, FloatType | DoubleType):
+        return F.when(cell.rlike(_FLOATING), cell.try_cast(data_type))
+    if isinstance(data_type, BooleanType):
+        lower = F.lower(cell)
+        return F.when(lower == "true", F.lit(True)).when(lower == "false", F.lit(False))
+    if isinstance(data_type, DecimalType):
+        return cell.try_cast(data_type)
+    if isinstance(data_type, DateType):
+        return F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit("")).try_cast(data_type)
+    if isinstance(data_type, TimestampType):
+        return F.when(cell.rlike(_TIMESTAMP), cell.try_cast(data_type))
+    if isinstance(data_type, BinaryType):
+        padded = F.concat(cell, F.lit("===").substr(F.lit(1), F.pmod(-F.length(cell), F.lit(4))))
+        return F.when(cell.rlike(_BASE64), F.unbase64(padded)).otherwise(cell.cast("binary"))
+    text = _unescaped(cell, escape)
+    if isinstance(data_type, CharType):
+        return F.rtrim(F.substring(text, 1, data_type.length))
+    if isinstance(data_type, VarcharType):
+        return F.substring(text, 1, data_type.length)
+    return text
+
+
+def _unescaped(cell: Column, escape: str | None) -> Column:
+    """Take the escapes out; an escaped `r` or `n` is a carriage return or a line feed.
+
+    An escape at the very end stays (`LazyUtils.copyAndEscapeStringDataToText`).
+    """
+    if escape is None:
+        return cell
+    mark = re.escape(escape)
+    other = "\\\\" if escape == "\\" else ("\\^" if escape == "^" else escape)
+    pieces = F.regexp_extract_all(cell, F.lit(f"(?s)(?:{mark}.|[^{other}]++|{mark}\\z)"), F.lit(0))
+
+    def plain(piece: Column) -> Column:
+        return (
+            F.when(piece == f"{escape}r", F.lit("\r"))
+            .when(piece == f"{escape}n", F.lit("\n"))
+            .when(piece.startswith(escape) & (F.length(piece) == 2), F.substring(piece, 2, 1))
+            .otherwise(piece)
+        )
+
+    joined = F.array_join(F.transform(pieces, plain), "")
+    return F.when(F.contains(cell, F.lit(escape)), joined).otherwise(cell)

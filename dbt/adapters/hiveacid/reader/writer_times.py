@@ -1,0 +1,132 @@
+"""How the writer of a Parquet or Avro file stored its dates and timestamps.
+
+Hive stores a timestamp as the instant at which the *writer's* clock showed it, and the writer's
+zone in the file's metadata. It counts days before 1582-10-15 in the Julian calendar, unless the
+metadata says otherwise (`DataWritableReadSupport`, `AvroGenericRecordReader`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DateType, StructType, TimestampType
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.hadoop import THREADS
+from dbt.adapters.hiveacid.reader.timestamps import has
+
+
+@dataclass(frozen=True)
+class WriterTimes:
+    """`zone` is the writer's, None if no column needs it; `julian` is how it counted old days."""
+
+    zone: str | None
+    julian: bool
+
+
+@dataclass(frozen=True)
+class _Metadata:
+    """What a file says about its times; `wall_clocks` that it stores timestamps without a zone."""
+
+    zone: str | None
+    proleptic: str | None
+    legacy: str | None
+    wall_clocks: bool
+
+
+_KNOWN: dict[ListedFile, _Metadata] = {}
+"""Files do not change, so one reading is enough for the life of the process."""
+
+
+def writer_times(
+    spark: SparkSession, format: str, files: Iterable[ListedFile], data: StructType
+) -> dict[ListedFile, WriterTimes | None]:
+    """How each file of `format` (`parquet` or `avro`) is to be read; None without times in `data`.
+
+    Raises:
+        UnreadableTableError: a file cannot be read, or does not say what its timestamps mean.
+    """
+    wanted = list(files)
+    with_timestamps = has(data, TimestampType)
+    if not with_timestamps and not has(data, DateType):
+        return dict.fromkeys(wanted)
+    read = {"parquet": _parquet, "avro": _avro}[format]
+    missing = [file for file in wanted if file not in _KNOWN]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = pool.map(lambda file: _read(spark, file, read, format), missing)
+        _KNOWN.update(zip(missing, found, strict=True))
+    return {file: _times(file, _KNOWN[file], with_timestamps) for file in wanted}
+
+
+def _times(file: ListedFile, metadata: _Metadata, with_timestamps: bool) -> WriterTimes:
+    julian = (metadata.proleptic or "false").lower() != "true"
+    if not with_timestamps:
+        return WriterTimes(None, julian)
+    reason = None
+    if metadata.zone is None:
+        reason = "does not name its writer's time zone (writer.time.zone)"
+    elif (metadata.legacy or "false").lower() == "true":
+        reason = "was written with Hive's legacy conversion of time zones"
+    elif metadata.wall_clocks:
+        reason = "stores timestamps as INT64 (hive.parquet.write.int64.timestamp)"
+    if reason is not None:
+        raise UnreadableTableError(
+            f"{file.path} {reason}, so that its timestamps cannot be read exactly. Let Hive write "
+            "the rows anew: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
+        )
+    return WriterTimes(metadata.zone, julian)
+
+
+def _read(
+    spark: SparkSession, file: ListedFile, read: Callable[[Any, Any, Any], _Metadata], format: str
+) -> _Metadata:
+    assert spark._jvm is not None
+    path = spark._jvm.org.apache.hadoop.fs.Path(file.path)
+    try:
+        return read(spark._jvm, path, spark._jsc.hadoopConfiguration())
+    except Py4JJavaError as error:
+        raise UnreadableTableError(
+            f"{file.path} ({file.length} bytes) cannot be read as {format}: "
+            f"{error.java_exception.toString()}. If the file is gone, the run lost its lock or "
+            "somebody removed it by hand; if it is damaged, restore it."
+        ) from error
+
+
+def _parquet(jvm: Any, path: Any, configuration: Any) -> _Metadata:
+    parquet = jvm.org.apache.parquet.hadoop
+    reader = parquet.ParquetFileReader.open(
+        parquet.util.HadoopInputFile.fromPath(path, configuration)
+    )
+    try:
+        metadata = reader.getFooter().getFileMetaData()
+        values = metadata.getKeyValueMetaData()
+        return _Metadata(
+            values.get("writer.time.zone"),
+            values.get("writer.date.proleptic"),
+            values.get("writer.zone.conversion.legacy"),
+            wall_clocks="(TIMESTAMP" in metadata.getSchema().toString(),
+        )
+    finally:
+        reader.close()
+
+
+def _avro(jvm: Any, path: Any, configuration: Any) -> _Metadata:
+    avro = jvm.org.apache.avro
+    reader = avro.file.DataFileReader(
+        avro.mapred.FsInput(path, configuration), avro.generic.GenericDatumReader()
+    )
+    try:
+        return _Metadata(
+            reader.getMetaString("writer.time.zone"),
+            reader.getMetaString("writer.proleptic"),
+            reader.getMetaString("writer.zone.conversion.legacy"),
+            wall_clocks=False,
+        )
+    finally:
+        reader.close()

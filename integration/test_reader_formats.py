@@ -1,0 +1,164 @@
+"""The formats of insert-only tables beside ORC and Parquet: text, JSON and Avro."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from integration.differential import Differential
+from integration.hive import HiveClient
+from integration.test_reader_types import ZONES, check_columns
+
+INSERT_ONLY = (
+    "'transactional'='true', 'transactional_properties'='insert_only', 'NO_AUTO_COMPACTION'='true'"
+)
+
+
+EVERY_TYPE = {
+    "t": "tinyint",
+    "s": "smallint",
+    "i": "int",
+    "b": "bigint",
+    "f": "float",
+    "d": "double",
+    "yes": "boolean",
+    "amount": "decimal(38,18)",
+    "day": "date",
+    "at": "timestamp",
+    "c": "char(5)",
+    "v": "varchar(3)",
+    "text": "string",
+    "bytes": "binary",
+    "a": "array<int>",
+    "m": "map<string,decimal(4,2)>",
+    "r": "struct<x:int,y:array<char(3)>,z:timestamp>",
+}
+#: What is compared of these columns: a common notation for values that the clients print apart.
+SHOWN = [
+    "id",
+    *("t", "s", "i", "b", "cast(f AS double)", "d", "yes", "amount"),
+    *("cast(day AS string)", "cast(at AS string)"),
+    *("concat(c, '|')", "v", "text", "bytes", "a[0]", "a[1]", "a IS NULL", "m['k']", "m['Ü']"),
+    *("m IS NULL", "r.x", "concat(r.y[0], '|')", "cast(r.z AS string)"),
+]
+
+
+@pytest.mark.parametrize("format", ["TEXTFILE", "JSONFILE", "AVRO", "PARQUET", "ORC"])
+def test_every_type(
+    differential: Differential, hive_client: HiveClient, database: str, format: str
+) -> None:
+    """Edges of every type, in partitions, by inserts and after a compaction, in other zones."""
+    table = f"{database}.everything"
+    columns = ", ".join(f"{name} {hive_type}" for name, hive_type in EVERY_TYPE.items())
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, {columns}) PARTITIONED BY (p string) STORED AS {format} "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    edges = [
+        (
+            *("-128", "-32768", "-2147483648", "-9223372036854775808", "NaN", "Infinity", "true"),
+            *("99999999999999999999.999999999999999999", "0001-01-01", "1500-03-01 12:00:00"),
+            *("ab", "abcde", 'q"u\\o|te', "bin"),
+        ),
+        (
+            *("127", "32767", "2147483647", "9223372036854775807", "-Infinity", "-0.0", "false"),
+            *("-0.000000000000000001", "9999-12-31", "2026-11-01 01:30:00.123"),
+            *("", "", "", ""),
+        ),
+        (
+            *("0", "0", "0", "0", "3.4028235E38", "1.7976931348623157E308", "true"),
+            *("1.50", "1582-10-15", "1883-11-18 12:03:57"),
+            *("Ü", "日本語日本", "日本語", "é"),
+        ),
+    ]
+    selects = []
+    for i, values in enumerate(edges):
+        casts = ", ".join(
+            f"cast('{value.replace(chr(92), chr(92) * 2)}' AS {hive_type})"
+            for value, hive_type in zip(values, EVERY_TYPE.values(), strict=False)
+        )
+        r = f"'x', {i}, 'y', array(cast('z' AS char(3))), 'z', cast("
+        selects.append(
+            f"SELECT {i}, {casts}, array({i}, NULL), map('k', cast({i} AS decimal(4,2)), 'Ü', "
+            f"NULL), named_struct({r}'{values[9]}' AS timestamp)), 'p {i % 2}'"
+        )
+    hive_client.execute(f"INSERT INTO {table} {' UNION ALL '.join(selects)}")
+    hive_client.execute(f"INSERT INTO {table} (id, p) VALUES (10, NULL), (11, 'p 1')")
+    check_columns(differential, table, [*SHOWN, "coalesce(p = 'p 1', false)"], ZONES[:2])
+    where = "text = '日本語' AND yes AND c = 'Ü' AND p = 'p 0'"
+    with differential.pinned_frame(table) as (_, frame):
+        assert [row[0] for row in frame.where(where).select("id").collect()] == [2]
+        assert frame.count() == 5
+
+
+def load(client: HiveClient, table: str, path: Path, lines: Iterable[str]) -> None:
+    """LOAD DATA of a text file with these lines."""
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    client.execute(f"LOAD DATA LOCAL INPATH '{path}' INTO TABLE {table}")
+
+
+#: Values that Hive itself would not write, for the first 14 types of `EVERY_TYPE`.
+LOOSE = [
+    "1.0|1.9|-1.9|1.|1|1.|TRUE|1.005|2020-1-1|2020-1-1 1:2:3.4|abcdefg|éééé|x|YQ",
+    "abc|abc|abc|abc|abc|abc|yes|abc|abc|abc|abc|abc|abc|abc",
+    "128|32768|2147483648|9223372036854775808|3.5e40|1e400|1|1000|20200101|2020-01-01|x|x|x|#",
+    " 1| 1 |1 |\t1| 1.5 | 1.5| true | 1.5 | 2020-01-01 | 2020-01-01 00:00:00 | ab |ab |x | YWJj",
+    "|||||||||||||",
+    "\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N|\\N",
+    "+1|-1|.5|-.5|+1.5|-.5|tRuE|-1.555|2020-02-30|2020-02-30 00:00:00|a|b|c|YQ==",
+    "-.|.|+.|-|NaN|+NaN|t|999.995|2020-12-31x|2020-01-01T10:20:30|é|日本語日|é|YQ=",
+    "1e1|1 1|0x1|1_0|inf|nan|f|1e2|12020-01-01|2020-01-01 25:00:00|a|b|c|A",
+    "1d|1L|--1|1-|1f|1D|0|.5|0001-01-01|0001-01-01 00:00:00|a|b|c|YW Jj",
+    "00001|01|1.x|1.0e1|0x1p3|0X.8P1|FALSE|5.|1582-10-10|1582-10-10 00:00:00.5|a|b|c|d+/=",
+    "1|1|1|1|-|+|n|-|1-1-1|2020-01-01 00:00:00+01:00|a|b|c|d-_=",
+    "1|1|1|1|infinity|-Infinity|true |1e400|2020-01-01T00|2020-01-01 00:00|a|b|c|=",
+    "1|1|1|1|1e-50|4.9E-324|x|1 1|2020/01/01|2020-01-01 00:00:00.|a|b|c|YWJjZA|more|still more",
+    "1|1|1|1|16777217|1e|x|-0|0000-01-01|2020-01-01  00:00:00|a|b|c|é",
+    "1|1|1|1|1_0|1 1|x|12345678901234567890123456789012345678901|2020-01|2020-01-01 24:00:00",
+    "1",
+    "",
+]
+
+
+def test_text_in_any_form(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """What `LazySimpleSerDe` makes of values that Hive itself would not write."""
+    table = f"{database}.loose"
+    types = {name: EVERY_TYPE[name] for name in list(EVERY_TYPE)[:14]} | {"amount": "decimal(5,2)"}
+    columns = ", ".join(f"{name} {hive_type}" for name, hive_type in types.items())
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, {columns}) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' "
+        f"STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    load(hive_client, table, tmp_path / "loose", (f"{i}|{line}" for i, line in enumerate(LOOSE)))
+    check_columns(differential, table, [*SHOWN[:14], "concat(text, '|')", "hex(bytes)"], ["UTC"])
+
+
+def test_properties_of_text(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Header lines, escapes, a NULL marker of one's own, and a last column that takes the rest."""
+    serde = "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe'"
+    escaped = ["a\\,b,\\N,1", "a\\nb,a\\rb,2", "a\\tb,\\\\N,3", "\\\\,x\\,4", "\\\\\\,x,y,\\6"]
+    for name, properties, table_properties, lines in (
+        ("header", "'field.delim'=','", ", 'skip.header.line.count'='2'", ["h", "h", "1,x", "2,y"]),
+        ("escapes", "'field.delim'=',', 'escape.delim'='\\\\'", "", [*escaped, "end\\,x\\", ",,"]),
+        ("marker", "'field.delim'=',', 'serialization.null.format'='-'", "", ["-,-", "\\N,", "--"]),
+        (
+            "rest",
+            "'field.delim'='59', 'serialization.last.column.takes.rest'='true'",
+            "",
+            ["1;b;c;d", "2", "3;", "4;;;"],
+        ),
+    ):
+        table = f"{database}.{name}"
+        hive_client.execute(
+            f"CREATE TABLE {table} (a string, b string, c int) {serde} WITH SERDEPROPERTIES "
+            f"({properties}) STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY}{table_properties})"
+        )
+        load(hive_client, table, tmp_path / name, lines)
+        load(hive_client, table, tmp_path / f"{name} again", lines[:3])
+        assert differential.check(table).rows, "Hive shows some"

@@ -1,0 +1,163 @@
+"""Every type at its edges, as Hive shows it: values compared with what HiveServer2 returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from integration.differential import Differential, canonical
+from integration.hive import HiveClient
+
+FULL_ACID = "'transactional'='true', 'NO_AUTO_COMPACTION'='true'"
+INSERT_ONLY = f"{FULL_ACID}, 'transactional_properties'='insert_only'"
+
+TIMES = [
+    "0001-01-01 00:00:00",
+    "0900-02-28 23:59:59.999999",
+    "1500-02-28 12:00:00",
+    "1500-03-01 12:00:00",
+    "1582-10-04 23:59:59.999999",
+    "1582-10-10 10:10:10",  # a day that the change of calendars left out
+    "1582-10-15 00:00:00",
+    "1883-11-18 12:03:57",  # New York changes to standard time
+    "1899-12-31 23:59:59",
+    "1937-07-01 00:00:00",
+    "1969-12-31 23:59:59",
+    "1970-01-01 00:00:00.000001",
+    "2024-02-29 23:59:59.123456",
+    "2026-03-08 01:59:59",  # before the hour that New York skips
+    "2026-11-01 01:30:00",  # in the hour that New York has twice
+    "2026-10-25 02:30:00",
+    "9999-12-31 23:59:59.999999",
+]
+ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
+
+
+@contextmanager
+def session_zone(differential: Differential, zone: str) -> Iterator[None]:
+    """Spark's session has another time zone for a while; Java's stays UTC."""
+    name = "spark.sql.session.timeZone"
+    before = str(differential.spark.conf.get(name))
+    differential.spark.conf.set(name, zone)
+    try:
+        yield
+    finally:
+        differential.spark.conf.set(name, before)
+
+
+def check_columns(
+    differential: Differential, table: str, columns: Sequence[str], zones: Sequence[str]
+) -> None:
+    """Assert that expressions have Hive's values in sessions of several time zones."""
+    expected = canonical(differential.client.query(f"SELECT {', '.join(columns)} FROM {table}"))
+    for zone in zones:
+        with session_zone(differential, zone), differential.pinned_frame(table) as (_, frame):
+            assert canonical(frame.selectExpr(*columns).collect()) == expected, zone
+
+
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
+    ids=["full acid", "parquet", "text"],
+)
+def test_times_show_the_same_clock_in_every_session(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+) -> None:
+    table = f"{database}.times"
+    rows = ", ".join(f"({i}, '{time}', '{time[:10]}')" for i, time in enumerate(TIMES))
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, at timestamp, day date) STORED AS {format} "
+        f"TBLPROPERTIES ({properties})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES {rows}, (100, NULL, NULL)")
+    columns = ["id", "cast(at AS string)", "cast(day AS string)"]
+    check_columns(differential, table, columns, ZONES)
+    with session_zone(differential, ZONES[1]), differential.pinned_frame(table) as (_, frame):
+        found = frame.where("at = timestamp '2026-03-08 01:59:59' AND day = date '2026-03-08'")
+        assert found.count() == 1
+        assert frame.where("day = date '1500-03-01'").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY)],
+    ids=["full acid", "parquet"],
+)
+def test_nested_times_show_the_same_clock_in_every_session(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+) -> None:
+    times, nested = f"{database}.times", f"{database}.nested"
+    rows = ", ".join(f"({i}, '{time}')" for i, time in enumerate(TIMES))
+    hive_client.script(
+        f"""
+        CREATE TABLE {times} (id int, at timestamp) STORED AS ORC
+          TBLPROPERTIES ('transactional'='false');
+        INSERT INTO {times} VALUES {rows};
+        CREATE TABLE {nested} (id int, a array<timestamp>, m map<timestamp,date>,
+          s struct<x:timestamp,y:array<struct<z:timestamp,w:int>>>) STORED AS {format}
+          TBLPROPERTIES ({properties});
+        INSERT INTO {nested} SELECT id, array(at, NULL), map(at, cast(at AS date)), named_struct(
+          'x', at, 'y', array(named_struct('z', at, 'w', id))) FROM {times};
+        INSERT INTO {nested} (id) VALUES (100);
+        """
+    )
+    columns = [
+        "id",
+        "cast(a[0] AS string)",
+        "a IS NULL",
+        "a[1] IS NULL",
+        "cast(map_keys(m)[0] AS string)",
+        "cast(map_values(m)[0] AS string)",
+        "cast(s.x AS string)",
+        "cast(s.y[0].z AS string)",
+        "s.y[0].w",
+        "s IS NULL",
+    ]
+    check_columns(differential, nested, columns, ZONES)
+
+
+def test_a_clock_that_the_session_skips_moves_on(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Spark's timestamp cannot hold it: docs/decisions.md, "Timestamps show Hive's wall clock"."""
+    table = f"{database}.times"
+    hive_client.execute(
+        f"CREATE TABLE {table} (at timestamp) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES ('2026-03-08 02:30:00')")
+    with session_zone(differential, ZONES[1]), differential.pinned_frame(table) as (_, frame):
+        assert frame.where("cast(at AS string) = '2026-03-08 03:30:00'").count() == 1
+
+
+def test_nanoseconds_are_cut_to_microseconds(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Spark's timestamp has microseconds: docs/decisions.md, "What Spark's types cannot hold"."""
+    for format, properties in (("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY)):
+        table = f"{database}.nanos_{format}"
+        hive_client.execute(
+            f"CREATE TABLE {table} (at timestamp) STORED AS {format} TBLPROPERTIES ({properties})"
+        )
+        hive_client.execute(
+            f"INSERT INTO {table} VALUES ('2026-01-01 00:00:00.123456789'), "
+            "('1960-01-01 00:00:00.000000001'), ('0001-01-01 00:00:00.999999999')"
+        )
+        shown = hive_client.query(f"SELECT cast(at AS string) FROM {table}")
+        with differential.pinned_frame(table) as (_, frame):
+            read = [
+                row[0]
+                for row in frame.selectExpr(
+                    "date_format(at, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+                ).collect()
+            ]
+        assert sorted(read) == sorted(text[:26] for (text,) in shown)

@@ -1,0 +1,91 @@
+"""What the metastore says of a table's format: known, or refused by name."""
+
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader.avro import check_avro, check_avro_module
+from dbt.adapters.hiveacid.reader.insert_only import file_format
+from dbt.adapters.hiveacid.reader.text import text_format
+
+NAME = TableName("shop", "events")
+TEXT = "org.apache.hadoop.mapred.TextInputFormat"
+SERDES = "org.apache.hadoop.hive.serde2"
+
+
+def storage(input_format=TEXT, serde=f"{SERDES}.lazy.LazySimpleSerDe", **parameters):
+    return StorageDescriptor("file:/t", (), input_format, serde, parameters)
+
+
+def table(**parameters):
+    return Table(NAME, "MANAGED_TABLE", storage(), (), parameters, create_time=0)
+
+
+@pytest.mark.parametrize(
+    ("input_format", "serde", "format"),
+    [
+        (TEXT, f"{SERDES}.lazy.LazySimpleSerDe", "text"),
+        (TEXT, f"{SERDES}.JsonSerDe", "json"),
+        ("org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat", "any", "avro"),
+        ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "any", "orc"),
+        ("org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "any", "parquet"),
+    ],
+)
+def test_a_known_format(input_format, serde, format):
+    assert file_format(NAME, storage(input_format, serde)) == format
+
+
+@pytest.mark.parametrize(
+    ("input_format", "serde"),
+    [
+        (TEXT, f"{SERDES}.OpenCSVSerde"),
+        (TEXT, f"{SERDES}.MultiDelimitSerDe"),
+        (TEXT, f"{SERDES}.RegexSerDe"),
+        (TEXT, "org.apache.hive.hcatalog.data.JsonSerDe"),
+        ("org.apache.hadoop.mapred.SequenceFileInputFormat", f"{SERDES}.lazy.LazySimpleSerDe"),
+        (
+            "org.apache.hadoop.hive.ql.io.RCFileInputFormat",
+            f"{SERDES}.columnar.LazyBinaryColumnarSerDe",
+        ),
+        (None, None),
+    ],
+)
+def test_another_format_is_refused_by_name(input_format, serde):
+    with pytest.raises(UnreadableTableError) as error:
+        file_format(NAME, storage(input_format, serde))
+    assert f"shop.events is stored as {input_format} with {serde}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("property", "value"),
+    [
+        ("skip.footer.line.count", "1"),
+        ("serialization.encoding", "ISO-8859-1"),
+        ("hive.lazysimple.extended_boolean_literal", "true"),
+        ("timestamp.formats", "yyyy"),
+    ],
+)
+def test_a_property_of_text_that_is_not_understood_is_refused(property, value):
+    with pytest.raises(UnreadableTableError, match=f"text with {property} = '{value}'"):
+        text_format(table(), storage(**{property: value}))
+    with pytest.raises(UnreadableTableError, match=f"text with {property} = '{value}'"):
+        text_format(table(**{property: value}), storage())
+
+
+def test_avro_with_a_schema_of_its_own_is_refused():
+    check_avro(table(), storage())
+    with pytest.raises(UnreadableTableError, match=r"a schema of its own \(avro.schema.literal\)"):
+        check_avro(table(**{"avro.schema.literal": "{}"}), storage())
+
+
+def test_the_missing_module_for_avro_is_named():
+    spark = MagicMock(version="4.1.4")
+    spark._jvm.scala.util.Properties = SimpleNamespace(versionNumberString=lambda: "2.13.17")
+    spark.read.format.return_value.schema.return_value.load.side_effect = AnalysisException("none")
+    with pytest.raises(UnreadableTableError) as error:
+        check_avro_module(spark, NAME)
+    assert "spark.jars.packages: org.apache.spark:spark-avro_2.13:4.1.4" in str(error.value)
