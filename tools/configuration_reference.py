@@ -49,7 +49,9 @@ The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, 
 
 That a table is an ACID table is read from the metastore. Options of a source stand under \
 `config: {{{key}: …}}` or `meta: {{{key}: …}}` of its YAML; `config` wins, and unknown ones are \
-refused. {options}
+refused.
+
+{options}
 """
 
 
@@ -71,9 +73,8 @@ def profile_table(keys: Iterable[ProfileKey]) -> str:
 
 
 def options_list(options: type[Any]) -> str:
-    """The options of a source, with the defaults of their dataclass."""
-    declared = ", ".join(f"`{f.name}` ({f.default!r})" for f in fields(options))
-    return f"The options and their defaults: {declared}." if declared else "This release has none."
+    """A line for each option of a source."""
+    return "\n".join(f"- `{f.name}`: {f.metadata['meaning']}" for f in fields(options))
 
 
 def _default(key: ProfileKey) -> str:

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +156,6 @@ def test_options_of_a_source_get_into_the_reference() -> None:
     class Options:
         """Options that a later release may have."""
 
-        read_deletes: bool = True
+        read_deletes: bool = field(default=True, metadata={"meaning": "Show deleted rows."})
 
-    assert options_list(Options) == "The options and their defaults: `read_deletes` (True)."
+    assert options_list(Options) == "- `read_deletes`: Show deleted rows."

@@ -3,37 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import date
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hiveacid.partition_choice import PartitionChoice
 
 OPTIONS_KEY = "hiveacid"
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How one source is to be read. Each field is an option; this release has none yet."""
+    """How one source is to be read. Each field is an option; `meaning` is for the reference."""
+
+    partitions: PartitionChoice = field(
+        default=PartitionChoice(),
+        metadata={
+            "meaning": "The partitions to read: a value, or a list of values, for each of some "
+            "partition keys, as in `partitions: {day: [2026-01-31, 2026-02-01], region: eu}`. "
+            "Values are written as `SHOW PARTITIONS` shows them, without its escapes; `null` "
+            "stands for NULL. Other partitions are not even listed, and the source shows none of "
+            "their rows. Default: all."
+        },
+    )
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
         """The options of a dbt source definition; what `config` says wins over `meta`.
 
         Raises:
-            DbtRuntimeError: naming the source, every unknown option, and the allowed ones.
+            DbtRuntimeError: naming the source and every unknown or wrong option.
         """
         given = {**_block(source, source.meta, "meta"), **_block(source, source.config, "config")}
+        name = f"Source {source.source_name}.{source.name}"
         allowed = [f.name for f in fields(cls)]
         unknown = sorted(set(given) - set(allowed))
+        problems = []
         if unknown:
-            raise DbtRuntimeError(
-                f"Source {source.source_name}.{source.name} has unknown {OPTIONS_KEY} options: "
-                f"{', '.join(unknown)}. Allowed: {', '.join(allowed) or 'none in this release'}."
+            problems.append(
+                f"{name} has unknown {OPTIONS_KEY} options: {', '.join(unknown)}. "
+                f"Allowed: {', '.join(allowed)}."
             )
-        return cls(**given)
+        choice = PartitionChoice()
+        if given.get("partitions") is not None:
+            try:
+                choice = _choice(given["partitions"])
+            except ValueError as error:
+                problems.append(
+                    f"{name}: the option `partitions` must map partition keys to a value or to a "
+                    f"list of values each, but {error}."
+                )
+        if problems:
+            raise DbtRuntimeError(" ".join(problems))
+        return cls(choice)
 
     def __str__(self) -> str:
-        return ",".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        """What sets this source apart from the whole table; empty if nothing does."""
+        given = [(f.name, getattr(self, f.name)) for f in fields(self)]
+        return ",".join(f"{name}={value!r}" for name, value in given if value)
+
+
+def _choice(given: Any) -> PartitionChoice:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"it is {given!r}")
+    values = {}
+    for key, wanted in given.items():
+        several = wanted if isinstance(wanted, list | tuple) else [wanted]
+        if not several:
+            raise ValueError(f"{key} has no value")
+        values[str(key).lower()] = frozenset(_value(key, value) for value in several)
+    return PartitionChoice.of(values)
+
+
+def _value(key: Any, value: Any) -> str | None:
+    """What YAML makes of a partition's value, as Hive writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | date):
+        return str(value)
+    raise ValueError(f"{key} has {value!r}")
 
 
 def _block(source: Any, holder: Any, where: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
@@ -41,6 +41,7 @@ class SourceView:
 
     name: str
     table: TableName
+    options: SourceOptions = SourceOptions()
 
 
 def view_name(table: TableName, options: SourceOptions) -> str:
@@ -105,14 +106,13 @@ class SourceViews:
         self._footers = OrcFooters()
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
-        self._planning = threading.Lock()
-        self._plans: dict[tuple[int, TableName], ReadPlan] = {}
+        self._plans: dict[tuple[int, str], _Planned] = {}
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         """The name to read a source by; None for one that Spark reads right itself."""
         if not self._tables.transactional([table]):
             return None
-        view = SourceView(view_name(table, options), table)
+        view = SourceView(view_name(table, options), table, options)
         with self._lock:
             self._views[view.name] = view
         return view.name
@@ -142,7 +142,8 @@ class SourceViews:
         """
         names = {view.table, *self._tables.transactional(self._foreseen())}
         pinned = self._pin(names)[view.table]
-        to_dataframe(session, self._plan(session, pinned)).createOrReplaceTempView(view.name)
+        plan = self._plan(session, view, pinned)
+        to_dataframe(session, plan).createOrReplaceTempView(view.name)
         return pinned
 
     def verify(self, session: SparkSession, name: TableName) -> Verification:
@@ -150,11 +151,21 @@ class SourceViews:
         pinned = self._pin([name])[name]
         return verify(session, pinned, self._footers)
 
-    def _plan(self, session: SparkSession, pinned: PinnedTable) -> ReadPlan:
+    def _plan(self, session: SparkSession, view: SourceView, pinned: PinnedTable) -> ReadPlan:
         # Planned once a run, whichever thread comes first; the others wait for it.
-        key = (pinned.transaction_id, pinned.table.name)
-        with self._planning:
-            plan = self._plans.get(key)
-            if plan is None:
-                plan = self._plans[key] = plan_read(session, pinned, self._footers)
-            return plan
+        key = (pinned.transaction_id, view.name)
+        with self._lock:
+            planned = self._plans.setdefault(key, _Planned())
+        with planned.lock:
+            if planned.plan is None:
+                chosen = view.options.partitions.of_table(pinned)
+                planned.plan = plan_read(session, chosen, self._footers)
+            return planned.plan
+
+
+@dataclass
+class _Planned:
+    """The plan of one view, once there is one. Other views do not wait for its lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    plan: ReadPlan | None = None

@@ -110,6 +110,10 @@ class Bulk:
         single = self._method_type(type_.returnType(), type_.parameterType(0))
         return self._handles.permuteArguments(handle, single, reorder)
 
+    def collecting(self, handle: Any, array: str) -> Any:
+        """`handle`, whose last argument is an array, with one element in its place."""
+        return handle.asCollector(self.class_(array), 1)
+
     def element_of(self, array: Any, element: str) -> Any:
         """The function from an index to that element of `array`, whose elements are `element`."""
         return self._getter(element).bindTo(array)
@@ -166,6 +170,10 @@ class Bulk:
             self.java("java.util.stream.Collectors").joining(_SEPARATOR, _SEPARATOR, "")
         )
         return joined.split(_SEPARATOR)[1:] if len(joined) > 1 or len(array) else []
+
+    def texts(self, array: Any) -> list[str]:
+        """`toString` of each element."""
+        return self.strings(array, self.method("Object", "toString", "String"))
 
     def integers(self, array: Any, handle: Any) -> list[int]:
         """The long that `handle` makes of each element."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import xxhash
 from pyspark.sql import Column
@@ -69,6 +70,10 @@ def build_perfect_hash(keys: Sequence[str]) -> PerfectHash:
     return PerfectHash(tuple(displacements), tuple(hashes), tuple(slot_keys))
 
 
+# A view is made anew for each statement that reads it, of the same files.
+_hash_of = lru_cache(maxsize=8)(build_perfect_hash)
+
+
 def lookup(path: Column, numbers: Mapping[str, int]) -> Column:
     """An int column: the number that belongs to the path.
 
@@ -78,7 +83,7 @@ def lookup(path: Column, numbers: Mapping[str, int]) -> Column:
     """
     if len(set(numbers.values())) == 1:
         return F.lit(next(iter(numbers.values())))
-    table = build_perfect_hash(list(numbers))
+    table = _hash_of(tuple(numbers))
     slot_numbers = [0 if key is None else numbers[key] for key in table.keys]
     key_hash = F.xxhash64(path)
     displacement = F.get(

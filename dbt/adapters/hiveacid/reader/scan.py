@@ -14,6 +14,8 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
+from dbt.adapters.hiveacid.reader.bulk import Bulk
+from dbt.adapters.hiveacid.reader.planned_files import FileIndexes, with_files
 
 FILE_PATH = "__hiveacid_file"
 BLOCK_START = "__hiveacid_block_start"
@@ -21,6 +23,11 @@ BLOCK_START = "__hiveacid_block_start"
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 _GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
+
+_LISTED_BY_SPARK = 32
+"""Up to so many files Spark looks up the paths itself: about a millisecond each."""
+
+_INDEXES = FileIndexes()
 
 _STRICT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 """A session may allow Spark to pass over files; rows of a table must never go missing that way."""
@@ -45,8 +52,9 @@ def scan(
         UnreadableTableError: Spark would read other files than the planned ones.
         VanishedFileError: a planned file is gone.
     """
-    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
-    with _listing_in_driver(spark, len(paths)):
+    looked_up = files if len(files) <= _LISTED_BY_SPARK else files[:1]
+    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in looked_up]
+    with _listing_in_driver(spark, len(files)):
         try:
             frame = (
                 spark.read.format(format).schema(schema).options(**_STRICT, **options).load(paths)
@@ -56,7 +64,13 @@ def scan(
                 raise
             gone = str(error).partition("not exist: ")[2].partition(". SQLSTATE")[0]
             raise VanishedFileError(f"{gone} was in the plan of the read, and is gone.") from error
-    by_path = _check(frame.inputFiles(), files)
+        if looked_up is not files:
+            index = _INDEXES.of(spark, files)
+            frame = with_files(spark, frame, index)
+            seen = Bulk(spark).texts(index.inputFiles())
+        else:
+            seen = frame.inputFiles()
+    by_path = _check(seen, files)
     # Not by name: the table may have a column `_metadata`.
     metadata = frame.metadataColumn("_metadata")
     return (

@@ -1,0 +1,92 @@
+"""What a read plans: the chosen partitions only, and many files without asking for them again."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.reader import scan, to_dataframe
+from integration.dbt_project import DbtProject, node_results
+from integration.differential import Differential, canonical
+from integration.hive import HiveClient
+from integration.test_dbt_run import rows
+
+
+def test_files_that_spark_does_not_look_up(
+    differential: Differential,
+    hive_client: HiveClient,
+    spark: SparkSession,
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As for a table of very many files: the index comes from the listing alone."""
+    monkeypatch.setattr(scan, "_LISTED_BY_SPARK", 0)
+    acid, text = f"{database}.acid", f"{database}.text"
+    hive_client.script(
+        f"""
+        CREATE TABLE {acid} (id int) PARTITIONED BY (q string) STORED AS ORC
+          TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
+        INSERT INTO {acid} VALUES (1, 'a b/c=d,%'), (2, 'ü'), (3, NULL), (4, '[x]*?'), (5, 'a:b');
+        DELETE FROM {acid} WHERE id IN (2, 5);
+        CREATE TABLE {text} (id int, what string) STORED AS TEXTFILE TBLPROPERTIES
+          ('transactional'='true', 'transactional_properties'='insert_only');
+        INSERT INTO {text} VALUES (1, 'x'), (2, NULL);
+        """
+    )
+    differential.check(acid, where="q = '[x]*?'")
+    differential.check(text)
+    # What changes is planned anew; what does not is looked up once for all sessions.
+    hive_client.execute(f"INSERT INTO {acid} VALUES (6, 'ü')")
+    with differential.pinned_frame(acid) as (plan, frame):
+        other = to_dataframe(spark.newSession(), plan)
+        other.createOrReplaceTempView("seen")
+        other.sparkSession.sql("REFRESH TABLE seen")
+        expected = canonical(hive_client.query(f"SELECT * FROM {acid}"))
+        assert canonical(frame.collect()) == expected
+        assert canonical(other.sparkSession.table("seen").collect()) == expected
+
+
+def test_the_partitions_of_a_source(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.orders"
+    hive_client.script(
+        f"""
+        CREATE TABLE {table} (id int) PARTITIONED BY (day date, region string) STORED AS ORC
+          TBLPROPERTIES ('transactional'='true');
+        INSERT INTO {table} VALUES (1, '2026-01-31', 'eu'), (2, '2026-01-31', 'a/b'),
+          (3, '2026-02-01', 'eu'), (4, '2026-02-02', 'eu'), (5, '2026-02-01', NULL);
+        DELETE FROM {table} WHERE id = 4;
+        """
+    )
+
+    def source(name: str, **partitions: object) -> dict[str, object]:
+        options = {"hiveacid": {"partitions": partitions}} if partitions else {}
+        return {"name": name, "identifier": "orders", "config": options}
+
+    dbt_project.sources(
+        tables=[
+            source("everything"),
+            source("some", day=["2026-01-31", "2026-02-02"], region=["eu", "a/b"]),
+            source("nowhere", region=None),
+            source("wrong", month=1, region="eu", year=2026),
+        ]
+    )
+    names = ("everything", "some", "nowhere", "wrong")
+    dbt_project.models(
+        **{f"m_{name}": f"select id from {{{{ source('shop', '{name}') }}}}" for name in names}
+    )
+    result = dbt_project.invoke("run")
+    messages = {node.node.name: str(node.message) for node in node_results(result)}
+    assert (
+        f"The option `partitions` of the source {table} names month, year, by which the table is "
+        "not partitioned. Its partition keys: day, region."
+    ) in messages["m_wrong"]
+    for name, where in {
+        "everything": "true",
+        "some": "day IN ('2026-01-31', '2026-02-02') AND region IN ('eu', 'a/b')",
+        "nowhere": "region = '__HIVE_DEFAULT_PARTITION__'",
+    }.items():
+        expected = sorted(hive_client.query(f"SELECT id FROM {table} WHERE {where}"))
+        assert rows(hive_client, f"m_{name}") == expected, name
+        assert expected

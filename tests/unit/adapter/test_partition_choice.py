@@ -1,0 +1,48 @@
+import pytest
+
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import InvalidSettingError
+from dbt.adapters.hiveacid.metastore.models import (
+    Column,
+    Partition,
+    StorageDescriptor,
+    Table,
+    TableName,
+)
+from dbt.adapters.hiveacid.partition_choice import PartitionChoice
+from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+STORAGE = StorageDescriptor("file:/t", ())
+
+
+def pinned(*values):
+    keys = (Column("day", "date"), Column("region", "char(4)"))
+    table = Table(TableName("shop", "orders"), "MANAGED_TABLE", STORAGE, keys, {}, 0)
+    partitions = tuple(Partition(value, STORAGE) for value in values)
+    return PinnedTable(table, partitions, ValidWriteIdList(1), ValidTxnList(1), 7)
+
+
+TABLE = pinned(
+    ("2026-01-31", "eu  "), ("2026-01-31", "us  "), ("2026-02-01", "eu  "), (NULL_PARTITION, "eu  ")
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"day": {"2026-01-31"}}, [0, 1]),
+        ({"day": {"2026-01-31", None}, "region": {"eu"}}, [0, 3]),
+        ({"region": {"e"}}, []),
+    ],
+)
+def test_only_chosen_partitions_are_kept(values, kept):
+    choice = PartitionChoice.of({key: frozenset(wanted) for key, wanted in values.items()})
+    assert choice.of_table(TABLE).partitions == tuple(TABLE.partitions[i] for i in kept)
+
+
+def test_all_unknown_keys_are_named_with_the_keys_of_the_table():
+    choice = PartitionChoice.of({"day": frozenset("1"), "b": frozenset("1"), "a": frozenset("1")})
+    with pytest.raises(InvalidSettingError, match="shop.orders names a, b, by .*keys: day, region"):
+        choice.of_table(TABLE)
