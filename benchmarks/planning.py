@@ -12,12 +12,14 @@ the first one also pays for what Java has not compiled yet. The steps:
 
 metastore  lock, snapshot, table and partitions (`RunSnapshot.pin`), and how many calls that took
 listing    all directories of all partitions
+selection  which directories make up the snapshot
 footers    of all ORC files
-selection  which directories and files make up the snapshot
+plan       which files, and what is known of each
 view       the temporary view, made from the plan
-again      the same view once more, in another session
 explain    Spark's physical plan of `select count(*)` over the view
 pruned     the same with a filter on the partition column
+again      the same view once more, in another session
+whole      listing to plan, once more, with the footers known
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from dbt.adapters.hiveacid.metastore.thrift_api import ThriftMetastore
 from dbt.adapters.hiveacid.metastore.transport import parse_addresses
 from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.plan import locations, storages
+from dbt.adapters.hiveacid.reader.plan import locations, plan_full_acid, storages
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from integration.hive import HiveClient, HiveServer
 
@@ -170,36 +172,34 @@ def partition(like: ttypes.Partition, root: Path, day: int) -> ttypes.Partition:
 
 def measure(hive: HiveServer, spark: SparkSession) -> None:
     """Plan once, and print the seconds of each step."""
+    clock = Clock(spark)
     snapshot = RunSnapshot(
         lambda: MetastoreClient(hive.metastore_uri), SnapshotSettings(), "dbt-hiveacid benchmark"
     )
     with counted_calls() as calls:
-        seconds, pinned = timed(lambda: snapshot.pin([TABLE])[TABLE])
-    total = show("metastore", seconds, f"{len(calls)} calls")
+        pinned = clock.step("metastore", lambda: snapshot.pin([TABLE])[TABLE])
+    print(f"    {len(calls)} calls")
     try:
         places = [storage.location for storage in storages(pinned)]
-        seconds, listings = timed(lambda: list_locations(spark, places))
-        total += show("listing", seconds, f"{sum(len(x.directories) for x in listings):,}")
-        seconds, selected = timed(lambda: locations(pinned, listings))
-        total += show("selection", seconds)
+        listings = clock.step("listing", lambda: list_locations(spark, places))
+        selected = clock.step("selection", lambda: locations(pinned, listings))
         footers = OrcFooters()
         files = [file for place in selected for file in place.orc_files()]
-        seconds, _ = timed(lambda: footers.read(spark, files))
-        total += show("footers", seconds, f"{len(files):,} files")
-        seconds, plan = timed(lambda: plan_read(spark, pinned, footers))
-        show("(all of it with known footers)", seconds)
+        clock.step("footers", lambda: footers.read(spark, files))
+        plan = clock.step(
+            "plan", lambda: plan_full_acid(pinned, selected, footers.read(spark, files))
+        )
 
         def view(session: SparkSession) -> None:
             to_dataframe(session, plan).createOrReplaceTempView("planned")
 
-        total += show("view", timed(lambda: view(spark))[0])
-        total += show("explain", timed(lambda: explain(spark, ""))[0])
-        print(f"  {'total':32}{total:8.2f} s")
-        show("pruned", timed(lambda: explain(spark, "where day = 7"))[0])
+        clock.step("view", lambda: view(spark))
+        clock.step("explain", lambda: explain(spark, ""))
+        clock.total()
+        clock.step("pruned", lambda: explain(spark, "where day = 7"))
         session = spark.newSession()
-        show("again", timed(lambda: view(session))[0])
-        seconds, rows = timed(lambda: spark.sql("select * from planned where day = 7").collect())
-        show("(read of one partition)", seconds, f"{len(rows)} rows")
+        clock.step("again", lambda: view(session))
+        clock.step("whole", lambda: plan_read(spark, pinned, footers))
     finally:
         snapshot.end()
 
@@ -210,17 +210,45 @@ def explain(spark: SparkSession, where: str) -> None:
     frame._jdf.queryExecution().executedPlan()
 
 
+class Clock:
+    """Measures steps: seconds that passed, and of the processors in Java and in Python.
+
+    On a machine that does other work, too, only the latter can be compared.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        assert spark._jvm is not None
+        self._java = spark._jvm.java.lang.ProcessHandle.current()
+        self._sums = [0.0, 0.0, 0.0]
+        print(f"  {'':12}{'wall s':>10}{'Java s':>10}{'Python s':>10}")
+
+    def step(self, name: str, step: Callable[[], T]) -> T:
+        """Run a step and print what it took."""
+        before = self._now()
+        result = step()
+        spent = [after - start for after, start in zip(self._now(), before, strict=True)]
+        self._sums = [total + seconds for total, seconds in zip(self._sums, spent, strict=True)]
+        self._print(name, spent)
+        return result
+
+    def total(self) -> None:
+        """Print the sums of the steps so far."""
+        self._print("total", self._sums)
+
+    def _now(self) -> tuple[float, float, float]:
+        java = self._java.info().totalCpuDuration().get().toNanos() / 1e9
+        return time.perf_counter(), java, time.process_time()
+
+    @staticmethod
+    def _print(name: str, seconds: list[float]) -> None:
+        print(f"  {name:12}" + "".join(f"{value:10.2f}" for value in seconds), flush=True)
+
+
 def timed(step: Callable[[], T]) -> tuple[float, T]:
     """The wall seconds of a step, and its result."""
     start = time.perf_counter()
     result = step()
     return time.perf_counter() - start, result
-
-
-def show(step: str, seconds: float, about: str = "") -> float:
-    """Print a step; return its seconds."""
-    print(f"  {step:32}{seconds:8.2f} s  {about}", flush=True)
-    return seconds
 
 
 @contextmanager

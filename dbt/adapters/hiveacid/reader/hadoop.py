@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -103,8 +103,7 @@ class _Directory:
     path: str
 
 
-@dataclass(frozen=True)
-class _Status:
+class _Status(NamedTuple):
     path: str
     is_directory: bool
     length: int
