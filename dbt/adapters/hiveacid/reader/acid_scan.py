@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StructField, StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.reader.pushdown import scan_options
 from dbt.adapters.hiveacid.reader.scan import scan
 
 _WHOLE_SCHEMA = {
@@ -55,7 +56,7 @@ def acid_scan(
         .add("row", StructType([_ABSENT, *row.fields]))
     )
     if spark.version.startswith(_WHOLE_SCHEMA_VERSIONS):
-        return scan(spark, "orc", files, schema, _WHOLE_SCHEMA)
+        return scan(spark, "orc", files, schema, {**_WHOLE_SCHEMA, **scan_options(spark)})
     frame, by_path = scan(spark, "orc", files, schema)
     guard = F.coalesce(
         "operation",

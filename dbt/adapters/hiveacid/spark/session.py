@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from dbt.adapters.hiveacid.reader.pushdown import (
+    pushed_down,
+    search_arguments,
+    search_arguments_of_command,
+)
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.statements import NameParts
 from dbt.adapters.hiveacid.staging import Stage
@@ -103,6 +110,7 @@ class Cursor:
 
     def __init__(self, handle: SessionHandle) -> None:
         self.has_read = dict(handle.has_read)
+        self._reads_acid = bool(handle.reads)
         self._handle = handle
         self._tag = f"dbt-{uuid.uuid4().hex}"
         self._done = threading.Event()
@@ -114,8 +122,10 @@ class Cursor:
         sql = sql.strip().removesuffix(";")
         if bindings is not None:
             sql = sql % tuple(_literal(value) for value in bindings)
-        with self._jobs():
-            self._frame = self._handle.session.sql(sql)
+        session = self._handle.session
+        arguments = self._search_arguments(lambda: search_arguments_of_command(session, sql))
+        with self._jobs(), pushed_down(session, arguments):
+            self._frame = session.sql(sql)
 
     @property
     def description(self) -> list[tuple[str, str, None, None, None, None, bool]]:
@@ -166,9 +176,20 @@ class Cursor:
         if self._rows is None:
             if self._frame is None:
                 return []
-            with self._jobs():
+            session, execution = self._handle.session, self._frame._jdf.queryExecution()
+            arguments = self._search_arguments(lambda: search_arguments(session, execution))
+            with self._jobs(), pushed_down(session, arguments):
                 self._rows = self._frame.collect()
         return self._rows
+
+    def _search_arguments(self, find: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
+        if not self._reads_acid:
+            return {}
+        try:
+            return find()
+        except (PySparkException, Py4JError):
+            # They only save reading. What is wrong with the statement, running it says.
+            return {}
 
     @contextmanager
     def _jobs(self) -> Iterator[None]:

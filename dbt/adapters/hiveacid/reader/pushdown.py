@@ -1,0 +1,224 @@
+"""Let ORC pass over the row groups of ACID files in which no row can match a statement's filters.
+
+Spark pushes a filter on a user's column down as `row.x`, but ORC resolves the columns of a search
+argument inside `row` already, and finds none of that name. So while a statement runs, its filters
+are handed to ORC under the names that ORC knows. A scan's option refers to a setting of the session
+by name (Hadoop's `Configuration` resolves `${…}` at each look); the setting holds a search argument
+that every row matches, except while such a statement runs.
+
+A search argument only saves reading: Spark applies the filter itself to all rows that come.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from pyspark.sql import SparkSession
+
+_SETTING = "spark.hiveacid.search_argument"
+_SCAN = "hiveacid.scan"
+_SPARKS_OWN = "spark.sql.orc.filterPushdown"
+
+_numbers = itertools.count(1)
+
+_COMPARISONS = frozenset(
+    {"EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
+)
+
+_ORDERED = re.compile("boolean|byte|short|integer|long|float|double|decimal.*|date|string")
+"""The types whose statistics are in the order of Spark's comparisons. A timestamp is not among
+them: its statistics depend on time zones."""
+
+_SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
+"""ORC takes a number for a column's position, and dots and backticks have a meaning."""
+
+
+def scan_options(spark: SparkSession) -> dict[str, str]:
+    """The options of a new scan of ACID files, by which `pushed_down` reaches it."""
+    number = str(next(_numbers))
+    spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark))
+    return {
+        _SCAN: number,
+        "orc.kryo.sarg": f"${{{_SETTING}.{number}}}",
+        "orc.sarg.column.names": "row",
+    }
+
+
+def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, str]:
+    """What `search_arguments` finds for a command, before it is run; nothing for a query.
+
+    Raises:
+        PySparkException: the statement cannot be parsed or analysed.
+    """
+    state = spark._jsparkSession.sessionState()
+    execution = state.executePlan(state.sqlParser().parsePlan(sql), _not_run(spark))
+    is_command = _is_a(spark, execution.analyzed(), "Command")
+    return search_arguments(spark, execution) if is_command else {}
+
+
+def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
+    """The serialised search argument of each scan that one place reads, under a filter.
+
+    Empty where the statement fills a cache, which must not happen under the filters of the
+    statement that happens to be the first; or where it filters other ORC files, too, which would
+    have to do without Spark's own pushdown.
+
+    Args:
+        spark: the session of the statement.
+        execution: Spark's `QueryExecution` of the statement.
+    """
+    return _Filters(spark).of(execution)
+
+
+@contextmanager
+def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[None]:
+    """While the block runs a statement, let its search arguments reach the scans."""
+    if not arguments:
+        yield
+        return
+    # Spark would put its own search argument, which ORC cannot use, in the place of ours.
+    own = spark.conf.get(_SPARKS_OWN)
+    spark.conf.set(_SPARKS_OWN, "false")
+    try:
+        for number, argument in arguments.items():
+            spark.conf.set(f"{_SETTING}.{number}", argument)
+        yield
+    finally:
+        spark.conf.set(_SPARKS_OWN, str(own))
+        for number in arguments:
+            spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark))
+
+
+def _not_run(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+
+
+class _Filters:
+    """The filters right above the scans of a statement, as Spark's optimizer leaves them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+        #: Of each of our scans, by its number, the search argument of every place that reads it.
+        self._found: dict[str, list[str | None]] = {}
+        self._is_ours_alone = True
+
+    def of(self, execution: Any) -> Mapping[str, str]:
+        """See `search_arguments`."""
+        for plan in self._optimized(execution):
+            for root in (plan, *_each(plan.subqueriesAll())):
+                self._walk(root, None)
+        if not self._is_ours_alone:
+            return {}
+        return {
+            number: places[0]
+            for number, places in self._found.items()
+            if len(places) == 1 and places[0] is not None
+        }
+
+    def _optimized(self, execution: Any) -> list[Any]:
+        plan = execution.optimizedPlan()
+        if plan.children().nonEmpty():
+            return [plan]
+        # A command such as CREATE TABLE AS holds its query, which the optimizer has not seen yet.
+        state = self._spark._jsparkSession.sessionState()
+        queries = [i for i in _each(plan.innerChildren()) if _is_a(self._spark, i, "LogicalPlan")]
+        not_run = _not_run(self._spark)
+        return [plan, *(state.executePlan(query, not_run).optimizedPlan() for query in queries)]
+
+    def _walk(self, plan: Any, condition: Any) -> None:
+        kind = plan.nodeName()
+        if kind == "LogicalRelation":
+            self._scan(plan, condition)
+        elif kind == "InMemoryRelation":
+            self._is_ours_alone = False
+        below = plan.condition() if kind == "Filter" else None
+        for child in _each(plan.children()):
+            self._walk(child, below)
+
+    def _scan(self, plan: Any, condition: Any) -> None:
+        relation = plan.relation()
+        if relation.getClass().getSimpleName() != "HadoopFsRelation":
+            return
+        number = relation.options().get(_SCAN)
+        if number.isDefined():
+            argument = None if condition is None else self._search_argument(plan, condition)
+            self._found.setdefault(number.get(), []).append(argument)
+        elif condition is not None and "Orc" in relation.fileFormat().getClass().getSimpleName():
+            self._is_ours_alone = False
+
+    def _search_argument(self, plan: Any, condition: Any) -> str | None:
+        datasources = self._jvm.org.apache.spark.sql.execution.datasources
+        strategy = getattr(getattr(datasources, "DataSourceStrategy$"), "MODULE$")
+        row = plan.schema().apply("row").dataType()
+        columns = {f.name() for f in row.fields() if _ORDERED.fullmatch(f.dataType().typeName())}
+        filters = self._jvm.java.util.ArrayList()
+        for conjunct in _conjuncts(condition):
+            translated = strategy.translateFilter(conjunct, True)
+            renamed = self._renamed(translated.get(), columns) if translated.isDefined() else None
+            if renamed is not None:
+                filters.add(renamed)
+        if not filters:
+            return None
+        sequence = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(filters).toSeq()
+        argument = datasources.orc.OrcFilters.createFilter(row, sequence)
+        return _serialized(self._jvm, argument.get()) if argument.isDefined() else None
+
+    def _renamed(self, filter: Any, columns: set[str]) -> Any:
+        """The filter on the columns inside `row`, or one that keeps more rows; None for neither."""
+        kind = filter.getClass().getSimpleName()
+        sources = self._jvm.org.apache.spark.sql.sources
+        if kind in ("And", "Or"):
+            left = self._renamed(filter.left(), columns)
+            right = self._renamed(filter.right(), columns)
+            if left is not None and right is not None:
+                return getattr(sources, kind)(left, right)
+            return (left or right) if kind == "And" else None
+        if kind not in _COMPARISONS and kind != "In":
+            return None
+        inside, _, name = filter.attribute().partition(".")
+        if inside != "row" or name not in columns or not _SIMPLE_NAME.fullmatch(name):
+            return None
+        value = filter.values() if kind == "In" else filter.value()
+        return getattr(sources, kind)(name, value)
+
+
+def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
+    """Whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
+    name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
+    return bool(is_instance_of(spark.sparkContext._gateway, plan, name))
+
+
+def _conjuncts(condition: Any) -> Iterator[Any]:
+    if condition.nodeName() == "And":
+        for child in _each(condition.children()):
+            yield from _conjuncts(child)
+    else:
+        yield condition
+
+
+def _matched_by_all(spark: SparkSession) -> str:
+    jvm: Any = spark._jvm
+    sarg = jvm.org.apache.hadoop.hive.ql.io.sarg
+    every = getattr(sarg, "SearchArgument$TruthValue").YES_NO_NULL
+    builder = sarg.SearchArgumentFactory.newBuilder()
+    return _serialized(jvm, builder.startAnd().literal(every).end().build())
+
+
+def _serialized(jvm: Any, argument: Any) -> str:
+    configuration = jvm.org.apache.hadoop.conf.Configuration(False)
+    names = jvm.java.lang.reflect.Array.newInstance(
+        jvm.java.lang.Class.forName("java.lang.String"), 0
+    )
+    jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(configuration, argument, names)
+    return str(configuration.get("orc.kryo.sarg"))
+
+
+def _each(scala_sequence: Any) -> Iterable[Any]:
+    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))

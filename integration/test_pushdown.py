@@ -1,0 +1,107 @@
+"""Filters of a statement reach ORC: fewer rows are read, and the answer is Hive's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.hiveacid.reader.pushdown import (
+    pushed_down,
+    search_arguments,
+    search_arguments_of_command,
+)
+from integration.differential import Differential, canonical
+from integration.hive import HiveClient
+
+ROWS = 60_000
+"""Six row groups of ORC's default size in one file."""
+
+FILTERS = {
+    "id = 31233": True,
+    "id IN (31234, 31235, 7)": True,
+    "half > 29990 AND name <> 'x'": True,
+    "amount < 1.5 OR amount >= 599.99": True,
+    "name = 'name 000042'": True,
+    "day = date '2020-01-03'": True,
+    "rowId <= 3": True,
+    "`row` = 3": False,
+    "code = '59'": False,
+    "at = timestamp '2020-01-03 00:00:00'": False,
+    "pair.a = 17": False,
+    "id + 1 = 8": False,
+    "amount < 1.5 OR id + 1 = 8": False,
+}
+"""Filters, and whether ORC can pass over row groups for them."""
+
+
+def test_filters_reach_orc(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.numbers"
+    hive_client.script(f"""
+        CREATE TABLE {table} (id int, half bigint, amount decimal(20,2), name string, day date,
+            rowId int, `row` int, code char(4), at timestamp, pair struct<a:int,b:string>)
+          STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
+        INSERT INTO {table} SELECT pos, cast(pos div 2 AS bigint), pos / 100,
+            concat('name ', lpad(cast(pos AS string), 6, '0')), date_add('2020-01-01', cast(pos div 100 AS int)),
+            pos, {ROWS} - pos, cast(pos div 1000 AS string),
+            cast(date_add('2020-01-01', cast(pos div 100 AS int)) AS timestamp),
+            named_struct('a', pos, 'b', cast(pos AS string))
+          FROM (SELECT posexplode(split(space({ROWS - 1}), ' ')) AS (pos, nothing)) numbers;
+        DELETE FROM {table} WHERE id IN (5, 31234, 59999)
+    """)
+    spark = differential.spark
+    own = spark.conf.get("spark.sql.orc.filterPushdown")
+    with differential.pinned_frame(table) as (_, frame):
+        frame.createOrReplaceTempView("numbers")
+        for condition, skips in FILTERS.items():
+            query = f"SELECT id, name FROM numbers WHERE {condition}"
+            found = spark.sql(query)
+            with pushed_down(spark, search_arguments(spark, _execution(found))):
+                rows = found.collect()
+            assert canonical(rows) == canonical(hive_client.query(query)), condition
+            assert (_rows_scanned(found) < ROWS) == skips, condition
+        twice = spark.sql("SELECT a.id FROM numbers a JOIN numbers b USING (id) WHERE a.half < 9")
+        assert search_arguments(spark, _execution(twice)) == {}, "two scans, one search argument"
+        assert spark.sql("SELECT count(*) FROM numbers").collect()[0][0] == ROWS - 3
+
+        insert = f"INSERT INTO {database}.copy SELECT id FROM numbers WHERE id < 10"
+        spark.sql(f"CREATE TABLE {database}.copy (id int) USING parquet")
+        for statement in (
+            f"CREATE TABLE {database}.few USING parquet AS SELECT id FROM numbers WHERE id < 10",
+            insert,
+            f"WITH few AS (SELECT * FROM numbers) {insert.replace('numbers', 'few')}",
+        ):
+            arguments = search_arguments_of_command(spark, statement)
+            assert len(arguments) == 1, statement
+            with pushed_down(spark, arguments):
+                spark.sql(statement)
+        assert spark.table(f"{database}.few").count() == 9
+        assert spark.table(f"{database}.copy").count() == 18
+
+        # A cache that is filled while another statement runs holds all rows all the same.
+        spark.sql("CACHE LAZY TABLE all_numbers AS SELECT id FROM numbers")
+        both = spark.sql("SELECT count(*) FROM all_numbers, (SELECT id FROM numbers WHERE id < 2)")
+        assert search_arguments(spark, _execution(both)) == {}
+        assert both.collect()[0][0] == 2 * (ROWS - 3)
+        spark.sql("UNCACHE TABLE all_numbers")
+    assert spark.conf.get("spark.sql.orc.filterPushdown") == own
+
+
+def _execution(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution()
+
+
+def _rows_scanned(frame: DataFrame) -> int:
+    """How many rows the scans of a query that has run gave to Spark."""
+    plan = _execution(frame).executedPlan()
+    if plan.nodeName() == "AdaptiveSparkPlan":
+        plan = plan.executedPlan()
+    leaves = plan.collectLeaves()
+    scans = (leaves.apply(i) for i in range(leaves.size()))
+    return sum(
+        scan.metrics().apply("numOutputRows").value()
+        for scan in scans
+        if scan.nodeName().startswith("Scan orc")
+    )
