@@ -44,8 +44,9 @@ def test_filters_reach_orc(
             rowId int, `row` int, code char(4), at timestamp, pair struct<a:int,b:string>)
           STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
         INSERT INTO {table} SELECT pos, cast(pos div 2 AS bigint), pos / 100,
-            concat('name ', lpad(cast(pos AS string), 6, '0')), date_add('2020-01-01', cast(pos div 100 AS int)),
-            pos, {ROWS} - pos, cast(pos div 1000 AS string),
+            concat('name ', lpad(cast(pos AS string), 6, '0')),
+            date_add('2020-01-01', cast(pos div 100 AS int)), pos, {ROWS} - pos,
+            cast(pos div 1000 AS string),
             cast(date_add('2020-01-01', cast(pos div 100 AS int)) AS timestamp),
             named_struct('a', pos, 'b', cast(pos AS string))
           FROM (SELECT posexplode(split(space({ROWS - 1}), ' ')) AS (pos, nothing)) numbers;

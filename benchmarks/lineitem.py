@@ -1,0 +1,253 @@
+"""What reading an ACID table costs beside reading the same rows from a flat ORC table.
+
+::
+
+    python -m benchmarks.lineitem                    # TPC-H lineitem, scale factor 1
+    python -m benchmarks.lineitem --scale 0.1 --suites layouts
+
+A real Hive writes the tables from TPC-H's rows (`pip install tpchgen-cli`); `--work` keeps them
+for the next call. In each round every query runs once on every table, so that what disturbs the
+machine disturbs all of them. The first table is flat ORC. A cell has the fastest round's wall
+seconds, and as ratios to the flat table the wall seconds and the processor seconds of Java.
+
+layouts     base only, one delete delta, one insert delta, five deletes, five of both; 1 % each.
+            They are snapshots of one table: other valid write ids, another layout.
+originals   a flat table that was made transactional, without and with five deletes.
+many        a sixth of the rows deleted at once, by each way of leaving out deleted rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from benchmarks.planning import start_spark
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reader import OrcFooters, deletes, plan_read, to_dataframe
+from dbt.adapters.hiveacid.reader.pushdown import pushed_down, search_arguments
+from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from integration.hive import HiveClient, HiveServer, HiveSettings
+
+COLUMNS = (
+    "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, "
+    "l_quantity decimal(15,2), l_extendedprice decimal(15,2), l_discount decimal(15,2), "
+    "l_tax decimal(15,2), l_returnflag string, l_linestatus string, l_shipdate date, "
+    "l_commitdate date, l_receiptdate date, l_shipinstruct string, l_shipmode string, "
+    "l_comment string"
+)
+
+QUERIES: Mapping[str, str] = {
+    "count(*)": "SELECT count(*) FROM {}",
+    "sum": "SELECT sum(l_quantity) FROM {}",
+    "Q1": (
+        "SELECT l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), "
+        "sum(l_extendedprice * (1 - l_discount)), "
+        "sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), avg(l_quantity), "
+        "avg(l_extendedprice), avg(l_discount), count(*) FROM {} "
+        "WHERE l_shipdate <= date '1998-09-02' GROUP BY l_returnflag, l_linestatus"
+    ),
+    "point": "SELECT * FROM {} WHERE l_orderkey = 100001",
+    "dates": (
+        "SELECT sum(l_extendedprice * l_discount) FROM {} "
+        "WHERE l_shipdate >= date '1994-01-01' AND l_shipdate < date '1994-02-01'"
+    ),
+    "full row": "SELECT * FROM {}",
+}
+
+#: For each layout the high-water mark and the invalid write ids: 1 wrote the base, 2 to 6 deleted,
+#: 7 to 11 inserted.
+LAYOUTS: Mapping[str, tuple[int, frozenset[int]]] = {
+    "base": (1, frozenset()),
+    "1 delete": (2, frozenset()),
+    "1 insert": (7, frozenset(range(2, 7))),
+    "5 deletes": (6, frozenset()),
+    "5 and 5": (11, frozenset()),
+}
+
+_PART = "pmod(hash(l_orderkey, l_linenumber), {})"
+_READY = "ready"
+
+
+def main() -> None:
+    """Make the tables unless they are there, run the suites, and print their ratios."""
+    parser = argparse.ArgumentParser(description="ACID tables beside flat ORC.")
+    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1: 6 million rows)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
+    parser.add_argument("--work", type=Path, help="keep the tables here (default: a new place)")
+    options = parser.parse_args()
+    work = options.work or Path(tempfile.mkdtemp(prefix="lineitem-"))
+    settings = HiveSettings(
+        txn_timeout=3600, extra={"mapreduce.input.fileinputformat.split.minsize": str(400 << 20)}
+    )
+    with HiveServer(settings, work=work / "hive") as hive:
+        make_tables(hive, work, options.scale)
+        spark = start_spark("4g")
+        try:
+            Benchmark(hive, spark, options.rounds).run(options.suites)
+        finally:
+            spark.stop()
+    if options.work is None:
+        shutil.rmtree(work)
+
+
+def make_tables(hive: HiveServer, work: Path, scale: str) -> None:
+    """Let Hive write the tables `flat`, `lineitem`, `originals` and `many`."""
+    if (work / _READY).exists():
+        return
+    text = work / "text"
+    generator = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
+    if generator is None:
+        sys.exit("TPC-H's rows come from tpchgen-cli: pip install tpchgen-cli")
+    command = [generator, "tbl", f"--scale-factor={scale}", "--tables=lineitem"]
+    subprocess.run([*command, f"--output-dir={text}"], check=True)
+    acid = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+    flat = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
+    statements = [
+        f"CREATE EXTERNAL TABLE text ({COLUMNS}) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' "
+        f"LOCATION 'file:{text}'",
+        f"CREATE TABLE flat ({COLUMNS}) {flat}",
+        "INSERT INTO flat SELECT * FROM text",
+        f"CREATE TABLE lineitem ({COLUMNS}) {acid}",
+        "INSERT OVERWRITE TABLE lineitem SELECT * FROM flat",
+        *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
+        *(
+            f"INSERT INTO lineitem SELECT * FROM flat WHERE {_PART.format(100)} = {i}"
+            for i in range(50, 55)
+        ),
+        f"CREATE TABLE originals ({COLUMNS}) {flat}",
+        "INSERT INTO originals SELECT * FROM flat",
+        "ALTER TABLE originals SET TBLPROPERTIES ('transactional'='true', "
+        "'NO_AUTO_COMPACTION'='true')",
+        *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
+        f"CREATE TABLE many ({COLUMNS}) {acid}",
+        "INSERT OVERWRITE TABLE many SELECT * FROM flat",
+        f"DELETE FROM many WHERE {_PART.format(6)} = 0",
+    ]
+    with HiveClient(hive.hs2_port) as client:
+        for statement in statements:
+            start = time.perf_counter()
+            client.execute(statement)
+            print(f"[{time.perf_counter() - start:5.1f} s] {statement[:80]}", flush=True)
+    shutil.rmtree(text)
+    (work / _READY).touch()
+
+
+class Benchmark:
+    """The suites on one Hive and one Spark."""
+
+    def __init__(self, hive: HiveServer, spark: SparkSession, rounds: int) -> None:
+        self._hive = hive
+        self._spark = spark
+        self._rounds = rounds
+        self._footers = OrcFooters()
+        (spark.read.schema(COLUMNS).orc(f"{hive.warehouse}/flat").createOrReplaceTempView("flat"))
+
+    def run(self, suites: Sequence[str]) -> None:
+        """Run the suites of these names."""
+        for name in suites:
+            views = {"flat": "flat", **SUITES[name](self)}
+            print(f"\n{name}: wall seconds, ratio of wall seconds, of processor seconds")
+            self._compare(views)
+
+    def layouts(self) -> dict[str, str]:
+        """The snapshots of `lineitem`."""
+        return {
+            name: self._view("lineitem", f"layout_{i}", ids)
+            for i, (name, ids) in enumerate(LAYOUTS.items())
+        }
+
+    def originals(self) -> dict[str, str]:
+        """The converted table before and after the deletes, whose write ids begin at 10000001."""
+        return {
+            "originals": self._view("originals", "originals_alone", (10_000_000, frozenset())),
+            "5 deletes": self._view("originals", "originals_deleted"),
+        }
+
+    def many(self) -> dict[str, str]:
+        """One table with very many deletes, by each way of leaving them out."""
+        ways: Mapping[str, Mapping[str, int]] = {
+            "bitmaps": {},
+            "broadcast": {"_MAX_WRITES": 0},
+            "shuffled": {"_MAX_BROADCAST_DELETES": 0},
+        }
+        views = {}
+        for way, limits in ways.items():
+            with patch.multiple(deletes, **limits) if limits else nullcontext():
+                views[way] = self._view("many", f"many_{way}")
+        return views
+
+    def _view(self, table: str, view: str, ids: tuple[int, frozenset[int]] | None = None) -> str:
+        name = TableName("default", table)
+        snapshot = RunSnapshot(
+            lambda: MetastoreClient(self._hive.metastore_uri), SnapshotSettings(), "benchmark"
+        )
+        try:
+            pinned = snapshot.pin([name])[name]
+            if ids is not None:
+                high, aborted = ids
+                valid = ValidWriteIdList(high, aborted=aborted, table=str(name))
+                pinned = replace(pinned, write_ids=valid)
+            plan = plan_read(self._spark, pinned, self._footers)
+            to_dataframe(self._spark, plan).createOrReplaceTempView(view)
+        finally:
+            snapshot.end()
+        return view
+
+    def _compare(self, views: Mapping[str, str]) -> None:
+        spent: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for number in range(-1, self._rounds):
+            for query, sql in QUERIES.items():
+                for name, view in views.items():
+                    seconds = self._seconds(sql.format(view), fetch=query != "full row")
+                    if number >= 0:
+                        spent.setdefault((query, name), []).append(seconds)
+        print(" " * 12 + "".join(f"{query:>20}" for query in QUERIES))
+        for name in views:
+            cells = []
+            for query in QUERIES:
+                wall, java = (min(column) for column in zip(*spent[query, name], strict=True))
+                flat = [min(column) for column in zip(*spent[query, "flat"], strict=True)]
+                cells.append(f"{wall:7.2f} {wall / flat[0]:6.2f}{java / flat[1]:6.2f}")
+            print(f"{name:12}" + "".join(cells), flush=True)
+
+    def _seconds(self, sql: str, fetch: bool) -> tuple[float, float]:
+        """The wall seconds and Java's processor seconds of a statement, as dbt would run it."""
+        start, java = time.perf_counter(), self._java_seconds()
+        frame = self._spark.sql(sql)
+        arguments = search_arguments(self._spark, frame._jdf.queryExecution())
+        with pushed_down(self._spark, arguments):
+            if fetch:
+                frame.collect()
+            else:
+                frame.write.format("noop").mode("overwrite").save()
+        return time.perf_counter() - start, self._java_seconds() - java
+
+    def _java_seconds(self) -> float:
+        assert self._spark._jvm is not None
+        process = self._spark._jvm.java.lang.ProcessHandle.current()
+        return float(process.info().totalCpuDuration().get().toNanos() / 1e9)
+
+
+SUITES: Mapping[str, Callable[[Benchmark], dict[str, str]]] = {
+    "layouts": Benchmark.layouts,
+    "originals": Benchmark.originals,
+    "many": Benchmark.many,
+}
+
+
+if __name__ == "__main__":
+    main()
