@@ -25,7 +25,7 @@ FILTERS = {
     "name = 'name 000042'": True,
     "day = date '2020-01-03'": True,
     "rowId <= 3": True,
-    "`row` = 3": False,
+    "bucket = 3": True,
     "code = '59'": False,
     "at = timestamp '2020-01-03 00:00:00'": False,
     "pair.a = 17": False,
@@ -41,7 +41,7 @@ def test_filters_reach_orc(
     table = f"{database}.numbers"
     hive_client.script(f"""
         CREATE TABLE {table} (id int, half bigint, amount decimal(20,2), name string, day date,
-            rowId int, `row` int, code char(4), at timestamp, pair struct<a:int,b:string>)
+            rowId int, bucket int, code char(4), at timestamp, pair struct<a:int,b:string>)
           STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
         INSERT INTO {table} SELECT pos, cast(pos div 2 AS bigint), pos / 100,
             concat('name ', lpad(cast(pos AS string), 6, '0')),
