@@ -58,8 +58,9 @@ def build_perfect_hash(keys: Sequence[str]) -> PerfectHash:
     slot_keys: list[str | None] = [None] * slot_count
     for bucket in sorted(range(bucket_count), key=lambda b: -len(buckets[b])):
         displacement = 0
+        seeds = [_seed(h) for h in buckets[bucket]]
         while True:
-            slots = [_hash_longs(h, displacement) % slot_count for h in buckets[bucket]]
+            slots = [_hash_from(seed, displacement) % slot_count for seed in seeds]
             if len(set(slots)) == len(slots) and all(slot_keys[s] is None for s in slots):
                 break
             displacement += 1
@@ -122,5 +123,12 @@ def _hash_string(text: str) -> int:
 
 def _hash_longs(first: int, second: int) -> int:
     """Spark's `xxhash64` of two bigints: the first one's hash is the second one's seed."""
-    seed = xxhash.xxh64_intdigest(struct.pack("<q", first), seed=_SPARK_SEED)
+    return _hash_from(_seed(first), second)
+
+
+def _seed(first: int) -> int:
+    return xxhash.xxh64_intdigest(struct.pack("<q", first), seed=_SPARK_SEED)
+
+
+def _hash_from(seed: int, second: int) -> int:
     return _signed(xxhash.xxh64_intdigest(struct.pack("<q", second), seed=seed))
