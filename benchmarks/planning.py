@@ -15,10 +15,10 @@ listing    all directories of all partitions
 selection  which directories make up the snapshot
 footers    of all ORC files
 plan       which files, and what is known of each
-view       the temporary view, made from the plan
+view       the temporary view, made from the plan; with that the delete events are read
 explain    Spark's physical plan of `select count(*)` over the view
 pruned     the same with a filter on the partition column
-again      the same view once more, in another session
+again      the same view once more, in another session, with the delete events known
 whole      listing to plan, once more, with the footers known
 """
 
