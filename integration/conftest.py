@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,10 @@ from integration.delta import delta_settings
 from integration.differential import Differential
 from integration.hive import HiveClient, HiveServer, HiveSettings
 from integration.hive.jars import say
+from integration.small_tables import make_small_tables
+
+#: Delta and the client of a Hive 4 metastore exist for single lines of Spark only.
+DEVELOPMENT_LINE = "4.1."
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,14 +71,30 @@ def hive_client(hive_session: HiveClient, database: str) -> HiveClient:
 
 
 @pytest.fixture(scope="session")
+def small_tables(hive: HiveServer, hive_session: HiveClient) -> Iterator[str]:
+    """The database that holds the tables of `small_tables.py`, for tests that only read."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    hive_session.execute(f"CREATE DATABASE {name}")
+    make_small_tables(hive, hive_session, name)
+    yield name
+    hive_session.execute(f"DROP DATABASE {name} CASCADE")
+
+
+@pytest.fixture(scope="session")
 def spark(hive: HiveServer) -> Iterator[SparkSession]:
     """The Spark that the tests share, dbt's commands in this process included.
 
-    It has Delta, and the module for Avro.
+    It has Delta and the module for Avro, and its catalog is Hive's metastore, unless it is another
+    line of Spark (see `tools/spark_line.py`).
     """
-    settings = {**spark_settings(hive), **delta_settings(say)}
-    settings["spark.jars"] = ",".join([settings["spark.jars"], *map(str, avro_jars(say))])
-    session = SparkSession.builder.config(map={**settings}).enableHiveSupport().getOrCreate()
+    builder = SparkSession.builder
+    if pyspark.__version__.startswith(DEVELOPMENT_LINE):
+        settings = {**spark_settings(hive), **delta_settings(say)}
+        settings["spark.jars"] = ",".join([settings["spark.jars"], *map(str, avro_jars(say))])
+        builder = builder.enableHiveSupport()
+    else:
+        settings = {k: v for k, v in spark_settings(hive).items() if "hive" not in k}
+    session = builder.config(map={**settings}).getOrCreate()
     yield session
     session.stop()
 

@@ -155,7 +155,12 @@ def failures(result: dbtRunnerResult) -> str:
     """What went wrong in a dbt command, one line a node."""
     if result.exception is not None:
         return str(result.exception)
-    return "\n".join(f"{r.node.name}: {r.status}: {r.message}" for r in node_results(result))
+    # An operation's result names no node.
+    names = [getattr(r, "node", r) for r in node_results(result)]
+    return "\n".join(
+        f"{getattr(node, 'name', node)}: {r.status}: {r.message}"
+        for node, r in zip(names, node_results(result), strict=True)
+    )
 
 
 def finished(event: EventMsg, node: str) -> bool:
