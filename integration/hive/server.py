@@ -70,7 +70,7 @@ class HiveServer:
         self.work = work.resolve() if work else Path(tempfile.mkdtemp(prefix="hiveacid-hive-"))
         self.warehouse = warehouse.resolve() if warehouse else self.work / "warehouse"
         self.log = self.work / "hive.log"
-        self.ports = ports or HivePorts(*_free_ports(2))
+        self.ports = ports or HivePorts(*free_ports(2))
         self._progress = progress
         self._jvm: Jvm | None = None
         self.jars: tuple[Path, ...] = ()
@@ -202,7 +202,8 @@ class HiveServer:
         return HiveStartError(f"{what}. The end of its log, {self.log}:\n{self.log_tail()}")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine on which nobody listens. Raises HiveStartError if they are too few."""
     free: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe:
