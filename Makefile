@@ -5,10 +5,12 @@ READY := .venv/ready
 
 # Branches of the adapter's code that the three kinds of tests together reach, in percent.
 COVERAGE_FLOOR := 95
+# Other versions of PySpark that the cut of `make spark` runs on.
+SPARKS ?= 3.5.9 4.3.0
 PYTEST := $(BIN)/python -m pytest --cov --cov-append --cov-report=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long coverage clean
+.PHONY: help setup quickstart test lint format reference unit functional integration long spark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -53,6 +55,9 @@ integration: $(READY) ## Tests against a real Hive
 
 long: $(READY) ## Tests against a real Hive that take minutes each
 	$(PYTEST) -m long integration
+
+spark: $(READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
+	$(BIN)/python -m tools.spark_line $(SPARKS)
 
 coverage: $(READY)
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)

@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from dbt.adapters.hiveacid.spark.errors import full_text, short_message
+from dbt.adapters.hiveacid.spark.errors import condition, full_text, short_message
 from dbt.adapters.hiveacid.spark.process import root_session
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
 
@@ -117,8 +117,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def _about_missing(self, error: Exception) -> str:
         connection = self.get_if_exists()
         is_missing = (
-            isinstance(error, AnalysisException)
-            and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+            isinstance(error, AnalysisException) and condition(error) == "TABLE_OR_VIEW_NOT_FOUND"
         )
         if connection is None or not is_missing:
             return ""

@@ -139,3 +139,11 @@ def unpadded(column: Column, hive_type: str) -> Column:
 def quoted(name: str) -> str:
     """A column name in backticks, for Spark's expression parser."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def try_cast(value: Column, data_type: DataType) -> Column:
+    """A value of another type, NULL where there is none.
+
+    PySpark 3.5 lacks the method: there `cast` does it, or fails under `spark.sql.ansi.enabled`.
+    """
+    return value.try_cast(data_type) if hasattr(value, "try_cast") else value.cast(data_type)

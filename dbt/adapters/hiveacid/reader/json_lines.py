@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dbt.adapters.hiveacid.reader.columns import TableColumns
+from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast
 from dbt.adapters.hiveacid.reader.types import spark_type
 
 _MEMBERS = "__hiveacid_members"
@@ -138,7 +138,7 @@ class _Reader:
             return self._cast(text, _NUMBER + special, DoubleType()).cast(data_type)
         if isinstance(data_type, DecimalType):
             # Hive shows NULL for a number with too many digits before the point.
-            return self._checked(text, text.rlike(_NUMBER), data_type).try_cast(data_type)
+            return try_cast(self._checked(text, text.rlike(_NUMBER), data_type), data_type)
         if isinstance(data_type, DateType):
             return self._cast(text, r"\A\d{4}-\d\d-\d\d\z", data_type)
         if isinstance(data_type, TimestampType):
@@ -160,7 +160,7 @@ class _Reader:
         return F.when(text.isNotNull(), checked)
 
     def _cast(self, text: Column, form: str, data_type: DataType) -> Column:
-        value = text.try_cast(data_type)
+        value = try_cast(text, data_type)
         valid = text.rlike(form) & value.isNotNull()
         return self._checked(value, valid | text.isNull(), data_type, text)
 

@@ -29,4 +29,6 @@ def longs_literal(spark: SparkSession, values: array[int]) -> Column:
         catalyst.UnsafeArrayData.fromPrimitiveArray(longs),
         types.createArrayType(types.LongType, False),
     )
+    if spark.version.startswith("3."):
+        return Column(jvm.org.apache.spark.sql.Column(literal))
     return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(literal))

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
@@ -72,7 +72,7 @@ def scan(
             seen = frame.inputFiles()
     by_path = _check(seen, files)
     # Not by name: the table may have a column `_metadata`.
-    metadata = frame.metadataColumn("_metadata")
+    metadata = _metadata_column(frame)
     return (
         frame.select(
             "*",
@@ -81,6 +81,13 @@ def scan(
         ),
         by_path,
     )
+
+
+def _metadata_column(frame: DataFrame) -> Column:
+    if hasattr(frame, "metadataColumn"):
+        return frame.metadataColumn("_metadata")
+    # PySpark 3.5 lacks the method that its Java side has.
+    return Column(frame._jdf.metadataColumn("_metadata"))
 
 
 @contextmanager

@@ -27,6 +27,8 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from dbt.adapters.hiveacid.reader.columns import try_cast
+
 _INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
 """A fraction is allowed and cut off (`LazyInteger.parse`)."""
 
@@ -50,18 +52,18 @@ def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
     if isinstance(data_type, ByteType | ShortType | IntegerType | LongType):
         whole = F.regexp_replace(cell, r"\..*\z", "")
         digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
-        return F.when(cell.rlike(_INTEGER), digits.try_cast(data_type))
+        return F.when(cell.rlike(_INTEGER), try_cast(digits, data_type))
     if isinstance(data_type, FloatType | DoubleType):
-        return F.when(cell.rlike(_FLOATING), cell.try_cast(data_type))
+        return F.when(cell.rlike(_FLOATING), try_cast(cell, data_type))
     if isinstance(data_type, BooleanType):
         lower = F.lower(cell)
         return F.when(lower == "true", F.lit(True)).when(lower == "false", F.lit(False))
     if isinstance(data_type, DecimalType):
-        return cell.try_cast(data_type)
+        return try_cast(cell, data_type)
     if isinstance(data_type, DateType):
-        return F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit("")).try_cast(data_type)
+        return try_cast(F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit("")), data_type)
     if isinstance(data_type, TimestampType):
-        return F.when(cell.rlike(_TIMESTAMP), cell.try_cast(data_type))
+        return F.when(cell.rlike(_TIMESTAMP), try_cast(cell, data_type))
     if isinstance(data_type, BinaryType):
         padded = F.concat(cell, F.lit("===").substr(F.lit(1), F.pmod(-F.length(cell), F.lit(4))))
         return F.when(cell.rlike(_BASE64), F.unbase64(padded)).otherwise(cell.cast("binary"))

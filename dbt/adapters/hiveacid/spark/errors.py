@@ -37,6 +37,13 @@ def short_message(error: BaseException) -> str:
     return f"{message}\n{advice}" if symptom in message else message
 
 
+def condition(error: PySparkException) -> str | None:
+    """Spark's name of the error, such as `TABLE_OR_VIEW_NOT_FOUND`."""
+    # PySpark 4 renamed the method.
+    named = getattr(error, "getCondition", None) or error.getErrorClass
+    return named()
+
+
 def full_text(error: BaseException) -> str:
     """The whole error, with the JVM's stack, for dbt's debug log."""
     if isinstance(error, CapturedException):
