@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -78,6 +78,26 @@ class Differential:
             expected = self.client.query(f"SELECT * FROM {table} WHERE {where}")
             assert canonical(filtered) == canonical(expected)
         return Read(plan, rows)
+
+    @contextmanager
+    def session_zone(self, zone: str) -> Iterator[None]:
+        """Spark's session has another time zone for a while; Java's stays as it is."""
+        name = "spark.sql.session.timeZone"
+        before = str(self.spark.conf.get(name))
+        self.spark.conf.set(name, zone)
+        try:
+            yield
+        finally:
+            self.spark.conf.set(name, before)
+
+    def check_columns(
+        self, table: str, columns: Sequence[str], zones: Sequence[str] = ("UTC",)
+    ) -> None:
+        """Assert that expressions have Hive's values in sessions of these time zones."""
+        expected = canonical(self.client.query(f"SELECT {', '.join(columns)} FROM {table}"))
+        for zone in zones:
+            with self.session_zone(zone), self.pinned_frame(table) as (_, frame):
+                assert canonical(frame.selectExpr(*columns).collect()) == expected, zone
 
 
 def canonical(rows: Iterable[Iterable[Any]]) -> list[tuple[str, ...]]:

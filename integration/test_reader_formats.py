@@ -6,15 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import SparkRuntimeException
 
-from integration.differential import Differential
+from integration.differential import Differential, canonical
 from integration.hive import HiveClient
-from integration.test_reader_types import ZONES, check_columns
-
-INSERT_ONLY = (
-    "'transactional'='true', 'transactional_properties'='insert_only', 'NO_AUTO_COMPACTION'='true'"
-)
-
+from integration.tables import FULL_ACID, INSERT_ONLY
 
 EVERY_TYPE = {
     "t": "tinyint",
@@ -45,16 +41,30 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", "JSONFILE", "AVRO", "PARQUET", "ORC"])
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [
+        ("TEXTFILE", INSERT_ONLY),
+        ("JSONFILE", INSERT_ONLY),
+        ("AVRO", INSERT_ONLY),
+        ("PARQUET", INSERT_ONLY),
+        ("ORC", FULL_ACID),
+    ],
+    ids=["text", "json", "avro", "parquet", "full acid"],
+)
 def test_every_type(
-    differential: Differential, hive_client: HiveClient, database: str, format: str
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
 ) -> None:
-    """Edges of every type, in partitions, by inserts and after a compaction, in other zones."""
+    """Edges of every type, in partitions, in sessions of two time zones."""
     table = f"{database}.everything"
     columns = ", ".join(f"{name} {hive_type}" for name, hive_type in EVERY_TYPE.items())
     hive_client.execute(
         f"CREATE TABLE {table} (id int, {columns}) PARTITIONED BY (p string) STORED AS {format} "
-        f"TBLPROPERTIES ({INSERT_ONLY})"
+        f"TBLPROPERTIES ({properties})"
     )
     edges = [
         (
@@ -86,7 +96,9 @@ def test_every_type(
         )
     hive_client.execute(f"INSERT INTO {table} {' UNION ALL '.join(selects)}")
     hive_client.execute(f"INSERT INTO {table} (id, p) VALUES (10, NULL), (11, 'p 1')")
-    check_columns(differential, table, [*SHOWN, "coalesce(p = 'p 1', false)"], ZONES[:2])
+    differential.check_columns(
+        table, [*SHOWN, "coalesce(p = 'p 1', false)"], ["UTC", "America/New_York"]
+    )
     where = "text = '日本語' AND yes AND c = 'Ü' AND p = 'p 0'"
     with differential.pinned_frame(table) as (_, frame):
         assert [row[0] for row in frame.where(where).select("id").collect()] == [2]
@@ -134,7 +146,48 @@ def test_text_in_any_form(
         f"STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY})"
     )
     load(hive_client, table, tmp_path / "loose", (f"{i}|{line}" for i, line in enumerate(LOOSE)))
-    check_columns(differential, table, [*SHOWN[:14], "concat(text, '|')", "hex(bytes)"], ["UTC"])
+    differential.check_columns(table, [*SHOWN[:14], "concat(text, '|')", "hex(bytes)"])
+
+
+#: Cells for `array<int>`, `map<string,int>`, `struct<x:int,y:array<string>>`, `array<array<int>>`.
+NESTED = [
+    "1|1,2|a:1,a:2,b:3|1,u\x04v|1\x042,3",
+    "2|,|a:b:c|,|,",
+    "3|1,,x|:1,b,c:|1|1\x04\x042",
+    "4||||",
+    "5|\\N|\\N|\\N|\\N",
+    "6|\\N,1|\\N:1,a:\\N|\\N,\\N|\\N,\\N\x041",
+    "7|1|a|1,|",
+    "8",
+]
+
+
+def test_nested_text(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    table = f"{database}.nested"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, a array<int>, m map<string,int>, "
+        "s struct<x:int,y:array<string>>, aa array<array<int>>) ROW FORMAT DELIMITED "
+        "FIELDS TERMINATED BY '|' COLLECTION ITEMS TERMINATED BY ',' MAP KEYS TERMINATED BY ':' "
+        f"STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    load(hive_client, table, tmp_path / "nested", NESTED)
+    nested = ["a", "s", "aa"]
+    values = ["m['a']", "m['b']", "m['c']", "m['']", "coalesce(size(m), -1)", "m IS NULL"]
+    rows = hive_client.query(f"SELECT id, {', '.join(nested + values)} FROM {table}")
+    with differential.pinned_frame(table) as (_, frame):
+        # As JSON, which is how HiveServer2 sends nested values.
+        as_json = (f"to_json({column}, {KEEP_NULLS})" for column in nested)
+        shown = frame.selectExpr("id", *as_json, *values).collect()
+        assert canonical(shown) == canonical(map(_as_text, rows))
+
+
+KEEP_NULLS = "map('ignoreNullFields', 'false')"
+
+
+def _as_text(row: Iterable[object]) -> list[object]:
+    return [value.decode() if isinstance(value, bytes) else value for value in row]
 
 
 def test_properties_of_text(
@@ -162,3 +215,25 @@ def test_properties_of_text(
         load(hive_client, table, tmp_path / name, lines)
         load(hive_client, table, tmp_path / f"{name} again", lines[:3])
         assert differential.check(table).rows, "Hive shows some"
+
+
+def test_json_in_any_form(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """What Hive would not write is read as Hive reads it, or an error."""
+    table = f"{database}.loose"
+    hive_client.execute(
+        f"CREATE TABLE {table} (i tinyint, s string, d date, r struct<x:int>) "
+        f"PARTITIONED BY (line int) STORED AS JSONFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    fine = ['{"I": 1, "S": "A", "more": [1]}', '{"r": {"X": 5, "x": 6}, "d": "2020-01-01"}', "{}"]
+    load(hive_client, f"{table} PARTITION (line = 0)", tmp_path / "fine", fine)
+    differential.check_columns(table, ["i", "s", "cast(d AS string)", "r.x"])
+    wrong = ['{"i": 128}', '{"i": "x"}', '{"s": 1.5}', '{"d": "2020-1-1"}', '{"i": 1', "", "[1]"]
+    for i, line in enumerate(wrong, 1):
+        load(hive_client, f"{table} PARTITION (line = {i})", tmp_path / f"{i}", [line])
+    with differential.pinned_frame(table) as (_, frame):
+        assert frame.where("line = 0").count() == len(fine)
+        for i in range(1, len(wrong) + 1):
+            with pytest.raises(SparkRuntimeException, match="has JSON that is not what Hive"):
+                frame.where(f"line = {i}").collect()

@@ -13,9 +13,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.columns import quoted
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient
-
-FULL_ACID = "'transactional'='true', 'NO_AUTO_COMPACTION'='true'"
-INSERT_ONLY = f"{FULL_ACID}, 'transactional_properties'='insert_only'"
+from integration.tables import FULL_ACID, INSERT_ONLY
 
 ACID_NAMES = [
     "operation",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from integration.differential import Differential, canonical
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from integration.differential import Differential
 from integration.hive import HiveClient
-
-FULL_ACID = "'transactional'='true', 'NO_AUTO_COMPACTION'='true'"
-INSERT_ONLY = f"{FULL_ACID}, 'transactional_properties'='insert_only'"
+from integration.tables import FULL_ACID, INSERT_ONLY
 
 TIMES = [
     "0001-01-01 00:00:00",
@@ -35,28 +33,6 @@ TIMES = [
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 
 
-@contextmanager
-def session_zone(differential: Differential, zone: str) -> Iterator[None]:
-    """Spark's session has another time zone for a while; Java's stays UTC."""
-    name = "spark.sql.session.timeZone"
-    before = str(differential.spark.conf.get(name))
-    differential.spark.conf.set(name, zone)
-    try:
-        yield
-    finally:
-        differential.spark.conf.set(name, before)
-
-
-def check_columns(
-    differential: Differential, table: str, columns: Sequence[str], zones: Sequence[str]
-) -> None:
-    """Assert that expressions have Hive's values in sessions of several time zones."""
-    expected = canonical(differential.client.query(f"SELECT {', '.join(columns)} FROM {table}"))
-    for zone in zones:
-        with session_zone(differential, zone), differential.pinned_frame(table) as (_, frame):
-            assert canonical(frame.selectExpr(*columns).collect()) == expected, zone
-
-
 @pytest.mark.parametrize(
     ("format", "properties"),
     [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
@@ -77,8 +53,8 @@ def test_times_show_the_same_clock_in_every_session(
     )
     hive_client.execute(f"INSERT INTO {table} VALUES {rows}, (100, NULL, NULL)")
     columns = ["id", "cast(at AS string)", "cast(day AS string)"]
-    check_columns(differential, table, columns, ZONES)
-    with session_zone(differential, ZONES[1]), differential.pinned_frame(table) as (_, frame):
+    differential.check_columns(table, columns, ZONES)
+    with differential.session_zone(ZONES[1]), differential.pinned_frame(table) as (_, frame):
         found = frame.where("at = timestamp '2026-03-08 01:59:59' AND day = date '2026-03-08'")
         assert found.count() == 1
         assert frame.where("day = date '1500-03-01'").count() == 1
@@ -123,7 +99,7 @@ def test_nested_times_show_the_same_clock_in_every_session(
         "s.y[0].w",
         "s IS NULL",
     ]
-    check_columns(differential, nested, columns, ZONES)
+    differential.check_columns(nested, columns, ZONES)
 
 
 def test_a_clock_that_the_session_skips_moves_on(
@@ -135,7 +111,7 @@ def test_a_clock_that_the_session_skips_moves_on(
         f"CREATE TABLE {table} (at timestamp) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
     )
     hive_client.execute(f"INSERT INTO {table} VALUES ('2026-03-08 02:30:00')")
-    with session_zone(differential, ZONES[1]), differential.pinned_frame(table) as (_, frame):
+    with differential.session_zone(ZONES[1]), differential.pinned_frame(table) as (_, frame):
         assert frame.where("cast(at AS string) = '2026-03-08 03:30:00'").count() == 1
 
 
@@ -161,3 +137,58 @@ def test_nanoseconds_are_cut_to_microseconds(
                 ).collect()
             ]
         assert sorted(read) == sorted(text[:26] for (text,) in shown)
+
+
+def test_parquet_without_the_writers_zone_is_refused(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """What Hive shows of such a timestamp depends on the zone and settings of its server."""
+    table = f"{database}.loaded"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id bigint, at timestamp) STORED AS PARQUET "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    rows = differential.spark.range(1).selectExpr("id", "timestamp '2026-01-01 00:00:00' AS at")
+    rows.coalesce(1).write.parquet(str(tmp_path / "rows"))
+    (file,) = (tmp_path / "rows").glob("*.parquet")
+    hive_client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
+    with pytest.raises(UnreadableTableError, match="does not name its writer's time zone"):
+        differential.read(table)
+    hive_client.execute("SET hive.parquet.write.int64.timestamp=true")
+    try:
+        hive_client.execute(f"INSERT OVERWRITE TABLE {table} VALUES (1, '2026-01-01 00:00:00')")
+    finally:
+        hive_client.execute("SET hive.parquet.write.int64.timestamp=false")
+    with pytest.raises(UnreadableTableError, match="stores timestamps as INT64"):
+        differential.read(table)
+    hive_client.execute(f"INSERT OVERWRITE TABLE {table} SELECT id, at FROM {table}")
+    differential.check_columns(table, ["id", "cast(at AS string)"], ZONES[:2])
+
+
+def test_deep_nesting_empty_collections_and_long_texts(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.deep"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, a array<map<string,struct<x:int,y:array<decimal(38,10)>>>>,"
+        " m map<int,array<string>>, e array<string>, em map<string,string>, "
+        "s struct<a:struct<b:struct<c:string>>>, l string) STORED AS ORC "
+        f"TBLPROPERTIES ({FULL_ACID})"
+    )
+    value = "named_struct('x', 1, 'y', array(cast('0.0000000001' AS decimal(38,10)), NULL))"
+    hive_client.execute(
+        f"INSERT INTO {table} SELECT 1, array(map('k', {value})), map(1, array('a', NULL, '')), "
+        "array(), map(), named_struct('a', named_struct('b', named_struct('c', 'd'))), "
+        "repeat('é', 1000000)"
+    )
+    hive_client.execute(f"INSERT INTO {table} (id, l) VALUES (2, ''), (3, NULL)")
+    hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    columns = [
+        *("id", "a[0]['k'].x", "a[0]['k'].y[0]", "a[0]['k'].y[1]", "a IS NULL", "m[1][0]"),
+        *("m[1][1]", "m[1][2]", "m[2]", "e IS NULL", "coalesce(size(e), -1)", "em IS NULL"),
+        *("coalesce(size(em), -1)", "s.a.b.c", "s.a IS NULL", "length(l)", "md5(l)"),
+    ]
+    differential.check_columns(table, columns)
+    with differential.pinned_frame(table) as (_, frame):
+        found = frame.where("s.a.b.c = 'd' AND a[0]['k'].x = 1 AND m[1][0] = 'a'")
+        assert [row[0] for row in found.select("id").collect()] == [1]
