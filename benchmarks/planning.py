@@ -269,21 +269,15 @@ def counted_calls() -> Iterator[list[str]]:
 
 
 def print_memory(spark: SparkSession) -> None:
-    """What the driver holds: Java's heap after a collection, and at its peak; Python's peak."""
+    """What the driver holds: Java's heap after a collection, of its limit; Python's peak."""
     assert spark._jvm is not None
     spark._jvm.System.gc()
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     used = (runtime.totalMemory() - runtime.freeMemory()) >> 20
-    peak = sum(
-        pool.getPeakUsage().getUsed()
-        for pool in spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
-        if pool.getType().toString() == "Heap memory"
-    )
+    limit = runtime.maxMemory() >> 20
     unit = 1 if sys.platform == "darwin" else 1024
     python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    print(
-        f"  Java heap {used} MB (peak {peak >> 20} MB), Python peak {python >> 20} MB", flush=True
-    )
+    print(f"  Java heap {used} of {limit} MB, Python at most {python >> 20} MB", flush=True)
 
 
 if __name__ == "__main__":
