@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyorc
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader import scan, to_dataframe
+from dbt.adapters.hiveacid.reader import OrcFooters, hadoop, scan, to_dataframe
 from integration.dbt_project import DbtProject, node_results
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient
@@ -21,12 +24,14 @@ def test_files_that_spark_does_not_look_up(
 ) -> None:
     """As for a table of very many files: the index comes from the listing alone."""
     monkeypatch.setattr(scan, "_LISTED_BY_SPARK", 0)
+    monkeypatch.setattr(hadoop, "THREADS", 1)
     acid, text = f"{database}.acid", f"{database}.text"
     hive_client.script(
         f"""
         CREATE TABLE {acid} (id int) PARTITIONED BY (q string) STORED AS ORC
           TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
-        INSERT INTO {acid} VALUES (1, 'a b/c=d,%'), (2, 'ü'), (3, NULL), (4, '[x]*?'), (5, 'a:b');
+        INSERT INTO {acid} VALUES (1, 'a b/c=d,%'), (2, 'ü'), (7, 'ü'), (3, NULL),
+          (4, '[x]*?'), (5, 'a:b');
         DELETE FROM {acid} WHERE id IN (2, 5);
         CREATE TABLE {text} (id int, what string) STORED AS TEXTFILE TBLPROPERTIES
           ('transactional'='true', 'transactional_properties'='insert_only');
@@ -35,6 +40,13 @@ def test_files_that_spark_does_not_look_up(
     )
     differential.check(acid, where="q = '[x]*?'")
     differential.check(text)
+    with differential.pinned_frame(acid) as (plan, _):
+        files = [*(data.file for data in plan.data), *(delete.file for delete in plan.deletes)]
+        footers = OrcFooters().read(spark, files)
+    for file, footer in footers.items():
+        with Path(file.path.removeprefix("file:")).open("rb") as stream:
+            assert footer.rows == len(pyorc.Reader(stream)), file
+    assert {footer.rows for footer in footers.values()} == {1, 2}
     # What changes is planned anew; what does not is looked up once for all sessions.
     hive_client.execute(f"INSERT INTO {acid} VALUES (6, 'ü')")
     with differential.pinned_frame(acid) as (plan, frame):
