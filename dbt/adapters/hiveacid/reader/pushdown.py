@@ -30,9 +30,10 @@ _COMPARISONS = frozenset(
     {"EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
 )
 
-_ORDERED = re.compile("boolean|byte|short|integer|long|float|double|decimal.*|date|string")
+_ORDERED = re.compile("boolean|byte|short|integer|long|decimal.*|date|string")
 """The types whose statistics are in the order of Spark's comparisons. A timestamp is not among
-them: its statistics depend on time zones."""
+them: its statistics depend on time zones. Nor are float and double: ORC puts -0.0 below 0.0, and
+takes the float 1.1 for the double 1.1, so that it passed over rows that Spark finds (seen)."""
 
 _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
 """ORC takes a number for a column's position, and dots and backticks have a meaning."""
