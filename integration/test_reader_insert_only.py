@@ -6,6 +6,7 @@ import pytest
 
 from integration.differential import Differential
 from integration.hive import HiveClient
+from integration.tables import INSERT_ONLY
 
 FORMATS = {
     "orc": "STORED AS ORC",
@@ -48,3 +49,27 @@ def test_insert_only(
         differential.check(table)
     hive_client.execute(f"TRUNCATE TABLE {table}")
     assert differential.check(table).rows == []
+
+
+@pytest.mark.parametrize("format", ["ORC", "TEXTFILE", "PARQUET"])
+def test_partitions_keep_their_columns(
+    differential: Differential, hive_client: HiveClient, database: str, format: str
+) -> None:
+    """Without CASCADE: what ORC files say of themselves is shown, what others hold is not."""
+    table = f"{database}.kept"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, a varchar(8)) PARTITIONED BY (p int) STORED AS {format} "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'abcdefgh', 1), (2, 'b', 2)")
+    hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (x int)")
+    hive_client.execute(f"INSERT INTO {table} VALUES (3, 'c', 7, 1), (4, 'd', 8, 3)")
+    # Hive's own filter on x loses the row of id 3 in Parquet, and its reader fails on CASCADE.
+    differential.check(table, where=None if format == "PARQUET" else "x IS NULL")
+    if format == "PARQUET":
+        return
+    hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (y string) CASCADE")
+    hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN id id bigint")
+    hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN a a varchar(3)")
+    hive_client.execute(f"INSERT INTO {table} VALUES (7000000000, 'defgh', 9, 'y', 1)")
+    differential.check(table, where="a LIKE '%c%'")

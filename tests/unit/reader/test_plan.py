@@ -183,16 +183,23 @@ def test_what_is_left_out_is_named_with_its_place():
 
 
 @pytest.mark.parametrize(
-    ("file_type", "cut"), [("varchar(3)", ()), ("varchar(9)", (0,)), ("int", (0,))]
+    ("file_type", "table_type", "converted"),
+    [
+        ("varchar(3)", "varchar(3)", ()),
+        ("varchar(9)", "varchar(3)", (0,)),
+        ("int", "string", (0,)),
+        ("int", "bigint", ()),
+        ("decimal(10,2)", "decimal(9,0)", (0,)),
+    ],
 )
 @pytest.mark.parametrize("footer", [ACID, RAW], ids=["acid", "raw"])
-def test_texts_that_may_be_too_long_are_cut(file_type, cut, footer):
+def test_columns_of_another_type_in_the_file_are_known(file_type, table_type, converted, footer):
     file = ListedFile("delta_1_1_0000/bucket_00000", "file:/t/x", 100)
     listing = Listing("file:/t", (file,), ("delta_1_1_0000",))
     pinned = pinned_table(valid(9))
-    storage = replace(pinned.table.storage, columns=(Column("id", "varchar(3)"),))
+    storage = replace(pinned.table.storage, columns=(Column("id", table_type),))
     pinned = replace(pinned, table=replace(pinned.table, storage=storage))
     footers = {file: replace(footer, types=(file_type,))}
     for planner in (plan_full_acid, plan_insert_only):
         (data,) = planner(pinned, locations(pinned, [listing]), footers).data
-        assert data.cut == cut
+        assert data.converted == converted

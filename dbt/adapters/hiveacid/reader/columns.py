@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -12,9 +12,9 @@ from pyspark.sql.types import CharType, DataType, StructField, StructType
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
-from dbt.adapters.hiveacid.metastore.models import Partition, Table, TableName
+from dbt.adapters.hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, change, has
-from dbt.adapters.hiveacid.reader.types import spark_type
+from dbt.adapters.hiveacid.reader.types import has_length, spark_type
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The partition value that stands for NULL."""
@@ -102,17 +102,19 @@ def _value(number: Column, values: Sequence[str], data_type: DataType) -> Column
 
 
 def orc_columns(
-    columns: TableColumns, present: Sequence[Column], clock: WallClock, cut: Sequence[int] = ()
+    columns: TableColumns,
+    present: Sequence[Column],
+    clock: WallClock,
+    converted: Sequence[int] = (),
 ) -> list[Column]:
     """The table's data columns from those of an ORC file, which go by position, as in Hive.
 
     `present` are the file's own. The table may have more: they were added after the file was
-    written, and are NULL. Those at the positions `cut` are cut to the length of the table's type,
-    as Hive cuts what it converts to `char` or `varchar`.
+    written, and are NULL. Those at the positions `converted` have another type in the file.
     """
     fields = columns.data.fields
     present = [
-        _cut(column, hive_type) if i in cut else column
+        _converted(column, hive_type) if i in converted else column
         for i, (column, hive_type) in enumerate(zip(present, columns.data_types, strict=False))
     ]
     shown = [
@@ -123,11 +125,56 @@ def orc_columns(
     return shown + [F.lit(None).cast(field.dataType).alias(field.name) for field in absent]
 
 
+def _converted(column: Column, hive_type: str) -> Column:
+    """A column that ORC's library converts from the file's type to the table's.
+
+    Filters on it are kept from the reader, which would compare the file's values with a literal of
+    the table's type: it fails on an integer that became a string, and passes over rows where an
+    integer that became a double is compared with 0.5.
+    """
+    if has_length(hive_type):
+        return _cut(column, hive_type)
+    if hive_type == "string":
+        return F.concat(column, F.lit(""))
+    if hive_type in ("float", "double") or hive_type.startswith("decimal"):
+        return F.negate(F.negate(column))
+    return column
+
+
 def _cut(text: Column, hive_type: str) -> Column:
     """A text as `char(n)` or `varchar(n)` keeps it; blanks at the end of a char do not count."""
     name, _, length = hive_type.rstrip(")").partition("(")
     short = F.substring(text, 1, int(length))
     return F.rtrim(short) if name == "char" else short
+
+
+def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
+    """The columns as one partition has them.
+
+    It keeps those that it was made with, unless the change of the table says CASCADE. Hive reads
+    formats that do not describe themselves by these, and converts to the table's.
+
+    Raises:
+        UnreadableTableError: a column's type cannot be read.
+    """
+    types = tuple(column.type for column in storage.columns)
+    fields = [_field(columns.table, column) for column in storage.columns]
+    return replace(columns, data=StructType(fields), data_types=types)
+
+
+def as_in_table(data: Sequence[Column], own: TableColumns, columns: TableColumns) -> list[Column]:
+    """The table's data columns from those of a partition, by position (`partition_columns`)."""
+    if own == columns:
+        return list(data)
+    shown = []
+    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        value = data[i] if i < len(data) else F.lit(None)
+        if i >= len(data) or own.data[i].dataType != field.dataType:
+            value = value.try_cast(field.dataType)
+        if own.data_types[i : i + 1] != (hive_type,) and has_length(hive_type):
+            value = _cut(value, hive_type)
+        shown.append(value.alias(field.name))
+    return shown
 
 
 def unpadded(column: Column, hive_type: str) -> Column:

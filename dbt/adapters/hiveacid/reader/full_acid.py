@@ -63,7 +63,7 @@ def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Grou
     groups: dict[_Group, list[DataFile]] = {}
     for file in data:
         deleted = file.partition in delete_partitions and (file.is_acid or file.row_ids is not None)
-        key = (file.columns, file.cut, file.is_acid, file.hides_rows, deleted)
+        key = (file.columns, file.converted, file.is_acid, file.hides_rows, deleted)
         groups.setdefault(key, []).append(file)
     return groups
 
@@ -106,7 +106,7 @@ def _acid_scan(
     number = _partition_number(F.col(FILE_PATH), by_path, files)
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
-    data = orc_columns(columns, present, WallClock.of(spark), files[0].cut)
+    data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
     key = [*_row_id(), number.alias(PARTITION)] if deleted else []
     return frame.select(*data, *_parts(plan, columns, number), *key)
 
@@ -154,7 +154,7 @@ def _raw_scan(
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
     number = _partition_number(F.col(FILE_PATH), by_path, files)
     present = [F.col(quoted(name)) for name, _ in fields]
-    data = orc_columns(columns, present, WallClock.of(spark), files[0].cut)
+    data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
     if not deleted:
         return frame.select(*selected)

@@ -19,7 +19,14 @@ from dbt.adapters.hiveacid.reader.avro import (
     check_avro,
     check_avro_module,
 )
-from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values, quoted
+from dbt.adapters.hiveacid.reader.columns import (
+    TableColumns,
+    as_in_table,
+    orc_columns,
+    partition_columns,
+    partition_values,
+    quoted,
+)
 from dbt.adapters.hiveacid.reader.file_index import lookup
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
@@ -45,6 +52,9 @@ _LINES = {
 }
 """The formats of `TextInputFormat` by serde."""
 
+_BY_PARTITION = frozenset({"text", "parquet"})
+"""The formats that Hive reads with the partition's own columns, which may be older."""
+
 
 def file_format(table: TableName, storage: StorageDescriptor) -> str:
     """The format of a table's or partition's files: `orc`, `parquet`, `avro`, `text` or `json`.
@@ -66,12 +76,16 @@ def file_format(table: TableName, storage: StorageDescriptor) -> str:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What files must have in common to be read by one scan."""
+    """What files must have in common to be read by one scan.
+
+    `own` are the columns that the files are read with: the partition's in some formats.
+    """
 
     format: str
     text: TextFormat | None
     names: tuple[str, ...] | None
-    cut: tuple[int, ...]
+    converted: tuple[int, ...]
+    own: TableColumns
     times: WriterTimes | None
 
 
@@ -85,18 +99,18 @@ def insert_only_rows(
     """
     rows: DataFrame | None = None
     for layout, files in _groups(spark, plan, columns).items():
-        schema, options, data = _data_columns(spark, columns, layout)
+        schema, options, data = _data_columns(spark, layout)
         listed = [file.file for file in files]
         format = "text" if layout.format == "json" else layout.format
         frame, by_path = scan(spark, format, listed, schema, options)
         if layout.format == "json":
-            frame = with_members(frame, columns)
+            frame = with_members(frame, layout.own)
         if layout.text is not None:
             frame = without_header(frame, layout.text.header)
         partitions = {file.file: file.partition for file in files}
         number = lookup(F.col(FILE_PATH), {u: partitions[f] for u, f in by_path.items()})
         parts = partition_values(number, plan.pinned.partitions, columns)
-        selected = frame.select(*data, *parts)
+        selected = frame.select(*as_in_table(data, layout.own, columns), *parts)
         rows = selected if rows is None else rows.union(selected)
     return rows
 
@@ -118,20 +132,24 @@ def _groups(
         check_avro_module(spark, table.name)
     groups: dict[_Layout, list[DataFile]] = {}
     for file in plan.data:
-        format = formats[file.partition]
-        text = text_format(table, places[file.partition]) if format == "text" else None
-        layout = _Layout(format, text, file.columns, file.cut, times.get(file.file))
+        format, storage = formats[file.partition], places[file.partition]
+        text = text_format(table, storage) if format == "text" else None
+        own = columns
+        if format in _BY_PARTITION and storage.columns != table.storage.columns:
+            own = partition_columns(columns, storage)
+        layout = _Layout(format, text, file.columns, file.converted, own, times.get(file.file))
         groups.setdefault(layout, []).append(file)
     return groups
 
 
 def _data_columns(
-    spark: SparkSession, columns: TableColumns, layout: _Layout
+    spark: SparkSession, layout: _Layout
 ) -> tuple[StructType | str, Mapping[str, str], list[Column]]:
-    """The schema and options to scan with, and the table's columns from the scan.
+    """The schema and options to scan with, and the columns `layout.own` from the scan.
 
     ORC goes by position, as in `full_acid`; text by the place in the line; the others by name.
     """
+    columns = layout.own
     if layout.format == "json":
         return "value string", {}, json_columns(columns)
     if layout.format == "avro":
@@ -143,4 +161,4 @@ def _data_columns(
     present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
     data = [F.col(quoted(name)) for name, _ in present]
-    return schema, {}, orc_columns(columns, data, WallClock.of(spark), layout.cut)
+    return schema, {}, orc_columns(columns, data, WallClock.of(spark), layout.converted)

@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
 from dbt.adapters.hiveacid.reader.deletes import DeletedRows
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.reader.types import INTEGERS
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 
@@ -38,9 +39,8 @@ class DataFile:
     `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
     file's own names of the user's columns, by position; None where the format has none.
     `hides_rows` says that some rows may have a write id that the snapshot must not show.
-    `row_ids` is set for a raw file that delete events may hit. `cut` has the positions of the
-    columns whose values may be longer than the table's `char` or `varchar` allows, since the file
-    has another type for them.
+    `row_ids` is set for a raw file that delete events may hit. `converted` has the
+    positions of the columns for which the file has another type than the table, integers apart.
     """
 
     file: ListedFile
@@ -49,7 +49,7 @@ class DataFile:
     is_acid: bool
     hides_rows: bool = False
     row_ids: RawRowIds | None = None
-    cut: tuple[int, ...] = ()
+    converted: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,10 @@ def plan_insert_only(
         for file in files:
             footer = footers.get(file)
             columns = footer.columns if footer else None
-            cut = _cut(pinned, footer) if footer else ()
-            data.append(DataFile(file, place.partition, columns, is_acid=False, cut=cut))
+            converted = _converted(pinned, footer) if footer else ()
+            data.append(
+                DataFile(file, place.partition, columns, is_acid=False, converted=converted)
+            )
         skipped.extend(_skipped(place))
     return ReadPlan(pinned, tuple(data), (), tuple(skipped))
 
@@ -185,12 +187,12 @@ def _skipped(place: Location) -> Iterator[Skipped]:
         yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
 
 
-def _cut(pinned: PinnedTable, footer: OrcFooter) -> tuple[int, ...]:
+def _converted(pinned: PinnedTable, footer: OrcFooter) -> tuple[int, ...]:
     columns = zip(pinned.table.storage.columns, footer.types, strict=False)
     return tuple(
         i
         for i, (column, file_type) in enumerate(columns)
-        if column.type.startswith(("char(", "varchar(")) and column.type != file_type
+        if column.type != file_type and not {column.type, file_type} <= INTEGERS
     )
 
 
@@ -254,8 +256,10 @@ def _data_files(
             elif not is_bucket_file(file.name):
                 raise _refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
             else:
-                cut = _cut(pinned, footer)
-                yield DataFile(file, place.partition, footer.columns, True, hides_rows, cut=cut)
+                converted = _converted(pinned, footer)
+                yield DataFile(
+                    file, place.partition, footer.columns, True, hides_rows, converted=converted
+                )
         if raw:
             yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
     yield from _raw_files(pinned, place, footers, place.state.originals, lowest_deleted, None)
@@ -298,5 +302,7 @@ def _raw_files(
             first_row = next_row.get(bucket, 0)
             next_row[bucket] = first_row + footer.rows
             row_ids = RawRowIds(write_id, BucketProperty(bucket, statement_id).encode(), first_row)
-        cut = _cut(pinned, footer)
-        yield DataFile(file, place.partition, footer.columns, False, row_ids=row_ids, cut=cut)
+        converted = _converted(pinned, footer)
+        yield DataFile(
+            file, place.partition, footer.columns, False, row_ids=row_ids, converted=converted
+        )

@@ -36,6 +36,9 @@ _PRIMITIVES: dict[str, DataType] = {
 
 _WITH_LENGTH = {"char": CharType, "varchar": VarcharType}
 
+INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+"""Hive's names of the integer types."""
+
 _TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
 
 _FIELD_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>(),:]|[^`<>(),:]+")
@@ -56,6 +59,11 @@ def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
     parsed = parser.type()
     parser.end()
     return parsed
+
+
+def has_length(hive_type: str) -> bool:
+    """Whether the values of a type have a greatest length."""
+    return hive_type.startswith(("char(", "varchar("))
 
 
 def struct_fields(struct: str) -> list[tuple[str, str]]:
