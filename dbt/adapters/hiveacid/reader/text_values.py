@@ -38,10 +38,14 @@ _FLOATING = (
 )
 """Java's `Double.parseDouble`."""
 
-_DATE = r"(?s)\A *(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
+_DATE = r"(?s)\A[\x00-\x20]*+(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
 """What follows a date is ignored (`DateParser`)."""
 
-_TIMESTAMP = r"\A *\d{4,5}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,9})? *\z"
+_TIMESTAMP = (
+    r"\A[\x00-\x20]*+\d{4,5}-(\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}|\d\d-\d\dT\d\d:\d\d:\d\d)"
+    r"(\.\d{1,9})?[\x00-\x20]*+\z"
+)
+"""With a `T`, every part has two digits."""
 
 _BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
 """Java's `Base64.getDecoder`; anything else Hive takes as the bytes themselves."""
