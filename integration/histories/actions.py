@@ -1,0 +1,190 @@
+"""What a step of a history does: mostly SQL, and writers that hold their transaction open."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from dbt.adapters.hiveacid.exceptions import MetastoreError
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from integration.histories.writer import OpenWriter
+from integration.hive import HiveClient, HiveSqlError
+
+
+class NotNow(Exception):
+    """Hive saw no need for the operation: it was not done, and that is no failure."""
+
+
+@dataclass
+class World:
+    """Where a history is executed: a table of a real Hive, and writers under way."""
+
+    client: HiveClient
+    metastore: MetastoreClient
+    table: TableName
+    scratch: Path
+    writers: dict[int, OpenWriter] = field(default_factory=dict)
+
+    def fill(self, text: str) -> str:
+        """A statement with the names of this world."""
+        return (
+            text.replace("{table}", str(self.table))
+            .replace("{database}", self.table.database)
+            .replace("{scratch}", f"file:{self.scratch}")
+        )
+
+    def partitions(self) -> list[tuple[str, ...]]:
+        """The values of each partition that there is now, as the metastore keeps them."""
+        return sorted(p.values for p in self.metastore.get_partitions(self.table))
+
+    def keep_alive(self) -> None:
+        """Tell the metastore that the open writers live."""
+        for writer in self.writers.values():
+            self.metastore.heartbeat(writer.txn_id)
+
+    def end(self) -> None:
+        """Abort what is open, and drop the table."""
+        for writer in self.writers.values():
+            with suppress(MetastoreError):
+                self.metastore.abort_txn(writer.txn_id)
+        self.writers.clear()
+        self.client.execute(f"DROP TABLE IF EXISTS {self.table}")
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class Action(Protocol):
+    """One thing that is done to a table."""
+
+    def run(self, world: World) -> None:
+        """Do it. Raises HiveSqlError when Hive fails, NotNow when Hive sees no need."""
+
+    def script(self, world: World) -> str:
+        """The same for a person to run again."""
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement."""
+
+    text: str
+
+    def run(self, world: World) -> None:
+        world.client.execute(world.fill(self.text))
+
+    def script(self, world: World) -> str:
+        return f"{world.fill(self.text)};"
+
+
+@dataclass(frozen=True)
+class AbortedSql:
+    """A statement whose transaction Hive aborts once its files are written.
+
+    `hive.test.rollbacktxn` works only in a Hive with `hive.in.test`.
+    """
+
+    text: str
+
+    def run(self, world: World) -> None:
+        world.client.execute("SET hive.test.rollbacktxn=true")
+        try:
+            world.client.execute(world.fill(self.text))
+        finally:
+            world.client.execute("SET hive.test.rollbacktxn=false")
+
+    def script(self, world: World) -> str:
+        return (
+            "-- needs hive.in.test=true in hive-site.xml\nSET hive.test.rollbacktxn=true;\n"
+            f"{world.fill(self.text)};\nSET hive.test.rollbacktxn=false;"
+        )
+
+
+@dataclass(frozen=True)
+class Compact:
+    """A compaction of the table, or of one partition (a specification without parentheses)."""
+
+    kind: str
+    partition: str | None
+
+    def run(self, world: World) -> None:
+        try:
+            world.client.compact(str(world.table), self.kind, self.partition)
+        except HiveSqlError as error:
+            # A compaction whose old directories are not cleaned yet refuses the next one.
+            no_need = ("None of the compaction thresholds met", "Compaction is already scheduled")
+            if any(reason in str(error) for reason in no_need):
+                raise NotNow(str(error)) from error
+            raise
+
+    def script(self, world: World) -> str:
+        clause = f" PARTITION ({self.partition})" if self.partition else ""
+        return f"ALTER TABLE {world.table}{clause} COMPACT '{self.kind}' AND WAIT;"
+
+
+@dataclass(frozen=True)
+class OpenWrite:
+    """A writer outside of Hive begins: its files are there, its transaction stays open."""
+
+    key: int
+    partition: tuple[str, ...] | None
+    identities: tuple[int, ...]
+    delete_where: str | None
+
+    def run(self, world: World) -> None:
+        writer = OpenWriter.begin(world.metastore, world.table, self.partition, self.deletes)
+        world.writers[self.key] = writer
+        if self.identities:
+            writer.insert(self.identities)
+        if self.delete_where:
+            writer.delete(world.client, self.delete_where)
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it deletes: its lock then keeps other writers from updates and deletes."""
+        return self.delete_where is not None
+
+    def script(self, world: World) -> str:
+        place = f" of partition {self.partition}" if self.partition else ""
+        return (
+            f"-- writer {self.key} opens a transaction and writes into {world.table}{place}: "
+            f"rows with the ids {list(self.identities)}, delete events where {self.delete_where}"
+        )
+
+
+@dataclass(frozen=True)
+class EndWrite:
+    """An open writer commits or aborts."""
+
+    key: int
+    commit: bool
+
+    def run(self, world: World) -> None:
+        writer = world.writers.pop(self.key)
+        end: Callable[[int], None] = world.metastore.abort_txn
+        if self.commit:
+            end = world.metastore.commit_txn
+        end(writer.txn_id)
+
+    def script(self, world: World) -> str:
+        return f"-- writer {self.key} {'commits' if self.commit else 'aborts'}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a history."""
+
+    operation: str
+    actions: tuple[Action, ...]
+
+    def run(self, world: World) -> None:
+        """Do all of it. Raises as `Action.run` does."""
+        for action in self.actions:
+            action.run(world)
+
+    def script(self, world: World) -> str:
+        """All of it as text."""
+        return "\n".join([f"-- {self.operation}", *(a.script(world) for a in self.actions)])

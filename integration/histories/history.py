@@ -1,0 +1,221 @@
+"""One history: a table of the seed's choice, operation by operation, compared after each."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from dbt.adapters.hiveacid.exceptions import HiveAcidError
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from integration.differential import Differential
+from integration.histories.actions import NotNow, Sql, Step, World
+from integration.histories.operations import BEFORE_CONVERSION, OPERATIONS, TableState
+from integration.histories.shape import Column, Shape
+from integration.hive import HiveSqlError
+
+_FAILURES = (AssertionError, HiveAcidError, HiveSqlError, PySparkException, Py4JJavaError)
+_STEPS = (9, 16)
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A history after which the reader shows something else than Hive, and how to run it again."""
+
+    table: int
+    shape: str
+    reason: str
+    script: str
+
+    def __str__(self) -> str:
+        return (
+            f"Table {self.table} ({self.shape}):\n{self.reason[:4000]}\n"
+            f"To run again in Hive:\n{self.script}"
+        )
+
+
+@dataclass
+class Tally:
+    """What was done so far."""
+
+    tables: int = 0
+    comparisons: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    shapes: Counter[str] = field(default_factory=Counter)
+    mismatches: list[Mismatch] = field(default_factory=list)
+
+
+class Histories:
+    """Runs histories one after the other in one database, which has the table `numbers`."""
+
+    def __init__(
+        self,
+        differential: Differential,
+        metastore: MetastoreClient,
+        database: str,
+        scratch: Path,
+        seed: int,
+    ) -> None:
+        self.seed = seed
+        self.tally = Tally()
+        self._differential = differential
+        self._client = differential.client
+        self._metastore = metastore
+        self._database = database
+        self._scratch = scratch
+
+    def prepare(self) -> None:
+        """Make the table that rows come from. Raises HiveSqlError."""
+        numbers = f"{self._database}.numbers"
+        self._client.execute(
+            f"CREATE TABLE {numbers} (n int) STORED AS ORC TBLPROPERTIES ('transactional'='false')"
+        )
+        values = ", ".join(f"({n})" for n in range(1, 31))
+        self._client.execute(f"INSERT INTO {numbers} VALUES {values}")
+
+    def run_one(self, shrink_seconds: float) -> Mismatch | None:
+        """Run the next history; a mismatch ends it, and is made smaller for so long."""
+        number = self.tally.tables
+        self.tally.tables += 1
+        rng = random.Random(f"{self.seed}/{number}")
+        shape = Shape.choose(rng)
+        self.tally.shapes[shape.name] += 1
+        world = self._world(f"t{number}")
+        steps: list[Step] = []
+        where: str | None = None
+        try:
+            table = self._begin(world, shape, rng, steps)
+            wanted = len(steps) + rng.randint(*_STEPS)
+            while len(steps) < wanted:
+                self._next_step(world, table, steps)
+                if table.transactional:
+                    where = table.condition()
+                    world.keep_alive()
+                    self._compare(world, where)
+                    self.tally.comparisons += 1
+        except _FAILURES as error:
+            reason = f"{type(error).__name__}: {error}"
+            script = self._script(world, self._shrunk(steps, where, error, shrink_seconds), where)
+            mismatch = Mismatch(number, shape.name, reason, script)
+            self.tally.mismatches.append(mismatch)
+            return mismatch
+        finally:
+            world.end()
+        return None
+
+    def _world(self, name: str) -> World:
+        scratch = self._scratch / name
+        scratch.mkdir(parents=True, exist_ok=True)
+        return World(self._client, self._metastore, TableName(self._database, name), scratch)
+
+    def _begin(
+        self, world: World, shape: Shape, rng: random.Random, steps: list[Step]
+    ) -> TableState:
+        columns = [
+            Column("id", "int"),
+            Column("name", "string"),
+            Column("amount", "decimal(10,2)"),
+        ]
+        table = TableState(shape, rng, columns, transactional=not shape.converted)
+        direct = str(shape.direct_insert).lower()
+        setting = Sql(f"SET hive.acid.direct.insert.enabled={direct}")
+        self._do(world, Step("create", (setting, Sql(shape.create(columns)))), steps)
+        if shape.converted:
+            for _ in range(rng.randint(1, 4)):
+                self._next_step(world, table, steps)
+            self._do(world, Step("convert", (Sql(shape.convert),)), steps)
+            table.transactional = True
+        return table
+
+    def _next_step(self, world: World, table: TableState, steps: list[Step]) -> None:
+        """Do one more operation, rather one that was rare so far."""
+        if table.shape.partition:
+            table.partitions = world.partitions()
+        names = list(OPERATIONS if table.transactional else BEFORE_CONVERSION)
+        if len(steps) < 3:
+            names = [name for name in names if name.startswith(("insert", "load"))]
+        while True:
+            rarest = min(self.tally.operations[name] for name in names)
+            weights = [2.0 ** -min(6, self.tally.operations[name] - rarest) for name in names]
+            (name,) = table.rng.choices(names, weights)
+            actions = OPERATIONS[name](table)
+            if actions is None:
+                names.remove(name)
+                continue
+            try:
+                self._do(world, Step(name, actions), steps)
+            except NotNow:
+                names.remove(name)
+                continue
+            return
+
+    def _do(self, world: World, step: Step, steps: list[Step]) -> None:
+        # A step that fails belongs to the script that shows the failure.
+        steps.append(step)
+        try:
+            step.run(world)
+        except NotNow:
+            steps.pop()
+            raise
+        self.tally.operations[step.operation] += 1
+
+    def _compare(self, world: World, where: str | None) -> None:
+        self._differential.check(str(world.table), where)
+
+    def _shrunk(
+        self, steps: Sequence[Step], where: str | None, error: Exception, seconds: float
+    ) -> list[Step]:
+        """The steps without those that the failure does not need, as far as the time suffices."""
+        deadline = time.monotonic() + seconds
+        needed = list(steps)
+        for position in range(len(steps) - 2, 0, -1):
+            if time.monotonic() > deadline:
+                break
+            fewer = needed[:position] + needed[position + 1 :]
+            if self._fails_alike(fewer, where, error, f"s{self.tally.tables}_{position}"):
+                needed = fewer
+        return needed
+
+    def _fails_alike(
+        self, steps: Sequence[Step], where: str | None, error: Exception, name: str
+    ) -> bool:
+        world = self._world(name)
+        try:
+            for step in steps:
+                step.run(world)
+            self._compare(world, where)
+            return False
+        except (NotNow, KeyError):
+            return False
+        except _FAILURES as again:
+            return _kind(again) == _kind(error)
+        finally:
+            with suppress(HiveSqlError):
+                world.end()
+
+    def _script(self, world: World, steps: Sequence[Step], where: str | None) -> str:
+        numbers = ", ".join(f"({n})" for n in range(1, 31))
+        lines = [
+            f"CREATE DATABASE {self._database}; USE {self._database};",
+            "CREATE TABLE numbers (n int) STORED AS ORC TBLPROPERTIES ('transactional'='false');",
+            f"INSERT INTO numbers VALUES {numbers};",
+            *(step.script(world) for step in steps),
+            f"SELECT * FROM {world.table}" + (f" WHERE {where};" if where else ";"),
+        ]
+        return "\n".join(lines)
+
+
+def _kind(error: Exception) -> str:
+    """What failed, without the names of one table and one run."""
+    if not isinstance(error, HiveSqlError):
+        return type(error).__name__
+    return re.sub(r"[\w.:/-]*\d[\w.:/-]*", "", str(error).partition("\nStatement:")[0])[:100]

@@ -1,0 +1,45 @@
+"""What a run of random histories did, as text."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+
+from integration.histories.history import Tally
+
+
+def summary(tally: Tally, seed: int, seconds: float) -> str:
+    """A short account for a log."""
+    counts = ", ".join(f"{name} {n}" for name, n in sorted(tally.operations.items()))
+    return (
+        f"Random histories with seed {seed}: {tally.tables} tables, "
+        f"{sum(tally.operations.values())} operations, {tally.comparisons} comparisons, "
+        f"{len(tally.mismatches)} mismatches in {seconds:.0f} s. Operations: {counts}."
+    )
+
+
+def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
+    """The content of docs/random-histories.md."""
+    lines = [
+        "# Random histories",
+        "",
+        "Random operations in a real Hive 4.0.1, and after each one our rows beside Hive's: "
+        "`SELECT *`, `count(*)` and a filtered select. `make long` runs them and writes this page; "
+        "a shorter run is part of `make test`.",
+        "",
+        f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "
+        f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "
+        f"comparisons, {len(tally.mismatches)} mismatches.",
+        "",
+        *_table("operation", tally.operations),
+        "",
+        *_table("table", tally.shapes),
+    ]
+    for mismatch in tally.mismatches:
+        lines += ["", "## A mismatch", "", *(f"    {line}" for line in str(mismatch).splitlines())]
+    return "\n".join(lines) + "\n"
+
+
+def _table(what: str, counts: Counter[str]) -> list[str]:
+    rows = [f"| {name} | {count} |" for name, count in sorted(counts.items())]
+    return [f"| {what} | times |", "|---|---|", *rows]

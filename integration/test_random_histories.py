@@ -1,0 +1,100 @@
+"""Random histories of Hive operations: after each one our rows are Hive's own.
+
+Environment variables choose what a run does: HISTORIES_SEED (fresh by default),
+HISTORIES_MINUTES, and HISTORIES_TABLES to stop after so many tables.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from integration.differential import Differential
+from integration.histories.history import Histories
+from integration.histories.operations import OPERATIONS
+from integration.histories.report import document, summary
+from integration.hive import HiveClient, HiveServer, HiveSettings
+
+_LEAST = 5
+"""How often each operation must have happened in a run of the usual length."""
+
+_DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"
+
+
+@pytest.fixture(scope="module")
+def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """A Hive that aborts transactions on request (`hive.test.rollbacktxn`), for this module."""
+    in_test = {
+        "hive.in.test": "true",
+        # Else such a metastore asks clients for a capability that only Hive's own tests have.
+        "metastore.client.capability.check": "false",
+    }
+    settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
+    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:
+        yield server
+
+
+@pytest.fixture
+def histories(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> Iterator[Histories]:
+    seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
+    database = f"histories_{seed}"
+    with (
+        HiveClient(hive_in_test.hs2_port) as client,
+        MetastoreClient(hive_in_test.metastore_uri, timeout=60) as metastore,
+    ):
+        client.execute(f"CREATE DATABASE {database}")
+        differential = Differential(hive_in_test, client, spark)
+        histories = Histories(differential, metastore, database, tmp_path, seed)
+        histories.prepare()
+        yield histories
+
+
+def test_random_histories(histories: Histories, capsys: pytest.CaptureFixture[str]) -> None:
+    _run(histories, minutes=8, capsys=capsys)
+    mismatches = histories.tally.mismatches
+    assert not mismatches, f"seed {histories.seed}\n" + "\n\n".join(map(str, mismatches))
+
+
+@pytest.mark.long
+def test_random_histories_for_hours(
+    histories: Histories, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Goes on after a mismatch, and writes docs/random-histories.md."""
+    seconds = _run(histories, minutes=120, capsys=capsys)
+    today = dt.date.today()
+    _DOCUMENT.write_text(document(histories.tally, histories.seed, seconds, today), "utf-8")
+    assert not histories.tally.mismatches, f"See {_DOCUMENT}"
+
+
+def _run(histories: Histories, minutes: float, capsys: pytest.CaptureFixture[str]) -> float:
+    """Run histories until the time is over and each operation has happened often enough."""
+    minutes = float(os.environ.get("HISTORIES_MINUTES") or minutes)
+    tables = int(os.environ.get("HISTORIES_TABLES") or 10**9)
+    tally = histories.tally
+    started = time.monotonic()
+
+    def elapsed() -> float:
+        return time.monotonic() - started
+
+    def rare() -> list[str]:
+        return [name for name in OPERATIONS if tally.operations[name] < _LEAST]
+
+    # A slow machine gets some more time for the counts.
+    while tally.tables < tables and elapsed() < 60 * minutes * (2 if rare() else 1):
+        mismatch = histories.run_one(shrink_seconds=120)
+        with capsys.disabled():
+            if mismatch is not None:
+                print(f"\nseed {histories.seed}: {mismatch}", flush=True)
+    with capsys.disabled():
+        print("\n" + summary(tally, histories.seed, elapsed()), flush=True)
+    if tables == 10**9:
+        assert not rare(), f"these operations happened less than {_LEAST} times: {rare()}"
+    return elapsed()
