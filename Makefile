@@ -10,7 +10,7 @@ SPARKS ?= 3.5.9 4.3.0
 PYTEST := $(BIN)/python -m pytest --cov --cov-append --cov-report=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long spark coverage clean
+.PHONY: help setup quickstart test lint format reference unit functional integration long spark benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -51,13 +51,18 @@ functional: $(READY) ## dbt's own adapter tests on a local Spark
 	$(PYTEST) tests/functional
 
 integration: $(READY) ## Tests against a real Hive
-	$(PYTEST) -m "not long" integration
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not long" integration
 
 long: $(READY) ## Tests against a real Hive that take minutes each
 	$(PYTEST) -m long integration
 
 spark: $(READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
 	$(BIN)/python -m tools.spark_line $(SPARKS)
+
+benchmark: $(READY) ## What reading ACID tables costs beside flat ORC, and what planning costs
+	$(BIN)/pip install -q -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks.lineitem
+	$(BIN)/python -m benchmarks.planning
 
 coverage: $(READY)
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)

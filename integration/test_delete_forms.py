@@ -44,7 +44,7 @@ def test_all_forms_show_hives_rows(
                 patched.setattr(deletes, limit, value)
             for table in (plain, days):
                 read = differential.check(table, where="id > 250")
-                used = read.plan.deleted_rows.bitmaps(0, pytest.fail)
+                used = read.plan.deleted_rows.bitmaps(0, 0, pytest.fail)
                 assert (used is not None) == (name == "bitmaps"), (table, name)
     monkeypatch.setattr(acid_scan, "_WHOLE_SCHEMA_VERSIONS", ())
     for table in (plain, days):

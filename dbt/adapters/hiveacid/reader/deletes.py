@@ -80,16 +80,19 @@ class DeletedRows:
     _read: bool = False
     _bitmaps: tuple[Bitmap, ...] | None = None
 
-    def bitmaps(self, events: int, masks: Callable[[], DataFrame]) -> tuple[Bitmap, ...] | None:
+    def bitmaps(
+        self, events: int, partitions: int, masks: Callable[[], DataFrame]
+    ) -> tuple[Bitmap, ...] | None:
         """The bitmaps, or None where the deleted rows need a join.
 
         Args:
             events: how many delete events there are.
+            partitions: how many partitions have delete events; each takes a bitmap at least.
             masks: the delete events as `delete_masks` gives them; a Spark job collects them.
         """
         with self._lock:
             if not self._read:
-                if events <= _MAX_BROADCAST_DELETES:
+                if events <= _MAX_BROADCAST_DELETES and partitions <= _MAX_WRITES:
                     self._bitmaps = _collect(masks())
                 self._read = True
             return self._bitmaps

@@ -186,11 +186,11 @@ def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> Da
     def masks() -> DataFrame:
         return delete_masks(_delete_events(spark, plan), count)
 
-    bitmaps = plan.deleted_rows.bitmaps(count, masks)
+    partitions = len({delete.partition for delete in plan.deletes})
+    bitmaps = plan.deleted_rows.bitmaps(count, partitions, masks)
     if bitmaps is None:
         return without_masks(rows, masks(), count)
-    in_one_partition = len({delete.partition for delete in plan.deletes}) == 1
-    return without_bitmaps(spark, rows, bitmaps, in_one_partition)
+    return without_bitmaps(spark, rows, bitmaps, in_one_partition=partitions == 1)
 
 
 def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
