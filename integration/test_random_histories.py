@@ -87,8 +87,8 @@ def _run(histories: Histories, minutes: float, capsys: pytest.CaptureFixture[str
     def rare() -> list[str]:
         return [name for name in OPERATIONS if tally.operations[name] < _LEAST]
 
-    # A slow machine gets some more time for the counts.
-    while tally.tables < tables and elapsed() < 60 * minutes * (2 if rare() else 1):
+    # A slow machine gets more time for the counts.
+    while tally.tables < tables and elapsed() < 60 * minutes * (3 if rare() else 1):
         mismatch = histories.run_one(shrink_seconds=120)
         with capsys.disabled():
             if mismatch is not None:

@@ -154,6 +154,8 @@ class Warehouse:
 
     def originals_cleaned(self) -> None:
         """The cleaner removes the original files, too; the history keeps their rows."""
+        if not self.originals:
+            return
         self.history["base_0000000"] = Content([(row, 0) for row in self.originals])
         self.originals = []
 
