@@ -1,5 +1,8 @@
 """What pytest takes from the top-level conftest only."""
 
+import os
+
+import hypothesis
 import pytest
 
 # dbt's fixtures of a project and a profile.
@@ -7,3 +10,8 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 
 # So that their assertions show what differs.
 pytest.register_assert_rewrite("integration.differential", "integration.dbt_project")
+
+# What CI says of a commit must not depend on luck; a developer's runs look for new examples.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")

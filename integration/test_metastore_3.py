@@ -74,18 +74,21 @@ def _copy(
         target._channel.once(what, f"table {name}", lambda t: getattr(t, what)(*arguments))
 
     call("create_table", _thrift_table(table, name, f"file:{directory}"))
-    for partition in partitions:
-        location = partition.storage.location.replace(root, f"file:{directory}", 1)
-        storage = _thrift_storage(table, location)
+    if partitions:
         call(
-            "add_partition",
-            ttypes.Partition(
-                values=list(partition.values),
-                dbName=name.database,
-                tableName=name.table,
-                sd=storage,
-                parameters={},
-            ),
+            "add_partitions",
+            [
+                ttypes.Partition(
+                    values=list(partition.values),
+                    dbName=name.database,
+                    tableName=name.table,
+                    sd=_thrift_storage(
+                        table, partition.storage.location.replace(root, f"file:{directory}", 1)
+                    ),
+                    parameters={},
+                )
+                for partition in partitions
+            ],
         )
     valid = source.get_valid_write_ids([source_name], source.get_valid_txns())[source_name]
     for write_id in range(1, valid.high_watermark + 1):

@@ -11,7 +11,9 @@ import shutil
 import socket
 import subprocess
 import tarfile
+import tempfile
 import time
+import zipfile
 from pathlib import Path
 from types import TracebackType
 
@@ -38,6 +40,7 @@ _BORROWED = (
     "commons-beanutils-",
     "commons-cli-",
     "commons-codec-",
+    "commons-compress-",
     "commons-collections-",
     "commons-configuration2-",
     "commons-io-",
@@ -47,6 +50,10 @@ _BORROWED = (
     "log4j-",
     "slf4j-api-",
 )
+
+#: Hive 4.0.1's jars for the file formats, whose classes the metastore loads to see whether a table
+#: can be transactional. They come last.
+_FORMATS = ("hive-common-", "hive-serde-", "hive-shims-", "hive-storage-api-", "orc-")
 
 
 class Metastore3:
@@ -116,14 +123,36 @@ def _home() -> Path:
     (distribution,) = fetch(read_lock(LOCK_FILE), directory, say)
     home = directory / f"apache-hive-metastore-{VERSION}-bin"
     if not (home / "lib").exists():
-        with tarfile.open(distribution) as archive:
-            archive.extractall(directory, filter="data")
+        with (
+            tempfile.TemporaryDirectory(dir=directory) as unpacked,
+            tarfile.open(distribution) as archive,
+        ):
+            archive.extractall(unpacked, filter="data")
+            (Path(unpacked) / home.name).rename(home)
     return home
 
 
 def _class_path(home: Path) -> list[Path]:
-    borrowed = [jar for jar in hive_files().jars if jar.name.startswith(_BORROWED)]
-    return [*borrowed, *sorted((home / "lib").glob("*.jar"))]
+    jars = hive_files().jars
+    borrowed = [jar for jar in jars if jar.name.startswith(_BORROWED)]
+    formats = [jar for jar in jars if jar.name.startswith(_FORMATS)]
+    return [*borrowed, *sorted((home / "lib").glob("*.jar")), *formats, _formats_of_hive_exec(home)]
+
+
+def _formats_of_hive_exec(home: Path) -> Path:
+    """The part of hive-exec that is not the metastore of Hive 4, as a jar in the cache."""
+    part = home / "hive-exec-formats.jar"
+    if not part.exists():
+        (whole,) = (jar for jar in hive_files().jars if jar.name.startswith("hive-exec-"))
+        hive = "org/apache/hadoop/hive/"
+        unfinished = part.with_suffix(".new")
+        with zipfile.ZipFile(whole) as source, zipfile.ZipFile(unfinished, "w") as target:
+            for entry in source.infolist():
+                name = entry.filename
+                if name.startswith(hive) and not name.startswith(f"{hive}metastore/"):
+                    target.writestr(entry, source.read(entry), zipfile.ZIP_STORED)
+        unfinished.rename(part)
+    return part
 
 
 def _make_database(home: Path, class_path: list[Path], work: Path) -> None:
