@@ -14,6 +14,7 @@ from integration.avro import avro_jars
 from integration.dbt_project import DbtProject, spark_settings
 from integration.delta import delta_settings
 from integration.differential import Differential
+from integration.histories.report import SUMMARY
 from integration.hive import HiveClient, HiveServer, HiveSettings
 from integration.hive.jars import say
 from integration.small_tables import make_small_tables
@@ -32,6 +33,16 @@ def pytest_runtest_makereport(
     if report.failed and isinstance(server, HiveServer):
         report.sections.append((f"End of {server.log}", server.log_tail()))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what random histories did; a worker of pytest-xdist cannot print."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, text in getattr(report, "user_properties", ()):
+                if name == SUMMARY:
+                    terminalreporter.section(SUMMARY)
+                    terminalreporter.write_line(str(text))
 
 
 @pytest.fixture(scope="session")

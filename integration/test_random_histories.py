@@ -10,7 +10,7 @@ import datetime as dt
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,10 @@ from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from integration.differential import Differential
 from integration.histories.history import Histories
 from integration.histories.operations import OPERATIONS
-from integration.histories.report import document, summary
+from integration.histories.report import SUMMARY, document, summary
 from integration.hive import HiveClient, HiveServer, HiveSettings
+
+Record = Callable[[str, object], None]
 
 _LEAST = 5
 """How often each operation must have happened in a run of the usual length."""
@@ -57,24 +59,22 @@ def histories(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> 
         yield histories
 
 
-def test_random_histories(histories: Histories, capsys: pytest.CaptureFixture[str]) -> None:
-    _run(histories, minutes=8, capsys=capsys)
+def test_random_histories(histories: Histories, record_property: Record) -> None:
+    _run(histories, minutes=8, record=record_property)
     mismatches = histories.tally.mismatches
     assert not mismatches, f"seed {histories.seed}\n" + "\n\n".join(map(str, mismatches))
 
 
 @pytest.mark.long
-def test_random_histories_for_hours(
-    histories: Histories, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_random_histories_for_hours(histories: Histories, record_property: Record) -> None:
     """Goes on after a mismatch, and writes docs/random-histories.md."""
-    seconds = _run(histories, minutes=120, capsys=capsys)
+    seconds = _run(histories, minutes=120, record=record_property)
     today = dt.date.today()
     _DOCUMENT.write_text(document(histories.tally, histories.seed, seconds, today), "utf-8")
     assert not histories.tally.mismatches, f"See {_DOCUMENT}"
 
 
-def _run(histories: Histories, minutes: float, capsys: pytest.CaptureFixture[str]) -> float:
+def _run(histories: Histories, minutes: float, record: Record) -> float:
     """Run histories until the time is over and each operation has happened often enough."""
     minutes = float(os.environ.get("HISTORIES_MINUTES") or minutes)
     tables = int(os.environ.get("HISTORIES_TABLES") or 10**9)
@@ -89,12 +89,10 @@ def _run(histories: Histories, minutes: float, capsys: pytest.CaptureFixture[str
 
     # A slow machine gets more time for the counts.
     while tally.tables < tables and elapsed() < 60 * minutes * (3 if rare() else 1):
-        mismatch = histories.run_one(shrink_seconds=120)
-        with capsys.disabled():
-            if mismatch is not None:
-                print(f"\nseed {histories.seed}: {mismatch}", flush=True)
-    with capsys.disabled():
-        print("\n" + summary(tally, histories.seed, elapsed()), flush=True)
+        histories.run_one(shrink_seconds=120)
+    record(SUMMARY, summary(tally, histories.seed, elapsed()))
     if tables == 10**9:
-        assert not rare(), f"these operations happened less than {_LEAST} times: {rare()}"
+        assert not rare(), (
+            f"seed {histories.seed}: these operations happened less than {_LEAST} times: {rare()}"
+        )
     return elapsed()

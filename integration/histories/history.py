@@ -25,6 +25,8 @@ from integration.hive import HiveSqlError
 
 _FAILURES = (AssertionError, HiveAcidError, HiveSqlError, PySparkException, Py4JJavaError)
 _STEPS = (9, 16)
+_ENDINGS = ("late commit", "late abort")
+"""The operations that need an earlier one, "open write"."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,12 @@ class Histories:
         try:
             table = self._begin(world, shape, rng, steps)
             wanted = len(steps) + rng.randint(*_STEPS)
-            while len(steps) < wanted:
-                self._next_step(world, table, steps)
-                if table.transactional:
-                    where = table.condition()
-                    world.keep_alive()
-                    self._compare(world, where)
-                    self.tally.comparisons += 1
+            while len(steps) < wanted or table.writers:
+                self._next_step(world, table, steps, is_over=len(steps) >= wanted)
+                where = table.condition()
+                world.keep_alive()
+                self._compare(world, where)
+                self.tally.comparisons += 1
         except _FAILURES as error:
             reason = f"{type(error).__name__}: {error}"
             script = self._script(world, self._shrunk(steps, where, error, shrink_seconds), where)
@@ -136,16 +137,20 @@ class Histories:
             table.transactional = True
         return table
 
-    def _next_step(self, world: World, table: TableState, steps: list[Step]) -> None:
-        """Do one more operation, rather one that was rare so far."""
+    def _next_step(
+        self, world: World, table: TableState, steps: list[Step], is_over: bool = False
+    ) -> None:
+        """Do one more operation, rather one that was rare so far; if it is over, end a writer."""
         if table.shape.partition:
             table.partitions = world.partitions()
         names = list(OPERATIONS if table.transactional else BEFORE_CONVERSION)
         if len(steps) < 3:
             names = [name for name in names if name.startswith(("insert", "load"))]
+        if is_over:
+            names = list(_ENDINGS)
         while True:
-            rarest = min(self.tally.operations[name] for name in names)
-            weights = [2.0 ** -min(6, self.tally.operations[name] - rarest) for name in names]
+            rarest = min(self._times(name) for name in names)
+            weights = [2.0 ** -min(6, self._times(name) - rarest) for name in names]
             (name,) = table.rng.choices(names, weights)
             actions = OPERATIONS[name](table)
             if actions is None:
@@ -158,6 +163,11 @@ class Histories:
                 continue
             return
 
+    def _times(self, name: str) -> int:
+        """How often an operation was done, or what it makes possible."""
+        names = ("open write", *_ENDINGS) if name == "open write" else (name,)
+        return min(self.tally.operations[name] for name in names)
+
     def _do(self, world: World, step: Step, steps: list[Step]) -> None:
         # A step that fails belongs to the script that shows the failure.
         steps.append(step)
@@ -169,7 +179,7 @@ class Histories:
         self.tally.operations[step.operation] += 1
 
     def _compare(self, world: World, where: str | None) -> None:
-        self._differential.check(str(world.table), where)
+        self._differential.check(str(world.table), where, hive_counts=False)
 
     def _shrunk(
         self, steps: Sequence[Step], where: str | None, error: Exception, seconds: float

@@ -7,6 +7,9 @@ from collections import Counter
 
 from integration.histories.history import Tally
 
+SUMMARY = "random histories"
+"""The property of a test's report by which its summary comes to the end of pytest's output."""
+
 
 def summary(tally: Tally, seed: int, seconds: float) -> str:
     """A short account for a log."""
@@ -23,8 +26,8 @@ def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
     lines = [
         "# Random histories",
         "",
-        "Random operations in a real Hive 4.0.1, and after each one our rows beside Hive's: "
-        "`SELECT *`, `count(*)` and a filtered select. `make long` runs them and writes this page; "
+        "Random operations in a real Hive 4.0.1, and after each one our rows, their "
+        "count and a filtered select beside Hive's. `make long` runs them and writes this page; "
         "a shorter run is part of `make test`.",
         "",
         f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "

@@ -34,6 +34,9 @@ _MAX_WRITES = 16
 """Bitmaps are used for so many different (partition, write id, bucket) at most: each is compared
 with, one after the other, for every row."""
 
+_FEW_DELETES = 100_000
+"""Up to so many delete events their masks are collected without a look at their extent first."""
+
 _MAX_BLOCKS = 1 << 19
 """Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query."""
 
@@ -93,22 +96,30 @@ class DeletedRows:
         with self._lock:
             if not self._read:
                 if events <= _MAX_BROADCAST_DELETES and partitions <= _MAX_WRITES:
-                    self._bitmaps = _collect(masks())
+                    self._bitmaps = _collect(masks(), events)
                 self._read = True
             return self._bitmaps
 
 
-def _collect(masks: DataFrame) -> tuple[Bitmap, ...] | None:
+def _collect(masks: DataFrame, events: int) -> tuple[Bitmap, ...] | None:
     key = [PARTITION, WRITE_ID, BUCKET]
-    first, last = F.min(ROW), F.max(ROW)
-    writes = masks.groupBy(*key).agg(first.alias("first"), last.alias("last"))
-    sizes = writes.limit(_MAX_WRITES + 1).collect()
-    blocks = sum(bitmap_range(row["first"], row["last"])[1] for row in sizes)
-    if len(sizes) > _MAX_WRITES or blocks > _MAX_BLOCKS:
-        return None
+    if events > _FEW_DELETES:
+        first, last = F.min(ROW), F.max(ROW)
+        writes = masks.groupBy(*key).agg(first.alias("first"), last.alias("last"))
+        sizes = writes.limit(_MAX_WRITES + 1).collect()
+        if not _fit([(row["first"], row["last"]) for row in sizes]):
+            return None
     lists = masks.groupBy(*key).agg(F.collect_list(F.struct(ROW, MASK)).alias("masks"))
     rows = lists.select(*key, F.col(f"masks.{ROW}"), F.col(f"masks.{MASK}")).collect()
+    if not _fit([(min(row[ROW]), max(row[ROW])) for row in rows]):
+        return None
     return tuple(build_bitmap(*row) for row in rows)
+
+
+def _fit(ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether bitmaps of these first and last blocks are few and small enough."""
+    blocks = sum(bitmap_range(first, last)[1] for first, last in ranges)
+    return len(ranges) <= _MAX_WRITES and blocks <= _MAX_BLOCKS
 
 
 def delete_masks(events: DataFrame, count: int) -> DataFrame:
