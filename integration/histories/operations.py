@@ -185,8 +185,10 @@ def merge(table: TableState) -> Actions | None:
     deleted = "WHEN MATCHED AND t.id % 8 = 0 THEN DELETE " if table.rng.random() < 0.5 else ""
     return (
         Sql(
-            f"MERGE INTO {{table}} t USING (SELECT id AS n FROM {{table}} WHERE id % 4 = 0 "
-            f"UNION ALL {new}) s ON t.id = s.n WHEN MATCHED{' AND t.id % 8 > 0' if deleted else ''}"
+            # Distinct, since Hive refuses a source that matches a row twice.
+            f"MERGE INTO {{table}} t USING (SELECT DISTINCT id AS n FROM {{table}} "
+            f"WHERE id % 4 = 0 UNION ALL {new}) s ON t.id = s.n "
+            f"WHEN MATCHED{' AND t.id % 8 > 0' if deleted else ''}"
             f" THEN UPDATE SET {name} = 'merged' {deleted}"
             f"WHEN NOT MATCHED THEN INSERT VALUES ({values})"
         ),
