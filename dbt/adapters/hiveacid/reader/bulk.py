@@ -7,7 +7,7 @@ run a method over a whole array inside the JVM. They want function objects, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -205,6 +205,11 @@ class Bulk:
         for i, value in enumerate(values):
             array[i] = value
         return array
+
+
+def each(scala_sequence: Any) -> Iterator[Any]:
+    """The elements of a Scala `Seq`, one call each: for the few that a plan has."""
+    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
 
 
 def _full(name: str) -> str:

@@ -11,13 +11,17 @@ files.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import xxhash
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile
+from dbt.adapters.hiveacid.reader.scan import FILE_PATH
 
 _SPARK_SEED = 42
 _FILES_PER_BUCKET = 4
@@ -101,6 +105,19 @@ def lookup(path: Column, numbers: Mapping[str, int]) -> Column:
     number = F.when(known, F.get(numbers_column(slot_numbers, "int"), slot))
     # Never NULL, so that a join on it needs no further filter.
     return F.coalesce(number.otherwise(unknown.cast("int")), F.lit(-1))
+
+
+def partition_number(
+    by_path: Mapping[str, ListedFile], files: Iterable[DataFile | DeleteFile]
+) -> Column:
+    """The number of the partition that a row of a scan is in, from the scan's `FILE_PATH`.
+
+    Args:
+        by_path: the files of the scan by their path, as `scan` gives them.
+        files: the same files, as planned.
+    """
+    partitions = {file.file: file.partition for file in files}
+    return lookup(F.col(FILE_PATH), {path: partitions[file] for path, file in by_path.items()})
 
 
 def numbers_column(values: Sequence[int], element: str) -> Column:

@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values, quoted
@@ -27,8 +26,8 @@ from dbt.adapters.hiveacid.reader.deletes import (
     without_bitmaps,
     without_masks,
 )
-from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column
-from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
+from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
+from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
 
@@ -48,11 +47,6 @@ def full_acid_rows(spark: SparkSession, plan: ReadPlan, columns: TableColumns) -
         live = _without_deleted(spark, plan, _union(keyed))
         plain.append(live.select(*[quoted(name) for name in columns.names]))
     return _union(plain) if plain else None
-
-
-def len_deletes(plan: ReadPlan) -> int:
-    """The number of delete events in the plan."""
-    return sum(delete.rows for delete in plan.deletes)
 
 
 _Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
@@ -83,13 +77,6 @@ def _visible(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) ->
     return frame
 
 
-def _partition_number(
-    path: Column, by_path: dict[str, ListedFile], files: Iterable[DataFile | DeleteFile]
-) -> Column:
-    partitions = {file.file: file.partition for file in files}
-    return lookup(path, {uri: partitions[file] for uri, file in by_path.items()})
-
-
 def _acid_scan(
     spark: SparkSession,
     plan: ReadPlan,
@@ -103,7 +90,7 @@ def _acid_scan(
     row = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = acid_scan(spark, [file.file for file in files], row)
     frame = _visible(frame, hides_rows, plan.pinned.write_ids)
-    number = _partition_number(F.col(FILE_PATH), by_path, files)
+    number = partition_number(by_path, files)
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
@@ -152,7 +139,7 @@ def _raw_scan(
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
-    number = _partition_number(F.col(FILE_PATH), by_path, files)
+    number = partition_number(by_path, files)
     present = [F.col(quoted(name)) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
@@ -181,7 +168,7 @@ def _raw_scan(
 
 
 def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
-    count = len_deletes(plan)
+    count = plan.delete_events
 
     def masks() -> DataFrame:
         return delete_masks(_delete_events(spark, plan), count)
@@ -200,6 +187,6 @@ def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
         files = [delete for delete in plan.deletes if delete.hides_rows == hides_rows]
         frame, by_path = acid_scan(spark, [file.file for file in files], StructType())
         frame = _visible(frame, hides_rows, plan.pinned.write_ids)
-        number = _partition_number(F.col(FILE_PATH), by_path, files)
+        number = partition_number(by_path, files)
         frames.append(frame.select(*_row_id(), number.alias(PARTITION)))
     return _union(frames)

@@ -27,11 +27,11 @@ from dbt.adapters.hiveacid.reader.columns import (
     partition_values,
     quoted,
 )
-from dbt.adapters.hiveacid.reader.file_index import lookup
+from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan, storages
-from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
+from dbt.adapters.hiveacid.reader.scan import scan
 from dbt.adapters.hiveacid.reader.text import (
     TextFormat,
     text_columns,
@@ -107,8 +107,7 @@ def insert_only_rows(
             frame = with_members(frame, layout.own)
         if layout.text is not None:
             frame = without_header(frame, layout.text.header)
-        partitions = {file.file: file.partition for file in files}
-        number = lookup(F.col(FILE_PATH), {u: partitions[f] for u, f in by_path.items()})
+        number = partition_number(by_path, files)
         parts = partition_values(number, plan.pinned.partitions, columns)
         selected = frame.select(*as_in_table(data, layout.own, columns), *parts)
         rows = selected if rows is None else rows.union(selected)

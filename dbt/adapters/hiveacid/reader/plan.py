@@ -76,6 +76,11 @@ class ReadPlan:
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @property
+    def delete_events(self) -> int:
+        """How many delete events there are in all delete files together."""
+        return sum(delete.rows for delete in self.deletes)
+
+    @property
     def data_bytes(self) -> int:
         """The length of all data files together."""
         return sum(data.file.length for data in self.data)

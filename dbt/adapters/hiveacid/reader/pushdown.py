@@ -11,14 +11,18 @@ A search argument only saves reading: Spark applies the filter itself to all row
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.reader.bulk import each
 
 _SETTING = "spark.hiveacid.search_argument"
 _SCAN = "hiveacid.scan"
@@ -42,7 +46,7 @@ _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
 def scan_options(spark: SparkSession) -> dict[str, str]:
     """The options of a new scan of ACID files, by which `pushed_down` reaches it."""
     number = str(next(_numbers))
-    spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark))
+    spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
     return {
         _SCAN: number,
         "orc.kryo.sarg": f"${{{_SETTING}.{number}}}",
@@ -92,7 +96,7 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
     finally:
         spark.conf.set(_SPARKS_OWN, str(own))
         for number in arguments:
-            spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark))
+            spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
 
 
 def _not_run(spark: SparkSession) -> Any:
@@ -113,7 +117,7 @@ class _Filters:
     def of(self, execution: Any) -> Mapping[str, str]:
         """See `search_arguments`."""
         for plan in self._optimized(execution):
-            for root in (plan, *_each(plan.subqueriesAll())):
+            for root in (plan, *each(plan.subqueriesAll())):
                 self._walk(root, None)
         if not self._is_ours_alone:
             return {}
@@ -129,7 +133,7 @@ class _Filters:
             return [plan]
         # A command such as CREATE TABLE AS holds its query, which the optimizer has not seen yet.
         state = self._spark._jsparkSession.sessionState()
-        queries = [i for i in _each(plan.innerChildren()) if _is_a(self._spark, i, "LogicalPlan")]
+        queries = [i for i in each(plan.innerChildren()) if _is_a(self._spark, i, "LogicalPlan")]
         not_run = _not_run(self._spark)
         return [plan, *(state.executePlan(query, not_run).optimizedPlan() for query in queries)]
 
@@ -140,7 +144,7 @@ class _Filters:
         elif kind == "InMemoryRelation":
             self._is_ours_alone = False
         below = plan.condition() if kind == "Filter" else None
-        for child in _each(plan.children()):
+        for child in each(plan.children()):
             self._walk(child, below)
 
     def _scan(self, plan: Any, condition: Any) -> None:
@@ -198,14 +202,16 @@ def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
 
 def _conjuncts(condition: Any) -> Iterator[Any]:
     if condition.nodeName() == "And":
-        for child in _each(condition.children()):
+        for child in each(condition.children()):
             yield from _conjuncts(child)
     else:
         yield condition
 
 
-def _matched_by_all(spark: SparkSession) -> str:
-    jvm: Any = spark._jvm
+@functools.cache
+def _matched_by_all(context: SparkContext) -> str:
+    """The same text always; kept, since each statement makes views, and each view has scans."""
+    jvm: Any = context._jvm
     sarg = jvm.org.apache.hadoop.hive.ql.io.sarg
     every = getattr(sarg, "SearchArgument$TruthValue").YES_NO_NULL
     builder = sarg.SearchArgumentFactory.newBuilder()
@@ -219,7 +225,3 @@ def _serialized(jvm: Any, argument: Any) -> str:
     )
     jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(configuration, argument, names)
     return str(configuration.get("orc.kryo.sarg"))
-
-
-def _each(scala_sequence: Any) -> Iterable[Any]:
-    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))

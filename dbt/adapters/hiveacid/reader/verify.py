@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
-from dbt.adapters.hiveacid.reader.file_index import lookup
+from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
 from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, locations, storages
@@ -163,10 +163,8 @@ class _RowIds:
             for file, row in by_file.items()
             if row["others"]
         )
-        partitions = {file.file: file.partition for file in files}
-        numbers = {path: partitions[file] for path, file in by_path.items()}
         keys = frame.where(valid).select(
-            lookup(F.col(FILE_PATH), numbers).alias("partition"),
+            partition_number(by_path, files).alias("partition"),
             F.coalesce("originalTransaction", F.lit(-1)).alias("write_id"),
             F.coalesce("bucket", F.lit(-1)).alias("bucket"),
             F.coalesce("rowId", F.lit(-1)).alias("row"),

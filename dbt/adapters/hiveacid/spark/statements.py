@@ -6,13 +6,15 @@ is Spark's: a name that a `with` clause defines is no table. Nothing is looked u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.reader.bulk import each
 
 NameParts = tuple[str, ...]
 """A name as it was written: `("a", "b")` for `a.b`."""
@@ -84,8 +86,8 @@ def parse(session: SparkSession, sql: str) -> Statement:
 
 def _leaves(plan: Any) -> Iterator[Any]:
     """Every leaf below `plan`, also in subqueries, in what INSERT writes to and in held plans."""
-    for root in [plan, *_each(plan.subqueriesAll())]:
-        for leaf in _each(root.collectLeaves()):
+    for root in [plan, *each(plan.subqueriesAll())]:
+        for leaf in each(root.collectLeaves()):
             holder = _HOLDERS.get(leaf.nodeName())
             if holder is None:
                 yield leaf
@@ -101,13 +103,9 @@ def _insert_targets(plan: Any) -> Iterator[Any]:
     if kind == "InsertIntoStatement":
         yield plan.table()
     elif kind in ("WithCTE", "Union"):
-        for child in _each(plan.children()):
+        for child in each(plan.children()):
             yield from _insert_targets(child)
 
 
 def _parts(leaf: Any) -> NameParts:
-    return tuple(_each(leaf.multipartIdentifier()))
-
-
-def _each(scala_sequence: Any) -> Iterable[Any]:
-    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
+    return tuple(each(leaf.multipartIdentifier()))
