@@ -115,9 +115,12 @@ def _change_plans(patch: pytest.MonkeyPatch, change: Callable[[ReadPlan], ReadPl
     right = read.plan_full_acid
 
     def plan_full_acid(
-        pinned: PinnedTable, places: Sequence[Location], footers: Mapping[ListedFile, OrcFooter]
+        pinned: PinnedTable,
+        places: Sequence[Location],
+        footers: Mapping[ListedFile, OrcFooter],
+        row_ids: bool,
     ) -> ReadPlan:
-        return change(right(pinned, places, footers))
+        return change(right(pinned, places, footers, row_ids))
 
     patch.setattr(read, "plan_full_acid", plan_full_acid)
 

@@ -85,11 +85,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         else:
             deltas.append(directory)
 
-    compacted = {
-        base.name
-        for base in bases
-        if base.visibility_txn or listing.data_formats.get(base.name) == "compacted"
-    }
+    compacted = {base.name for base in bases if is_compacted(listing, base)}
     base = _best_base(listing, bases, compacted, write_ids, skipped)
     chosen = _best_deltas(deltas, base, write_ids, skipped)
     if base is not None:
@@ -107,6 +103,11 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
         skipped=tuple(skipped),
     )
+
+
+def is_compacted(listing: Listing, base: BaseDir) -> bool:
+    """Whether a compaction made a base of `listing`; else an overwrite or a truncate did."""
+    return bool(base.visibility_txn) or listing.data_formats.get(base.name) == "compacted"
 
 
 def _acid_top(listing: Listing, relative: str) -> str | None:

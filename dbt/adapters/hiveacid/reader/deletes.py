@@ -24,8 +24,10 @@ WRITE_ID = "__hiveacid_write_id"
 BUCKET = "__hiveacid_bucket"
 ROW = "__hiveacid_row"
 PARTITION = "__hiveacid_partition"
-MASK = "__hiveacid_mask"
+ROW_ID = (WRITE_ID, BUCKET, ROW, PARTITION)
 """The row id of a row, as columns: original write id, bucket property, row, number of partition."""
+
+MASK = "__hiveacid_mask"
 
 _MAX_BROADCAST_DELETES = 1_000_000
 """Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""

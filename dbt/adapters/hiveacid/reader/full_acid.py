@@ -21,6 +21,7 @@ from dbt.adapters.hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
     ROW,
+    ROW_ID,
     WRITE_ID,
     delete_masks,
     without_bitmaps,
@@ -30,10 +31,16 @@ from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, part
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.write_id_filter import is_valid
 
 
-def full_acid_rows(spark: SparkSession, plan: ReadPlan, columns: TableColumns) -> DataFrame | None:
-    """The rows of the planned files with the table's columns; None if there is no file."""
+def full_acid_rows(
+    spark: SparkSession, plan: ReadPlan, columns: TableColumns, row_ids: bool = False
+) -> DataFrame | None:
+    """The rows of the planned files with the table's columns; None if there is no file.
+
+    With `row_ids`, for which the plan must be made, the columns of the row id follow.
+    """
     delete_partitions = {delete.partition for delete in plan.deletes}
     keyed: list[DataFrame] = []
     plain: list[DataFrame] = []
@@ -41,11 +48,12 @@ def full_acid_rows(spark: SparkSession, plan: ReadPlan, columns: TableColumns) -
         plan.data, delete_partitions
     ).items():
         scanned = _acid_scan if is_acid else _raw_scan
-        rows = scanned(spark, plan, columns, files, hides_rows, deleted)
+        rows = scanned(spark, plan, columns, files, hides_rows, deleted or row_ids)
         (keyed if deleted else plain).append(rows)
     if keyed:
         live = _without_deleted(spark, plan, _union(keyed))
-        plain.append(live.select(*[quoted(name) for name in columns.names]))
+        shown = [*columns.names, *(ROW_ID if row_ids else ())]
+        plain.append(live.select(*[quoted(name) for name in shown]))
     return _union(plain) if plain else None
 
 
@@ -70,11 +78,7 @@ def _visible(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) ->
     """Hide the rows of write ids that are not valid."""
     if not hides_rows:
         return frame
-    writer = F.coalesce("currentTransaction", F.lit(-1))
-    frame = frame.where(writer <= write_ids.high_watermark)
-    if write_ids.invalid:
-        frame = frame.where(~writer.isin(sorted(write_ids.invalid)))
-    return frame
+    return frame.where(is_valid(F.coalesce("currentTransaction", F.lit(-1)), write_ids))
 
 
 def _acid_scan(
@@ -83,7 +87,7 @@ def _acid_scan(
     columns: TableColumns,
     files: Sequence[DataFile],
     hides_rows: bool,
-    deleted: bool,
+    keyed: bool,
 ) -> DataFrame:
     """Files with ACID columns. The i-th field of `row` is the table's i-th column, as in Hive."""
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
@@ -94,7 +98,7 @@ def _acid_scan(
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
-    key = [*_row_id(), number.alias(PARTITION)] if deleted else []
+    key = [*_row_id(), number.alias(PARTITION)] if keyed else []
     return frame.select(*data, *_parts(plan, columns, number), *key)
 
 
@@ -129,7 +133,7 @@ def _raw_scan(
     columns: TableColumns,
     files: Sequence[DataFile],
     hides_rows: bool,
-    deleted: bool,
+    keyed: bool,
 ) -> DataFrame:
     """Files without ACID columns; where deletes may hit them, with row ids by position.
 
@@ -143,7 +147,7 @@ def _raw_scan(
     present = [F.col(quoted(name)) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
-    if not deleted:
+    if not keyed:
         return frame.select(*selected)
 
     row_ids = {file.file: file.row_ids for file in files}

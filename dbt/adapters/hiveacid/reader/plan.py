@@ -123,9 +123,12 @@ def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location
 
 
 def plan_full_acid(
-    pinned: PinnedTable, places: Iterable[Location], footers: Mapping[ListedFile, OrcFooter]
+    pinned: PinnedTable,
+    places: Iterable[Location],
+    footers: Mapping[ListedFile, OrcFooter],
+    row_ids: bool = False,
 ) -> ReadPlan:
-    """Plan the read of a full-ACID table.
+    """Plan the read of a full-ACID table; with `row_ids`, every raw file gets its row ids.
 
     Raises:
         UnreadableTableError: a file is not what its place or name says.
@@ -135,18 +138,19 @@ def plan_full_acid(
     skipped: list[Skipped] = []
     for place in places:
         here = _delete_files(pinned, place, footers)
-        lowest = min(
-            (
-                footer.min_original_write_id
-                for delete in here
-                if (footer := footers[delete.file]).min_original_write_id is not None
-            ),
-            default=None,
-        )
+        lowest = 0 if row_ids else _lowest_deleted(here, footers)
         deletes.extend(here)
         data.extend(_data_files(pinned, place, footers, lowest))
         skipped.extend(_skipped(place))
     return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped))
+
+
+def _lowest_deleted(
+    deletes: Iterable[DeleteFile], footers: Mapping[ListedFile, OrcFooter]
+) -> int | None:
+    """The lowest original write id of delete events; None without any."""
+    known = (footers[delete.file].min_original_write_id for delete in deletes)
+    return min((lowest for lowest in known if lowest is not None), default=None)
 
 
 def plan_insert_only(

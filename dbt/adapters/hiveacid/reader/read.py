@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.acid.traces import without_directory
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import Table
 from dbt.adapters.hiveacid.reader.acid_version import check_acid_versions
 from dbt.adapters.hiveacid.reader.columns import TableColumns, table_columns
 from dbt.adapters.hiveacid.reader.full_acid import full_acid_rows
@@ -30,7 +33,17 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
     Raises:
         UnreadableTableError: the table cannot be read exactly; the message says why.
     """
-    table = pinned.table
+    check_readable(pinned.table)
+    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    return plan_places(spark, pinned, locations(pinned, listings), footers)
+
+
+def check_readable(table: Table) -> None:
+    """Refuse tables whose rows are not in ACID files that can be read.
+
+    Raises:
+        UnreadableTableError: the message says why.
+    """
     if table.table_type not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
         raise UnreadableTableError(
             f"{table.name} is a {table.table_type}, whose rows are not in its own files. Name the "
@@ -47,13 +60,29 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
             f"{table.name} is full ACID but not stored as ORC ({table.storage.input_format}). "
             "Let Hive copy it to a table stored as ORC, and read that one."
         )
-    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
-    places = locations(pinned, listings)
+
+
+def plan_places(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    places: Sequence[Location],
+    footers: OrcFooters,
+    row_ids: bool = False,
+) -> ReadPlan:
+    """Plan the read of some of the table's locations, or of parts of them.
+
+    With `row_ids`, raw files of a full-ACID table get their row ids, deleted from or not.
+
+    Raises:
+        UnreadableTableError: the files cannot be read exactly; the message says why.
+    """
+    table = pinned.table
     orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
     known = footers.read(spark, orc)
     check_acid_versions(spark, table.name, known)
-    plan = plan_full_acid if table.is_full_acid else plan_insert_only
-    return plan(pinned, places, known)
+    if table.is_full_acid:
+        return plan_full_acid(pinned, places, known, row_ids)
+    return plan_insert_only(pinned, places, known)
 
 
 def write_ids_without_directory(

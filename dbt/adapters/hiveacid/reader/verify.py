@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
@@ -30,6 +29,7 @@ from dbt.adapters.hiveacid.reader.verification import (
     file_problems,
     numbering_problems,
 )
+from dbt.adapters.hiveacid.reader.write_id_filter import is_valid
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 _INSERT, _DELETE = 0, 2
@@ -144,7 +144,7 @@ class _RowIds:
         if not files:
             return None, 0
         frame, by_path = acid_scan(self._spark, [file.file for file in files], StructType())
-        valid = _is_valid(F.coalesce("currentTransaction", F.lit(-1)), self._plan.pinned.write_ids)
+        valid = is_valid(F.coalesce("currentTransaction", F.lit(-1)), self._plan.pinned.write_ids)
         counts = (
             frame.groupBy(FILE_PATH)
             .agg(
@@ -243,8 +243,3 @@ class _RowIds:
             f" in partition {'/'.join(partitions[key['partition']].values)}" if partitions else ""
         )
         return f"({key['write_id']}, {key['bucket']}, {key['row']}){where}"
-
-
-def _is_valid(writer: Column, write_ids: ValidWriteIdList) -> Column:
-    valid = writer <= write_ids.high_watermark
-    return valid & ~writer.isin(sorted(write_ids.invalid)) if write_ids.invalid else valid

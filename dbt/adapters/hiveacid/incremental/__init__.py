@@ -1,0 +1,1 @@
+"""What changed in an ACID source since a target was last built from it."""

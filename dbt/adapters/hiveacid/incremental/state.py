@@ -1,0 +1,131 @@
+"""What a target has seen of one source: the write ids, and where the source's files lay.
+
+A write id list alone would not do. DROP PARTITION leaves no delete events behind, only a write id
+without a directory, and a table of the same name may be another table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.metastore.models import TableName
+
+
+@dataclass(frozen=True)
+class LocationState:
+    """One location of a source: a partition, or the table itself where there are none.
+
+    `values` are the partition's, as the metastore keeps them; `path` as the metastore has it;
+    `create_time` in seconds by the metastore's clock (0 for the table's own location). `base` is
+    the name of the base directory. `last_write_id` is the highest write id that a directory with
+    files stands for, the base left out: 0 if there are original files only, None without any file.
+    """
+
+    values: tuple[str, ...]
+    path: str
+    create_time: int
+    base: str | None = None
+    last_write_id: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the location had neither a base nor any file."""
+        return self.base is None and self.last_write_id is None
+
+    def to_json(self) -> list[Any]:
+        """A list, since a source may have a hundred thousand partitions."""
+        return [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
+
+    @classmethod
+    def from_json(cls, data: Any) -> LocationState:
+        """Read what `to_json` gave. Raises `ValueError` on anything else."""
+        if not isinstance(data, list) or len(data) != 5 or not isinstance(data[0], list):
+            raise ValueError(f"not the state of a location: {data!r}")
+        values, path, create_time, base, last_write_id = data
+        _check("values", values, all(isinstance(value, str) for value in values))
+        _check("path", path, isinstance(path, str))
+        _check("create time", create_time, _is_int(create_time))
+        _check("base", base, base is None or isinstance(base, str))
+        _check("write id", last_write_id, last_write_id is None or _is_int(last_write_id))
+        return cls(tuple(values), path, create_time, base, last_write_id)
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """What has been seen of one source.
+
+    `table_id` is the metastore's own key of the table (None before Hive 4), `create_time` in
+    seconds by its clock. `options` is the text of the options that the source was read with.
+    """
+
+    table: TableName
+    table_id: int | None
+    create_time: int
+    is_full_acid: bool
+    write_ids: ValidWriteIdList
+    options: str
+    locations: tuple[LocationState, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data that `json.dumps` takes."""
+        return {
+            "table": str(self.table),
+            "table_id": self.table_id,
+            "create_time": self.create_time,
+            "is_full_acid": self.is_full_acid,
+            "write_ids": str(self.write_ids),
+            "options": self.options,
+            "locations": [location.to_json() for location in self.locations],
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> SourceState:
+        """Read what `to_json` gave.
+
+        Raises:
+            ValueError: something is missing, unknown or of another kind; a state is never guessed.
+        """
+        if not isinstance(data, Mapping) or set(data) != _KEYS:
+            keys = sorted(data) if isinstance(data, Mapping) else repr(data)
+            raise ValueError(f"not the state of a source: {keys}")
+        database, _, name = str(data["table"]).partition(".")
+        table_id, create_time = data["table_id"], data["create_time"]
+        _check("table", data["table"], isinstance(data["table"], str) and bool(database and name))
+        _check("table id", table_id, table_id is None or _is_int(table_id))
+        _check("create time", create_time, _is_int(create_time))
+        _check("kind", data["is_full_acid"], isinstance(data["is_full_acid"], bool))
+        _check("write ids", data["write_ids"], isinstance(data["write_ids"], str))
+        _check("options", data["options"], isinstance(data["options"], str))
+        _check("locations", data["locations"], isinstance(data["locations"], list))
+        return cls(
+            TableName(database, name),
+            table_id,
+            create_time,
+            data["is_full_acid"],
+            ValidWriteIdList.parse(data["write_ids"]),
+            data["options"],
+            tuple(LocationState.from_json(location) for location in data["locations"]),
+        )
+
+
+_KEYS = {
+    "table",
+    "table_id",
+    "create_time",
+    "is_full_acid",
+    "write_ids",
+    "options",
+    "locations",
+}
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _check(what: str, value: Any, is_right: bool) -> None:
+    if not is_right:
+        raise ValueError(f"the {what} of a source's state cannot be {value!r}")

@@ -1,0 +1,63 @@
+"""The state of a source survives JSON, and nothing else passes for one."""
+
+import json
+
+import pytest
+
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
+from dbt.adapters.hiveacid.metastore.models import TableName
+
+STATE = SourceState(
+    TableName("shop", "orders"),
+    table_id=17,
+    create_time=1_700_000_000,
+    is_full_acid=True,
+    write_ids=ValidWriteIdList(9, frozenset({4}), frozenset({2}), "shop.orders"),
+    options="partitions=…",
+    locations=(
+        LocationState(("2026-01-01", "é u"), "file:/t/a", 7, "base_0000003", 5),
+        LocationState(("__HIVE_DEFAULT_PARTITION__", ""), "file:/t/b", 8),
+    ),
+)
+
+
+def test_a_state_reads_back_from_json():
+    assert SourceState.from_json(json.loads(json.dumps(STATE.to_json()))) == STATE
+
+
+def test_a_location_without_base_and_files_is_empty():
+    assert [location.is_empty for location in STATE.locations] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("table", "orders"),
+        ("table_id", "17"),
+        ("create_time", None),
+        ("is_full_acid", 1),
+        ("write_ids", 9),
+        ("write_ids", "9"),
+        ("options", None),
+        ("locations", {}),
+        ("locations", [["2026-01-01"]]),
+        ("locations", [[[], "file:/t", 0, None]]),
+        ("locations", [[[1], "file:/t", 0, None, None]]),
+        ("locations", [[[], None, 0, None, None]]),
+        ("locations", [[[], "file:/t", "0", None, None]]),
+        ("locations", [[[], "file:/t", 0, 3, None]]),
+        ("locations", [[[], "file:/t", 0, None, "3"]]),
+    ],
+)
+def test_what_is_no_state_is_refused(key, value):
+    with pytest.raises(ValueError, match="not |cannot be"):
+        SourceState.from_json({**STATE.to_json(), key: value})
+
+
+def test_missing_and_unknown_keys_are_refused():
+    lacking = STATE.to_json()
+    del lacking["options"]
+    for wrong in (lacking, {**STATE.to_json(), "more": 1}, [], None, "state"):
+        with pytest.raises(ValueError, match="not the state of a source"):
+            SourceState.from_json(wrong)
