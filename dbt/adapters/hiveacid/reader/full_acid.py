@@ -98,11 +98,11 @@ def _acid_scan(
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
-    key = [*_row_id(), number.alias(PARTITION)] if keyed else []
+    key = [*row_id_columns(), number.alias(PARTITION)] if keyed else []
     return frame.select(*data, *_parts(plan, columns, number), *key)
 
 
-def _row_id() -> list[Column]:
+def row_id_columns() -> list[Column]:
     """The row id from the ACID columns; never NULL, and safe from being pushed down."""
     return [
         F.coalesce("originalTransaction", F.lit(-1).cast("bigint")).alias(WRITE_ID),
@@ -192,5 +192,5 @@ def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
         frame, by_path = acid_scan(spark, [file.file for file in files], StructType())
         frame = _visible(frame, hides_rows, plan.pinned.write_ids)
         number = partition_number(by_path, files)
-        frames.append(frame.select(*_row_id(), number.alias(PARTITION)))
+        frames.append(frame.select(*row_id_columns(), number.alias(PARTITION)))
     return _union(frames)

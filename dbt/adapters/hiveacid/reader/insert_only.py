@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from dbt.adapters.hiveacid.acid.directories import DeltaDir, parse_directory
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, TableName
@@ -27,11 +28,12 @@ from dbt.adapters.hiveacid.reader.columns import (
     partition_values,
     quoted,
 )
-from dbt.adapters.hiveacid.reader.file_index import partition_number
+from dbt.adapters.hiveacid.reader.deletes import WRITE_ID
+from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan, storages
-from dbt.adapters.hiveacid.reader.scan import scan
+from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.text import (
     TextFormat,
     text_columns,
@@ -90,9 +92,12 @@ class _Layout:
 
 
 def insert_only_rows(
-    spark: SparkSession, plan: ReadPlan, columns: TableColumns
+    spark: SparkSession, plan: ReadPlan, columns: TableColumns, write_ids: bool = False
 ) -> DataFrame | None:
     """The rows of the planned files with the table's columns; None if there is no file.
+
+    With `write_ids`, the column `deletes.WRITE_ID` follows: the highest write id that the row's
+    directory stands for, 0 for original files.
 
     Raises:
         UnreadableTableError: a format or a column that cannot be read.
@@ -109,9 +114,24 @@ def insert_only_rows(
             frame = without_header(frame, layout.text.header)
         number = partition_number(by_path, files)
         parts = partition_values(number, plan.pinned.partitions, columns)
-        selected = frame.select(*as_in_table(data, layout.own, columns), *parts)
+        writer = [_write_id(by_path).alias(WRITE_ID)] if write_ids else []
+        selected = frame.select(*as_in_table(data, layout.own, columns), *parts, *writer)
         rows = selected if rows is None else rows.union(selected)
     return rows
+
+
+def _write_id(by_path: Mapping[str, ListedFile]) -> Column:
+    """The write id of the directory that a row of a scan is in, from the scan's `FILE_PATH`."""
+    of_path = {}
+    for path, file in by_path.items():
+        directory = parse_directory(file.relative.partition("/")[0])
+        if isinstance(directory, DeltaDir):
+            of_path[path] = directory.max_write_id
+        else:
+            of_path[path] = max(directory.write_id, 0) if directory else 0
+    known = sorted(set(of_path.values()))
+    numbers = {path: known.index(write_id) for path, write_id in of_path.items()}
+    return F.get(numbers_column(known, "bigint"), lookup(F.col(FILE_PATH), numbers))
 
 
 def _groups(

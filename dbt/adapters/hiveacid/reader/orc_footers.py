@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -40,8 +41,10 @@ _STATISTICS = "org.apache.orc.ColumnStatistics"
 _INTEGERS = "org.apache.orc.IntegerColumnStatistics"
 _SCHEMA = "org.apache.orc.TypeDescription"
 
-_ORIGINAL_WRITE_ID = 2
-"""The number of the statistics of `originalTransaction`: 0 is the root, 1 is `operation`."""
+_ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
+"""The numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,39 @@ class OrcFooter:
 
 
 @dataclass(frozen=True)
+class RowIdRange:
+    """The lowest and the highest value of each part of the row ids in a file, by its statistics.
+
+    Those of a file of delete events are the ids of the deleted rows.
+    """
+
+    write_id: tuple[int, int]
+    bucket: tuple[int, int]
+    row: tuple[int, int]
+
+    def intersects(self, other: RowIdRange) -> bool:
+        """Whether both can have a row id in common."""
+        pairs = (
+            (self.write_id, other.write_id),
+            (self.bucket, other.bucket),
+            (self.row, other.row),
+        )
+        return all(a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
+
+    def union(self, other: RowIdRange) -> RowIdRange:
+        """The ranges around both."""
+
+        def both(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+            return min(a[0], b[0]), max(a[1], b[1])
+
+        return RowIdRange(
+            both(self.write_id, other.write_id),
+            both(self.bucket, other.bucket),
+            both(self.row, other.row),
+        )
+
+
+@dataclass(frozen=True)
 class _Shape:
     columns: tuple[str, ...]
     types: tuple[str, ...]
@@ -75,6 +111,7 @@ class OrcFooters:
 
     def __init__(self) -> None:
         self._known: dict[ListedFile, OrcFooter] = {}
+        self._ranges: dict[ListedFile, RowIdRange] = {}
 
     def read(self, spark: SparkSession, files: Iterable[ListedFile]) -> dict[ListedFile, OrcFooter]:
         """The footer of each file.
@@ -82,15 +119,34 @@ class OrcFooters:
         Raises:
             UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
         """
+        return self._look_up(spark, files, self._known, _FooterReader.read)
+
+    def row_id_ranges(
+        self, spark: SparkSession, files: Iterable[ListedFile]
+    ) -> dict[ListedFile, RowIdRange]:
+        """The row ids in each of some files that have ACID columns and rows.
+
+        Raises:
+            UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
+        """
+        return self._look_up(spark, files, self._ranges, _FooterReader.row_id_ranges)
+
+    def _look_up(
+        self,
+        spark: SparkSession,
+        files: Iterable[ListedFile],
+        known: dict[ListedFile, T],
+        read: Callable[[_FooterReader, Sequence[ListedFile]], list[T]],
+    ) -> dict[ListedFile, T]:
         wanted = list(files)
-        missing = [file for file in wanted if file not in self._known]
+        missing = [file for file in wanted if file not in known]
         with ThreadPoolExecutor(THREADS) as pool:
             for group in by_file_system(missing, lambda file: file.path):
-                reader = _FooterReader(spark, group[0].path)
+                reader = partial(read, _FooterReader(spark, group[0].path))
                 parts = batches(group, _BATCH)
-                for part, footers in zip(parts, pool.map(reader.read, parts), strict=True):
-                    self._known.update(zip(part, footers, strict=True))
-        return {file: self._known[file] for file in wanted}
+                for part, found in zip(parts, pool.map(reader, parts), strict=True):
+                    known.update(zip(part, found, strict=True))
+        return {file: known[file] for file in wanted}
 
 
 class _FooterReader:
@@ -134,23 +190,36 @@ class _FooterReader:
             ),
             self._bulk.with_constants(self._bulk.method(_BUFFER, "get", "byte", ["int"]), 1, 0),
         )
-        # From statistics of a column that does not hold integers this raises, as it should.
-        self._minimum = self._bulk.then(
+        self._minimum = self._statistic(_ORIGINAL_WRITE_ID, "getMinimum")
+
+    def _statistic(self, column: int, name: str) -> Any:
+        """The function from a reader to a statistic of a column of integers.
+
+        From statistics of a column that does not hold integers this raises, as it should.
+        """
+        return self._bulk.then(
             self._bulk.then(
                 self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"),
-                self._bulk.element(_STATISTICS, _ORIGINAL_WRITE_ID),
+                self._bulk.element(_STATISTICS, column),
             ),
-            self._bulk.method(_INTEGERS, "getMinimum", "long"),
+            self._bulk.method(_INTEGERS, name, "long"),
         )
 
     def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
         """The footer of each file. Raises UnreadableTableError, naming the file."""
+        return self._of_each(files, self._footers)
+
+    def row_id_ranges(self, files: Sequence[ListedFile]) -> list[RowIdRange]:
+        """The row ids in each file. Raises UnreadableTableError, naming the file."""
+        return self._of_each(files, self._row_id_ranges)
+
+    def _of_each(self, files: Sequence[ListedFile], read: Callable[[Any], list[T]]) -> list[T]:
         try:
-            return self._read(files)
+            return self._read(files, read)
         except Py4JJavaError as error:
             if len(files) > 1:
                 # Java does not say which file it was.
-                return [footer for file in files for footer in self.read([file])]
+                return [found for file in files for found in self._of_each([file], read)]
             file, reason = files[0], _reason(error)
             if "java.io.FileNotFoundException" in reason:
                 raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
@@ -159,7 +228,7 @@ class _FooterReader:
                 "damaged, or Spark's user may not read it: restore it, or its permissions."
             ) from error
 
-    def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
+    def _read(self, files: Sequence[ListedFile], read: Callable[[Any], list[T]]) -> list[T]:
         bulk = self._bulk
         paths = bulk.paths([file.path for file in files])
         lengths = bulk.longs([file.length for file in files])
@@ -170,12 +239,26 @@ class _FooterReader:
         )
         readers = bulk.count_up(len(files), open_)
         try:
-            shapes = self._shapes(readers)
-            rows = bulk.integers(readers, self._rows)
-            minima = self._minima(readers, shapes, rows)
-            versions = self._acid_versions(readers)
+            return read(readers)
         finally:
             bulk.for_each(readers, self._close)
+
+    def _row_id_ranges(self, readers: Any) -> list[RowIdRange]:
+        columns = [
+            zip(
+                self._bulk.integers(readers, self._statistic(column, "getMinimum")),
+                self._bulk.integers(readers, self._statistic(column, "getMaximum")),
+                strict=True,
+            )
+            for column in (_ORIGINAL_WRITE_ID, _BUCKET, _ROW)
+        ]
+        return [RowIdRange(*ranges) for ranges in zip(*columns, strict=True)]
+
+    def _footers(self, readers: Any) -> list[OrcFooter]:
+        shapes = self._shapes(readers)
+        rows = self._bulk.integers(readers, self._rows)
+        minima = self._minima(readers, shapes, rows)
+        versions = self._acid_versions(readers)
         return [
             OrcFooter(count, shape.columns, shape.is_acid, minimum, version, shape.types)
             for shape, count, minimum, version in zip(shapes, rows, minima, versions, strict=True)

@@ -112,10 +112,11 @@ def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     columns = table_columns(table)
     rows = full_acid_rows if table.is_full_acid else insert_only_rows
     frame = rows(spark, plan, columns)
-    return _no_rows(spark, columns) if frame is None else frame
+    return no_rows(spark, columns) if frame is None else frame
 
 
-def _no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
+def no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
+    """A DataFrame with the table's columns and no row."""
     fields = [*columns.data.fields, *columns.partition.fields]
     nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
     return spark.range(0).select(*nulls)

@@ -1,0 +1,265 @@
+"""Which files hold the changes of a source since a state. Runs no Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.acid.changes import (
+    WriteIdRanges,
+    bounded,
+    new_write_ids,
+    valid_only_in,
+)
+from dbt.adapters.hiveacid.acid.listing import Listing
+from dbt.adapters.hiveacid.acid.selection import SelectedDir
+from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.incremental.comparison import (
+    Extent,
+    Kind,
+    LocationChange,
+    Loss,
+    compare,
+    dropped,
+    grown_part,
+    is_renumbered,
+    new_bases,
+    source_state,
+    table_losses,
+    take,
+)
+from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.metastore.models import Table
+from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
+from dbt.adapters.hiveacid.reader.plan import (
+    DeleteFile,
+    Location,
+    ReadPlan,
+    locations,
+    storages,
+)
+from dbt.adapters.hiveacid.reader.read import check_readable, plan_places
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+CHANGE_TYPE = "_change_type"
+WRITE_ID = "_write_id"
+ROW_ID = "_row_id"
+"""The columns that changes have beside the table's own."""
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """The changes of one source between a state and a snapshot, as files to read.
+
+    `pinned` has the write ids that these changes go up to: fewer than the run's where a batch was
+    bounded, and `remaining` are the new ones left for later. A bounded batch may turn out to change
+    nothing; while there are remaining ids its `state` is to be kept all the same, or the next run
+    plans the same batch again.
+
+    `state` is that of a target with these changes applied. `added` are the rows of locations that
+    the state does not have (without a state: of all), `grown` those of new write ids elsewhere,
+    `deletes` the files with delete events of new write ids.
+    """
+
+    pinned: PinnedTable
+    since: SourceState | None
+    state: SourceState
+    new_write_ids: WriteIdRanges
+    remaining: WriteIdRanges
+    losses: tuple[Loss, ...]
+    added: ReadPlan
+    grown: ReadPlan
+    deletes: tuple[DeleteFile, ...]
+    changes: tuple[LocationChange, ...] = ()
+    footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read and nothing was lost, so that nothing has changed.
+
+        Row ids that no longer hold do not matter until something is deleted: the state still has
+        the old base, so they are noticed then.
+        """
+        lost = any(loss.extent is not Extent.ROW_IDS for loss in self.losses)
+        return not (lost or self.added.data or self.grown.data or self.deletes)
+
+    @property
+    def files(self) -> int:
+        """How many files the inserted rows and the deleted row ids are read from."""
+        return len(self.added.data) + len(self.grown.data) + len(self.deletes)
+
+    @property
+    def bytes(self) -> int:
+        """The length of these files."""
+        deletes = sum(delete.file.length for delete in self.deletes)
+        return self.added.data_bytes + self.grown.data_bytes + deletes
+
+
+def plan_changes(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    since: SourceState | None,
+    footers: OrcFooters,
+    *,
+    options: str = "",
+    max_write_ids: int | None = None,
+) -> ChangePlan:
+    """Find what changed since a state; without one, everything is an insert. Runs no Spark job.
+
+    Args:
+        options: the text of the options that `pinned` was narrowed with.
+        max_write_ids: take only so many of the new write ids, the lowest (with a state).
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly, or has columns whose names the
+            changes need.
+    """
+    check_readable(pinned.table)
+    check_names(pinned.table)
+    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    planner = _Planner(spark, footers, options, listings)
+    lost = table_losses(pinned, since, options) if since is not None else []
+    if since is None or lost:
+        return planner.whole(pinned, lost)
+    return planner.difference(pinned, since, max_write_ids)
+
+
+def check_names(table: Table) -> None:
+    """Refuse a table with a column named as one that changes have beside it.
+
+    Raises:
+        UnreadableTableError: naming the column.
+    """
+    for column in (*table.storage.columns, *table.partition_keys):
+        if column.name.lower() in (CHANGE_TYPE, WRITE_ID, ROW_ID):
+            raise UnreadableTableError(
+                f"{table.name} has a column {column.name}, as its changes have beside the table's "
+                "columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or read the table as a "
+                "whole, with source(…)."
+            )
+
+
+class _Planner:
+    """Plans from one listing of a table's locations."""
+
+    def __init__(
+        self, spark: SparkSession, footers: OrcFooters, options: str, listings: Sequence[Listing]
+    ) -> None:
+        self._spark = spark
+        self._footers = footers
+        self._options = options
+        self._listings = listings
+
+    def whole(self, pinned: PinnedTable, lost: Sequence[Loss]) -> ChangePlan:
+        """Everything is new; where the table was lost, nothing can be said."""
+        places = locations(pinned, self._listings)
+        new = valid_only_in(pinned.write_ids, ValidWriteIdList(0))
+        changes = [] if lost else compare(pinned, None, places, new, frozenset())
+        return self._plan(pinned, None, places, new, WriteIdRanges(), changes, lost)
+
+    def difference(
+        self, pinned: PinnedTable, since: SourceState, max_write_ids: int | None
+    ) -> ChangePlan:
+        """The changes of each location that the state knows, and all of the others."""
+        places = locations(pinned, self._listings)
+        new, remaining = new_write_ids(since.write_ids, pinned.write_ids), WriteIdRanges()
+        if max_write_ids is not None:
+            states = [place.state for place in places]
+            taken = take(pinned, since, states, new, max_write_ids)
+            if taken != new:
+                write_ids = bounded(since.write_ids, pinned.write_ids, taken)
+                pinned = replace(pinned, write_ids=write_ids)
+                places = locations(pinned, self._listings)
+                new, remaining = taken, new.without(taken)
+        renumbered = self._renumbered(new_bases(pinned, since, places))
+        changes = compare(pinned, since, places, new, renumbered)
+        losses = [
+            *(change.loss for change in changes if change.loss is not None),
+            *dropped(pinned, since),
+        ]
+        return self._plan(pinned, since, places, new, remaining, changes, losses)
+
+    def _plan(
+        self,
+        pinned: PinnedTable,
+        since: SourceState | None,
+        places: Sequence[Location],
+        new: WriteIdRanges,
+        remaining: WriteIdRanges,
+        changes: Sequence[LocationChange],
+        losses: Sequence[Loss],
+    ) -> ChangePlan:
+        added = [change.place for change in changes if change.kind is Kind.NEW]
+        grown = [change.place for change in changes if change.kind is Kind.GROWN]
+        inserts, deletes = self._grown(pinned, since, grown, new)
+        return ChangePlan(
+            pinned=pinned,
+            since=since,
+            state=source_state(pinned, self._options, places),
+            new_write_ids=new,
+            remaining=remaining,
+            losses=tuple(losses),
+            added=self._read(pinned, added),
+            grown=inserts,
+            deletes=deletes,
+            changes=tuple(changes),
+            footers=self._footers,
+        )
+
+    def _read(self, pinned: PinnedTable, places: Sequence[Location]) -> ReadPlan:
+        return plan_places(self._spark, pinned, places, self._footers, row_ids=True)
+
+    def _renumbered(self, bases: Sequence[tuple[Location, SelectedDir]]) -> frozenset[int]:
+        """The numbers of the partitions whose new base `is_renumbered`."""
+        files = [file for _, base in bases for file in base.files]
+        footers = self._footers.read(self._spark, files)
+        full = [file for file in files if footers[file].is_acid and footers[file].rows]
+        ranges = self._footers.row_id_ranges(self._spark, full)
+        found = set()
+        for place, base in bases:
+            here = [ranges[file].row for file in base.files if file in ranges]
+            rows = sum(footers[file].rows for file in base.files)
+            lowest = min((row[0] for row in here), default=0)
+            highest = max((row[1] for row in here), default=0)
+            if is_renumbered(rows, lowest, highest):
+                found.add(place.partition)
+        return frozenset(found)
+
+    def _grown(
+        self,
+        pinned: PinnedTable,
+        since: SourceState | None,
+        places: Sequence[Location],
+        new: WriteIdRanges,
+    ) -> tuple[ReadPlan, tuple[DeleteFile, ...]]:
+        """The files with rows of new write ids, and those with delete events of new write ids.
+
+        The rows are read with all delete events that can hit them. A write id below theirs may
+        have deleted them: its transaction began before, and read after they were committed.
+        """
+        parts = [replace(place, state=grown_part(place.state, new)) for place in places]
+        deleting = {file for part in parts for d in part.state.delete_deltas for file in d.files}
+        all_deletes = [
+            replace(part, state=replace(part.state, delete_deltas=place.state.delete_deltas))
+            for place, part in zip(places, parts, strict=True)
+        ]
+        read = self._read(pinned, all_deletes)
+        with_events = [delete.file for delete in read.deletes if delete.rows]
+        ranges = self._footers.row_id_ranges(self._spark, with_events)
+
+        def hits(delete: DeleteFile) -> bool:
+            return delete.file in ranges and new.intersects(*ranges[delete.file].write_id)
+
+        def hits_seen(delete: DeleteFile) -> bool:
+            assert since is not None
+            if delete.file not in ranges or delete.file not in deleting:
+                return False
+            hit = since.write_ids.is_range_valid(*ranges[delete.file].write_id)
+            return hit is not RangeResponse.NONE
+
+        inserts = replace(read, deletes=tuple(filter(hits, read.deletes)))
+        return inserts, tuple(filter(hits_seen, read.deletes))
