@@ -16,6 +16,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader import OrcFooters, ReadPlan, plan_read, to_dataframe
 from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from integration.hive import HiveClient, HiveServer
 
 
@@ -46,7 +47,7 @@ class Differential:
         self.footers = OrcFooters()
 
     @contextmanager
-    def pinned_frame(self, table: str) -> Iterator[tuple[ReadPlan, DataFrame]]:
+    def pinned(self, table: str) -> Iterator[PinnedTable]:
         """The table in a snapshot of its own, which lives as long as the block."""
         name = TableName(*table.split("."))
         snapshot = RunSnapshot(
@@ -55,11 +56,16 @@ class Differential:
             "dbt-hiveacid differential test",
         )
         try:
-            pinned = snapshot.pin([name])[name]
-            plan = plan_read(self.spark, pinned, self.footers)
-            yield plan, to_dataframe(self.spark, plan)
+            yield snapshot.pin([name])[name]
         finally:
             snapshot.end()
+
+    @contextmanager
+    def pinned_frame(self, table: str) -> Iterator[tuple[ReadPlan, DataFrame]]:
+        """As `pinned`, with the plan of the whole table and its rows."""
+        with self.pinned(table) as pinned:
+            plan = plan_read(self.spark, pinned, self.footers)
+            yield plan, to_dataframe(self.spark, plan)
 
     def read(self, table: str) -> Read:
         """Read the whole table with the reader."""
