@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.incremental.changes import (
     deleted_row_ids,
