@@ -9,7 +9,9 @@ import pytest
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 # So that their assertions show what differs.
-pytest.register_assert_rewrite("integration.differential", "integration.dbt_project")
+pytest.register_assert_rewrite(
+    "integration.changes", "integration.differential", "integration.dbt_project"
+)
 
 # What CI says of a commit must not depend on luck; a developer's runs look for new examples.
 hypothesis.settings.register_profile("ci", derandomize=True)

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dbt.adapters.hiveacid.acid.bucket import decode_bucket
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges, valid_only_in
 from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS, BaseDir
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, is_compacted
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
+from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
 from dbt.adapters.hiveacid.reader.plan import Location
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
@@ -168,15 +170,24 @@ def new_bases(
     return found
 
 
-def is_renumbered(rows: int, lowest_row: int, highest_row: int) -> bool:
+def is_renumbered(files: Sequence[tuple[int, RowIdRange]]) -> bool:
     """Whether the rows of a base may have been given new row ids by a REBALANCE compaction.
 
-    That numbers the rows of all buckets and write ids together from 0 on
-    (`CompactionQueryBuilder.buildSelectClauseForRebalance`), and drops the old ids. Another
-    compaction keeps the ids, in which the number begins anew with each bucket and write. A base
-    with the rows of a single write can be either; it is taken for renumbered.
+    That numbers all rows together from 0 on, in the order of the new buckets, and gives them
+    statement 0 (`CompactionQueryBuilder.buildSelectClauseForRebalance`). Another compaction keeps
+    the row ids, in which the number begins anew with each bucket and write. A base that holds only
+    one write, without gaps, can be either; it is taken for renumbered.
+
+    Args:
+        files: for each file with rows how many there are, and their row ids.
     """
-    return rows > 0 and lowest_row == 0 and highest_row == rows - 1
+    next_row = 0
+    for rows, ids in sorted(files, key=lambda file: file[1].row):
+        bucket, last = decode_bucket(ids.bucket[0]), next_row + rows - 1
+        if ids.bucket[0] != ids.bucket[1] or bucket.statement_id or ids.row != (next_row, last):
+            return False
+        next_row = last + 1
+    return next_row > 0
 
 
 def compare(

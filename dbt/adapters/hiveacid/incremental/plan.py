@@ -219,15 +219,11 @@ class _Planner:
         footers = self._footers.read(self._spark, files)
         full = [file for file in files if footers[file].is_acid and footers[file].rows]
         ranges = self._footers.row_id_ranges(self._spark, full)
-        found = set()
-        for place, base in bases:
-            here = [ranges[file].row for file in base.files if file in ranges]
-            rows = sum(footers[file].rows for file in base.files)
-            lowest = min((row[0] for row in here), default=0)
-            highest = max((row[1] for row in here), default=0)
-            if is_renumbered(rows, lowest, highest):
-                found.add(place.partition)
-        return frozenset(found)
+        return frozenset(
+            place.partition
+            for place, base in bases
+            if is_renumbered([(footers[f].rows, ranges[f]) for f in base.files if f in ranges])
+        )
 
     def _grown(
         self,

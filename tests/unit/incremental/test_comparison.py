@@ -1,0 +1,390 @@
+"""State and changes make the new snapshot, whatever Hive did; or the loss is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from dbt.adapters.hiveacid.acid.bucket import BucketProperty
+from dbt.adapters.hiveacid.acid.changes import bounded, new_write_ids
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.selection import AcidState, select
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid.incremental.comparison import (
+    Extent,
+    Kind,
+    compare,
+    dropped,
+    grown_part,
+    is_renumbered,
+    new_bases,
+    source_state,
+    table_losses,
+    take,
+)
+from dbt.adapters.hiveacid.metastore.models import (
+    Column,
+    Partition,
+    StorageDescriptor,
+    Table,
+    TableName,
+)
+from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
+from dbt.adapters.hiveacid.reader.plan import Location
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
+
+STORAGE = StorageDescriptor("file:/t", (Column("id", "int"),))
+TABLE = Table(
+    name=TableName("shop", "orders"),
+    table_type="MANAGED_TABLE",
+    storage=STORAGE,
+    partition_keys=(),
+    parameters={"transactional": "true"},
+    create_time=100,
+    id=7,
+)
+INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only"}
+NOTHING = frozenset()
+
+
+def pinned_table(write_ids, *partitions, **changes):
+    """`partitions`: values of the key `p`, or Partitions. Without any the table has no key."""
+    keys = (Column("p", "string"),) if partitions else ()
+    parts = tuple(
+        p
+        if isinstance(p, Partition)
+        else Partition((p,), replace(STORAGE, location=f"file:/t/p={p}"), create_time=50)
+        for p in partitions
+    )
+    table = replace(TABLE, partition_keys=keys, **changes)
+    return PinnedTable(table, parts, write_ids, ValidTxnList(10_000), transaction_id=1)
+
+
+def valid(high_watermark, open=(), aborted=()):
+    return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
+
+
+def places(pinned, *listings):
+    """The locations; each listing as the names of directories with a file, and original files."""
+    storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
+    found = []
+    for i, (storage, names) in enumerate(zip(storages, listings, strict=True)):
+        paths = [f"{n}/bucket_00000" if "_" in n and n != "000000_0" else n for n in names]
+        files = tuple(ListedFile(path, f"{storage.location}/{path}", 1) for path in paths)
+        directories = tuple(path.partition("/")[0] for path in paths if "/" in path)
+        listing = Listing(storage.location, files, directories)
+        state = select(listing, pinned.write_ids, pinned.valid_txns)
+        found.append(Location(i, storage, listing, state))
+    return found
+
+
+def compared(before, now, old, new, renumbered=NOTHING, **changes):
+    """Compare one location: its write ids and directories before and now."""
+    since = source_state(pinned_table(before, **changes), "", places(pinned_table(before), old))
+    pinned = pinned_table(now, **changes)
+    ids = new_write_ids(since.write_ids, pinned.write_ids)
+    (change,) = compare(pinned, since, places(pinned, new), ids, renumbered)
+    return change
+
+
+class Model:
+    """The changes of a `Warehouse`, read as the frames of changes read real files."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+        self.written = {
+            row: write_id
+            for name, held in warehouse.history.items()
+            if not name.startswith("delete_")
+            for row, write_id in held.records
+        } | dict.fromkeys(warehouse.originals, 0)
+
+    def pinned(self, write_ids: ValidWriteIdList) -> PinnedTable:
+        txns = ValidTxnList(FIRST_COMPACTION * 2, frozenset(self.warehouse.hidden_compactions))
+        return replace(pinned_table(write_ids), valid_txns=txns)
+
+    def place(self, write_ids: ValidWriteIdList) -> Location:
+        pinned, listing = self.pinned(write_ids), self.warehouse.listing()
+        return Location(0, STORAGE, listing, select(listing, write_ids, pinned.valid_txns))
+
+    def state(self, write_ids: ValidWriteIdList):
+        return source_state(self.pinned(write_ids), "", [self.place(write_ids)])
+
+    def records(self, directories, write_ids):
+        return [
+            (row, write_id)
+            for selected in directories
+            for row, write_id in self.warehouse.directories[selected.directory.name].records
+            if write_ids.is_valid(write_id)
+        ]
+
+    def live(self, state: AcidState, part: AcidState, write_ids):
+        bases = [] if part.base is None else [part.base]
+        rows = {row for row, _ in self.records([*bases, *part.deltas], write_ids)}
+        rows |= set(self.warehouse.originals) if part.originals else set()
+        return rows - {row for row, _ in self.records(state.delete_deltas, write_ids)}
+
+    def changes(self, since, write_ids, new):
+        """The kind of the table's location, the inserted and the deleted rows."""
+        place = self.place(write_ids)
+        (change,) = compare(self.pinned(write_ids), since, [place], new, NOTHING)
+        if change.kind is Kind.NEW:
+            return change, self.live(place.state, place.state, write_ids), set()
+        part = grown_part(place.state, new)
+        inserted = {
+            row for row in self.live(place.state, part, write_ids) if self.written[row] in new
+        }
+        deleted = {
+            row
+            for row, write_id in self.records(part.delete_deltas, write_ids)
+            if write_id in new and since.write_ids.is_valid(self.written[row])
+        }
+        return change, inserted, deleted
+
+
+@st.composite
+def histories(draw):
+    """A warehouse; and the write ids, the rows and the state as they once were."""
+    warehouse = Warehouse(originals=draw(st.sampled_from([[], [1, 2, 3]])))
+    since = None
+    for _ in range(2):
+        for kind, state, victims in draw(st.lists(writes, max_size=5)):
+            warehouse.write(kind, state, victims)
+        if since is not None:
+            open_ids = [i for i, state in enumerate(warehouse.states, 1) if state == "open"]
+            for write_id in draw(st.sets(st.sampled_from(open_ids))) if open_ids else ():
+                warehouse.commit(write_id)
+        for compaction in draw(st.lists(compactions, max_size=2)):
+            warehouse.compact(*compaction)
+        if since is None:
+            seen = warehouse.valid(len(warehouse.states))
+            since = Model(warehouse).state(seen), warehouse.rows_of(seen)
+    return warehouse, *since
+
+
+@settings(max_examples=500, deadline=None)
+@given(histories())
+def test_state_and_changes_make_the_new_snapshot(history):
+    warehouse, since, before = history
+    now = warehouse.valid(len(warehouse.states))
+    new = new_write_ids(since.write_ids, now)
+    model = Model(warehouse)
+    change, inserted, deleted = model.changes(since, now, new)
+    event(f"{change.kind.value}{': ' + change.loss.what.split()[1] if change.loss else ''}")
+    base = model.place(now).state.base
+    if change.kind is Kind.LOST:
+        assert base is not None and base.directory.name != since.locations[0].base
+        assert new.within(1, base.write_id_range[1])
+        return
+    assert inserted.isdisjoint(before)
+    assert deleted <= before
+    assert before - deleted | inserted == warehouse.rows_of(now)
+
+
+@settings(max_examples=300, deadline=None)
+@given(histories(), st.integers(1, 3))
+def test_batches_make_the_new_snapshot_step_by_step(history, count):
+    warehouse, since, rows = history
+    now, model = warehouse.valid(len(warehouse.states)), Model(warehouse)
+    if model.changes(since, now, new_write_ids(since.write_ids, now))[0].kind is Kind.LOST:
+        return
+    while new := new_write_ids(since.write_ids, now):
+        state = model.place(now).state
+        taken = take(model.pinned(now), since, [state], new, count)
+        assert taken and not taken.without(new)
+        part = bounded(since.write_ids, now, taken)
+        change, inserted, deleted = model.changes(since, part, taken)
+        assert change.kind is not Kind.LOST
+        rows = rows - deleted | inserted
+        assert rows == warehouse.rows_of(part)
+        since = model.state(part)
+    assert rows == warehouse.rows_of(now)
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "now", "new", "kind"),
+    [
+        (valid(3), ["delta_1_1_0"], valid(3), ["delta_1_1_0"], Kind.UNCHANGED),
+        (valid(3), ["delta_1_1_0"], valid(4), ["delta_1_1_0"], Kind.UNCHANGED),
+        (valid(3), ["delta_1_1_0"], valid(4), ["delta_1_1_0", "delta_4_4_0"], Kind.GROWN),
+        (valid(3), ["delta_1_1_0"], valid(4), ["delta_1_4_v0000009"], Kind.GROWN),
+        (valid(3), ["delta_3_3_0"], valid(4), ["base_3_v0000009", "delta_4_4_0"], Kind.GROWN),
+        (valid(3), ["base_1", "delta_3_3_0"], valid(4), ["base_3_v0000009"], Kind.UNCHANGED),
+        (valid(3), [], valid(4), ["base_4"], Kind.NEW),
+        (valid(3), ["000000_0"], valid(4), ["000000_0", "delete_delta_4_4_0"], Kind.GROWN),
+        (
+            valid(3),
+            ["000000_0"],
+            valid(3),
+            ["base_-9223372036854775808_v0000009"],
+            Kind.UNCHANGED,
+        ),
+        # A late commit below the old high-water mark.
+        (valid(3, open=[2]), ["delta_3_3_0"], valid(3), ["delta_2_2_0", "delta_3_3_0"], Kind.GROWN),
+        # Hive has forgotten the aborted write id, which the compaction passed over.
+        (valid(3, aborted=[2]), ["delta_3_3_0"], valid(3), ["base_3_v0000009"], Kind.UNCHANGED),
+    ],
+)
+def test_a_complete_history(before, old, now, new, kind):
+    change = compared(before, now, old, new)
+    assert (change.kind, change.loss) == (kind, None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (["delta_3_3_0"], ["base_5"], "write id 5 replaced all rows (overwrite or truncate)"),
+        (["delta_3_3_0"], ["base_5_v0000009"], "base_5_v0000009 took in write ids 4-5, which had"),
+        (["base_3"], ["delta_5_5_0"], "its base base_3 has gone"),
+        (["base_2"], ["base_3"], "its base was base_2 and is base_3, though write id 3 is not"),
+        (["delta_3_3_0"], ["delta_5_5_0"], "what write id 3 wrote has gone, and no compaction"),
+        (["000000_0"], ["delta_5_5_0"], "what write id 0 wrote has gone"),
+        (["delta_3_3_0"], [], "what write id 3 wrote has gone"),
+    ],
+)
+def test_a_lost_history(old, new, what):
+    change = compared(valid(3), valid(5), old, new)
+    assert change.kind is Kind.LOST
+    assert what in change.loss.what
+    assert change.loss.reconcilable
+
+
+@pytest.mark.parametrize(
+    ("new", "lost"),
+    [
+        (["delta_3_3_0", "delta_4_5_v0000009"], None),
+        (["base_3_v0000009", "delta_4_5_v0000009"], None),
+        (["delta_3_5_v0000009"], "delta_3_5_v0000009 holds rows that had been seen together"),
+        (["base_5_v0000009"], "took in write ids 4-5"),
+    ],
+)
+def test_insert_only_directories_are_new_or_seen_as_a_whole(new, lost):
+    change = compared(valid(3), valid(5), ["delta_3_3_0"], new, parameters=INSERT_ONLY)
+    if lost is None:
+        assert change.kind is Kind.GROWN
+    else:
+        assert lost in change.loss.what
+        assert change.loss.extent is Extent.TABLE, "insert-only rows have no row ids"
+
+
+def test_row_ids_that_a_compaction_may_have_changed():
+    new = ["base_3_v0000009", "delta_4_4_0"]
+    change = compared(valid(3), valid(4), ["delta_3_3_0"], new, frozenset({0}))
+    assert change.kind is Kind.GROWN
+    assert change.loss.extent is Extent.ROW_IDS
+    # Past the state nothing can be compared by row id either.
+    past = compared(valid(3), valid(4), ["delta_3_3_0"], ["base_4_v0000009"], frozenset({0}))
+    assert (past.kind, past.loss.extent) == (Kind.LOST, Extent.TABLE)
+
+
+def test_only_new_compacted_bases_are_looked_at_for_row_ids():
+    since = source_state(
+        pinned_table(valid(3), "a", "b", "c", "d"),
+        "",
+        places(
+            pinned_table(valid(3), "a", "b", "c", "d"),
+            ["delta_3_3_0"],
+            ["base_3_v0000009"],
+            [],
+            ["delta_3_3_0"],
+        ),
+    )
+    pinned = pinned_table(valid(4), "a", "b", "c", "d")
+    now = places(pinned, *[["base_3_v0000009"]] * 3, ["base_4"])
+    assert [place.partition for place, _ in new_bases(pinned, since, now)] == [0]
+
+
+def bucket(number, statement_id=0):
+    return BucketProperty(number, statement_id).encode()
+
+
+def ids(rows, first_bucket=0, last_bucket=None, statement_id=0):
+    last_bucket = first_bucket if last_bucket is None else last_bucket
+    buckets = bucket(first_bucket, statement_id), bucket(last_bucket, statement_id)
+    return rows[1] - rows[0] + 1, RowIdRange((1, 9), buckets, rows)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ([], False),
+        ([ids((0, 9))], True),
+        ([ids((10, 14), 1), ids((0, 9), 0)], True),
+        ([ids((0, 9), 0), ids((0, 9), 1)], False),
+        ([ids((1, 9))], False),
+        ([(20, ids((0, 9))[1])], False),  # two writes with the same numbers
+        ([ids((0, 9), statement_id=1)], False),
+        ([ids((0, 9), 0, 1)], False),
+    ],
+)
+def test_rows_numbered_together_are_renumbered(files, expected):
+    assert is_renumbered(files) is expected
+
+
+def test_partitions_moved_created_anew_and_dropped():
+    before = pinned_table(valid(3), "same", "moved", "anew", "gone", "empty")
+    full = ["delta_3_3_0"]
+    since = source_state(before, "", places(before, full, full, full, full, []))
+    moved = Partition(("moved",), replace(STORAGE, location="file:/u"), create_time=50)
+    anew = replace(before.partitions[2], create_time=51)
+    pinned = pinned_table(valid(4), "same", moved, anew, "new")
+    now = places(pinned, full, full, ["delta_4_4_0"], ["delta_4_4_0"])
+    new = new_write_ids(since.write_ids, pinned.write_ids)
+    changes = compare(pinned, since, now, new, NOTHING)
+    assert [c.kind for c in changes] == [Kind.UNCHANGED, Kind.LOST, Kind.LOST, Kind.NEW]
+    assert [str(c.loss) for c in changes if c.loss] == [
+        "partition p=moved: it was moved from file:/t/p=moved to file:/u",
+        "partition p=anew: it was dropped and created anew (createTime 51, before 50)",
+    ]
+    assert [c.loss.reconcilable for c in changes if c.loss] == [False, True]
+    (gone,) = dropped(pinned, since)
+    assert str(gone) == "partition p=gone: it was dropped; it was at file:/t/p=gone"
+    assert gone.reconcilable
+
+
+@pytest.mark.parametrize(
+    ("write_ids", "options", "table", "what"),
+    [
+        (valid(5), "", {}, []),
+        (valid(5), "", {"id": 8, "create_time": 100}, ["another table of the name (id 8"]),
+        (valid(5), "", {"id": None, "create_time": 101}, ["another table of the name (createTime"]),
+        (valid(5), "", {"parameters": INSERT_ONLY}, ["it was full ACID and is insert-only now"]),
+        (valid(2), "", {}, ["write ids 3 had been seen and are no longer valid"]),
+        (valid(5, open=[2]), "", {}, ["write ids 2 had been seen and are no longer valid"]),
+        (valid(5), "partitions=a", {}, ["other options (partitions=a, before none)"]),
+    ],
+)
+def test_another_table_or_another_history(write_ids, options, table, what):
+    before = pinned_table(valid(3))
+    since = source_state(before, "", places(before, ["delta_3_3_0"]))
+    losses = table_losses(pinned_table(write_ids, **table), since, options)
+    assert len(losses) == len(what)
+    assert all(text in loss.what for text, loss in zip(what, losses, strict=True))
+    assert not any(loss.reconcilable for loss in losses)
+
+
+def taken(since, now, count, *directories, **table):
+    before = pinned_table(since, **table)
+    state = source_state(before, "", places(before, ["delta_1_1_0"]))
+    pinned = pinned_table(now, **table)
+    new = new_write_ids(since, now)
+    states = [place.state for place in places(pinned, directories)]
+    return str(take(pinned, state, states, new, count))
+
+
+def test_a_batch_takes_the_lowest_ids_that_left_something():
+    deltas = ["delta_1_1_0", "delta_4_4_0", "delta_6_6_0", "delta_8_8_0"]
+    assert taken(valid(2), valid(9), 2, *deltas) == "3-6"
+    assert taken(valid(2), valid(9), 3, *deltas) == "3-9"
+    assert taken(valid(2), valid(9), 1, "base_5", "delta_7_7_0", "delta_8_8_0") == "3-5"
+    assert taken(valid(2), valid(9), 2, "delta_1_7_v0000009", "delta_8_8_0") == "3-4"
+
+
+def test_compacted_insert_only_directories_come_as_a_whole():
+    wide = ["delta_1_1_0", "delta_4_7_v0000009", "delta_8_8_0", "delta_9_9_0"]
+    assert taken(valid(2), valid(9), 2, *wide, parameters=INSERT_ONLY) == "3-7"
+    assert taken(valid(2), valid(9), 2, *wide) == "3-5"
