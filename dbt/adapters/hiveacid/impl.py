@@ -21,7 +21,6 @@ from dbt.adapters.hiveacid.columns import spark_columns, with_tables
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.selected import Selection
@@ -210,8 +209,9 @@ class HiveAcidAdapter(SparkAdapter):
     ) -> Any:
         """A source's freshness; dbt names it as the parser does, the query reads the snapshot."""
         assert isinstance(source, HiveAcidRelation)
-        read = source.read_as(SourceOptions())
-        return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
+        return super().calculate_freshness(
+            source.as_read(), loaded_at_field, filter, macro_resolver
+        )
 
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle

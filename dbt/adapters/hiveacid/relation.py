@@ -28,9 +28,11 @@ class HiveAcidRelation(SparkRelation):
     """A relation; `acid_view` is set for a source that is read through the run's snapshot.
 
     Its path stays that of the Hive table, so that macros find database and identifier in it.
+    `options` are those of a source that has any.
     """
 
     acid_view: str | None = None
+    options: SourceOptions | None = None
 
     sources: ClassVar[SourceNames | None] = None
 
@@ -53,13 +55,15 @@ class HiveAcidRelation(SparkRelation):
         if relation_config.resource_type != "source":
             return relation
         options = SourceOptions.of(relation_config)
-        return relation.read_as(options) if "limit" in kwargs else relation
+        if options != SourceOptions():
+            relation = relation.replace(options=options)
+        return relation.as_read() if "limit" in kwargs else relation
 
-    def read_as(self, options: SourceOptions) -> HiveAcidRelation:
+    def as_read(self) -> HiveAcidRelation:
         """This source as a statement reads it."""
         if self.sources is None:
             return self
-        view = self.sources.name_of(self.table_name(), options)
+        view = self.sources.name_of(self.table_name(), self.options or SourceOptions())
         return self if view is None else self.replace(acid_view=view)
 
     def table_name(self) -> TableName:

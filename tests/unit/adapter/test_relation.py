@@ -14,20 +14,22 @@ class Sources:
 
     def __init__(self):
         self.asked = []
+        self.options = []
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         self.asked.append(table)
+        self.options.append(str(options))
         return "hiveacid__shop__orders__00000000" if table.table == "orders" else None
 
 
-def node(resource_type="source", identifier="Orders"):
+def node(resource_type="source", identifier="Orders", config=None):
     return SimpleNamespace(
         resource_type=resource_type,
         database=None,
         schema="Shop",
         identifier=identifier,
         quoting_dict={},
-        config={},
+        config=config or {},
         meta={},
         source_name="shop",
         name="orders",
@@ -50,6 +52,19 @@ def test_a_source_of_a_statement_is_named_by_its_view():
     assert (relation.schema, relation.identifier) == ("Shop", "Orders")
     assert relation.table_name() == TableName("shop", "orders")
     assert str(relation.without_identifier()) == "Shop"
+
+
+def test_freshness_reads_what_the_options_of_a_source_say():
+    """dbt makes the relation as the parser does, and asks for the rows later."""
+    sources = Sources()
+    config = {"hiveacid": {"partitions": {"day": "2026-01-31"}}}
+    relation = create(sources, node(config=config))
+    assert sources.asked == []
+    assert relation.replace().as_read().acid_view == "hiveacid__shop__orders__00000000"
+    create(sources, node(config=config), limit=None)
+    create(sources, node(), limit=None)
+    of_freshness, of_model, of_other = sources.options
+    assert of_freshness == of_model != of_other
 
 
 def test_empty_reads_no_rows_of_the_view():
