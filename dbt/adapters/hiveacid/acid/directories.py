@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 BASE_OF_ORIGINALS = -(2**63)
 """The write id in the name of a base made of original files only (`Long.MIN_VALUE`)."""
@@ -55,6 +56,8 @@ class DeltaDir:
     is_delete: bool = False
 
 
+# A write leaves directories of one name in all the partitions that it touches.
+@lru_cache(maxsize=1 << 14)
 def parse_directory(name: str) -> BaseDir | DeltaDir | None:
     """What an ACID directory's name says; None if the name is not that of an ACID directory.
 

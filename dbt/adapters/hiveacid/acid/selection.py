@@ -7,7 +7,7 @@ only while there is no base. Every listed file ends up used or skipped with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.hiveacid.acid.directories import (
@@ -66,16 +66,12 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         UnreadableTableError: a directory has a name that cannot be understood, or the only base
             holds rows that the reader must not see ("not enough history").
     """
-    files: dict[str, list[ListedFile]] = {}
-    originals: list[ListedFile] = []
-    for file in listing.files:
-        top = _acid_top(listing, file.relative)
-        (originals if top is None else files.setdefault(top, [])).append(file)
+    files, originals = _by_directory(listing)
 
     bases: list[BaseDir] = []
     deltas: list[DeltaDir] = []
     skipped: list[Skipped] = []
-    for name in sorted({*files, *(d for d in listing.directories if _acid_top(listing, d) == d)}):
+    for name in sorted(files):
         directory = _parse(listing, name)
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
@@ -110,21 +106,32 @@ def is_compacted(listing: Listing, base: BaseDir) -> bool:
     return bool(base.visibility_txn) or listing.data_formats.get(base.name) == "compacted"
 
 
-def _acid_top(listing: Listing, relative: str) -> str | None:
-    """The ACID directory right below the location that holds `relative`; None if none does.
+def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[ListedFile]]:
+    """The files of each ACID directory right below the location, and those outside of any.
 
-    One further down is refused: Hive 4.0.1 reads such a copy twice or not at all, depending on the
-    file system (trinodb/trino#8920 shows a table that had them).
+    An ACID directory further down is refused: Hive 4.0.1 reads such a copy twice or not at all,
+    depending on the file system (trinodb/trino#8920 shows a table that had them).
     """
-    top, *below = relative.split("/")
-    for part in below:
-        if _is_acid_name(part) and relative != part:
-            raise UnreadableTableError(
-                f"{listing.location} has an ACID directory inside another directory: {relative}. "
-                "Move it away, or compact the table in Hive, and run again."
-            )
-    is_directory = bool(below) or relative in listing.directories
-    return top if is_directory and _is_acid_name(top) else None
+    files: dict[str, list[ListedFile]] = {}
+    for relative in listing.directories:
+        top = _outside_of_others(listing, relative)
+        if _is_acid_name(top):
+            files.setdefault(top, [])
+    originals: list[ListedFile] = []
+    for file in listing.files:
+        files.get(_outside_of_others(listing, file.relative), originals).append(file)
+    return files, originals
+
+
+def _outside_of_others(listing: Listing, relative: str) -> str:
+    """The first part of a path, if no other part is named as an ACID directory."""
+    top, separator, below = relative.partition("/")
+    if separator and any(map(_is_acid_name, below.split("/"))):
+        raise UnreadableTableError(
+            f"{listing.location} has an ACID directory inside another directory: {relative}. "
+            "Move it away, or compact the table in Hive, and run again."
+        )
+    return top
 
 
 def _is_acid_name(name: str) -> bool:
@@ -240,11 +247,6 @@ def _same_range(one: DeltaDir, other: DeltaDir) -> bool:
     )
 
 
-def _not_empty(files: Iterable[ListedFile], skipped: list[Skipped]) -> tuple[ListedFile, ...]:
-    kept = []
-    for file in files:
-        if file.length == 0:
-            skipped.append(Skipped(file.relative, "an empty file"))
-        else:
-            kept.append(file)
-    return tuple(kept)
+def _not_empty(files: Sequence[ListedFile], skipped: list[Skipped]) -> tuple[ListedFile, ...]:
+    skipped.extend(Skipped(file.relative, "an empty file") for file in files if not file.length)
+    return tuple(file for file in files if file.length)

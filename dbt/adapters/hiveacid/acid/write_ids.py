@@ -7,9 +7,11 @@ table. Hive's `ValidReadTxnList` and `ValidReaderWriteIdList` (storage-api,
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 NO_OPEN_ID = 2**63 - 1
 """Java's `Long.MAX_VALUE`, which Hive writes where no id is open."""
@@ -44,6 +46,11 @@ class _ValidIds:
         """The open and the aborted ids at or below the high-water mark."""
         return self.open | self.aborted
 
+    @cached_property
+    def _in_order(self) -> list[int]:
+        # Streaming ingest may leave thousands of aborted ids, and every directory has a range.
+        return sorted(self.invalid)
+
     @property
     def min_open(self) -> int:
         """The lowest open id, or `NO_OPEN_ID`."""
@@ -58,7 +65,8 @@ class _ValidIds:
         if low > self.high_watermark:
             return RangeResponse.NONE
         top = min(high, self.high_watermark)
-        valid = (top - low + 1) - sum(1 for i in self.invalid if low <= i <= top)
+        invalid = bisect_right(self._in_order, top) - bisect_left(self._in_order, low)
+        valid = (top - low + 1) - invalid
         if valid == 0:
             return RangeResponse.NONE
         return RangeResponse.ALL if valid == high - low + 1 else RangeResponse.SOME

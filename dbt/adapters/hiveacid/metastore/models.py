@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 @dataclass(frozen=True, order=True)
@@ -45,6 +46,11 @@ class StorageDescriptor:
     serde_parameters: Mapping[str, str] = field(default_factory=dict)
     bucket_columns: tuple[str, ...] = ()
     num_buckets: int = -1
+
+    @cached_property
+    def column_types(self) -> tuple[str, ...]:
+        """Hive's names of the columns' types."""
+        return tuple(column.type for column in self.columns)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dbt.adapters.hiveacid.acid.bucket import BucketProperty
 from dbt.adapters.hiveacid.acid.directories import BaseDir, bucket_of_file, is_bucket_file
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, Skipped, select
-from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
 from dbt.adapters.hiveacid.reader.deletes import DeletedRows
@@ -197,11 +197,13 @@ def _skipped(place: Location) -> Iterator[Skipped]:
 
 
 def _converted(pinned: PinnedTable, footer: OrcFooter) -> tuple[int, ...]:
-    columns = zip(pinned.table.storage.columns, footer.types, strict=False)
+    types = pinned.table.storage.column_types
+    if types[: len(footer.types)] == footer.types:
+        return ()
     return tuple(
         i
-        for i, (column, file_type) in enumerate(columns)
-        if column.type != file_type and not {column.type, file_type} <= INTEGERS
+        for i, (type_, file_type) in enumerate(zip(types, footer.types, strict=False))
+        if type_ != file_type and not {type_, file_type} <= INTEGERS
     )
 
 
@@ -214,7 +216,7 @@ def _refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
 
 def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
     low, high = directory.write_id_range
-    return high > write_ids.high_watermark or any(low <= i <= high for i in write_ids.invalid)
+    return write_ids.is_range_valid(low, high) is not RangeResponse.ALL
 
 
 def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -> None:
