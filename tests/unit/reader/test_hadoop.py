@@ -1,3 +1,4 @@
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -56,6 +57,18 @@ def test_a_location_that_fails_among_others_is_looked_at_by_itself(monkeypatch):
         Listing("file:/t", ()),
         Listing("file:/u", ()),
     ]
+
+
+@pytest.mark.parametrize("name", ["_orc_acid_version", "_metadata_acid_2", ".hive-staging_1"])
+def test_names_that_hive_and_spark_pass_over(name):
+    assert not re.fullmatch(hadoop._WANTED_NAMES, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["bucket_00000", "000000_0_copy_1", "a_b.c", "base_1", "a\nb", "b", "_metadata_acid"]
+)
+def test_names_that_are_looked_at(name):
+    assert re.fullmatch(hadoop._WANTED_NAMES, name)
 
 
 def test_items_are_grouped_by_scheme_and_authority():

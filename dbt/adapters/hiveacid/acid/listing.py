@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+HIDDEN = "_."
+"""Hive and Spark pass over files and directories whose names begin with one of these."""
+
 
 @dataclass(frozen=True)
 class ListedFile:
@@ -30,17 +33,12 @@ class ListedFile:
 class Listing:
     """All files and directories below a location, hidden ones left out.
 
-    `directories` holds every directory by its relative path, so that an empty base is seen. A name
-    with a leading `_` or `.` is hidden, as in Hive. `data_formats` maps a directory with a
-    `_metadata_acid` file to the `dataFormat` that the file names (`compacted`, `truncated`, …).
+    `directories` holds every directory by its relative path, so that an empty base is seen.
+    `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
+    names (`compacted`, `truncated`, …).
     """
 
     location: str
     files: tuple[ListedFile, ...]
     directories: tuple[str, ...] = ()
     data_formats: Mapping[str, str] = field(default_factory=dict)
-
-
-def is_hidden(name: str) -> bool:
-    """Whether Hive and Spark pass over a file or directory of this name."""
-    return name.startswith(("_", "."))

@@ -7,6 +7,7 @@ run a method over a whole array inside the JVM. They want function objects, whic
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ class Bulk:
         self._method_type = self.java("java.lang.invoke.MethodType").methodType
         self._lookup = self._handles.publicLookup()
         self._loader = self.java("java.lang.Thread").currentThread().getContextClassLoader()
+        self._classes: dict[str, Any] = {}
         self._stream_of = self._function(
             "Function",
             self.static("java.util.Arrays", "stream", "java.util.stream.Stream", ["[Object;"]),
@@ -57,6 +59,11 @@ class Bulk:
 
         A name without a dot is one of `java.lang`.
         """
+        if name not in self._classes:
+            self._classes[name] = self._class(name)
+        return self._classes[name]
+
+    def _class(self, name: str) -> Any:
         if name in _PRIMITIVES:
             return self.java(f"java.lang.{_PRIMITIVES[name]}").TYPE
         if name.startswith("["):
@@ -79,6 +86,23 @@ class Bulk:
     def with_constants(self, handle: Any, position: int, *values: Any) -> Any:
         """`handle` with its arguments from `position` on given; each must be a Java object."""
         return self._handles.insertArguments(handle, position, self._array("Object", values))
+
+    def constant(self, type_: str, value: int) -> Any:
+        """The function without arguments that gives a number of a primitive type."""
+        return self._handles.constant(self.class_(type_), value)
+
+    def if_then_else(self, test: Any, then: Any, otherwise: Any) -> Any:
+        """`otherwise` of an object, or the constant `then` if `test` of it is true."""
+        takes = self._array("Class", [otherwise.type().parameterType(0)])
+        return self._handles.guardWithTest(
+            test, self._handles.dropArguments(then, 0, takes), otherwise
+        )
+
+    def implement(self, interface: str, handle: Any) -> Any:
+        """An object of an interface with one method, which is `handle`."""
+        return self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(
+            self.class_(interface), handle
+        )
 
     def then(self, first: Any, second: Any) -> Any:
         """`second` applied to what `first` returns."""
@@ -178,12 +202,15 @@ class Bulk:
     def integers(self, array: Any, handle: Any) -> list[int]:
         """The long that `handle` makes of each element."""
         stream = self._stream_of.apply(array).mapToLong(self._function("ToLongFunction", handle))
-        return _items(self.java("java.util.Arrays").toString(stream.toArray()), int)
+        # `[1, 2]`, as JSON has it: read in one go.
+        found: list[int] = json.loads(self.java("java.util.Arrays").toString(stream.toArray()))
+        return found
 
     def booleans(self, array: Any, handle: Any) -> list[bool]:
         """The boolean that `handle` makes of each element."""
         text = self.java("java.util.Arrays").toString(self.map(array, handle))
-        return _items(text, lambda item: item == "true")
+        found: list[bool] = json.loads(text)
+        return found
 
     def _split(self, items: Iterable[str]) -> Any:
         text = _SEPARATOR.join(items)
@@ -192,9 +219,7 @@ class Bulk:
         return self.java("java.util.regex.Pattern").compile(_SEPARATOR).split(text)
 
     def _function(self, interface: str, handle: Any) -> Any:
-        return self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(
-            self.class_(f"java.util.function.{interface}"), handle
-        )
+        return self.implement(f"java.util.function.{interface}", handle)
 
     def _type(self, returns: str, takes: Sequence[str]) -> Any:
         parameters = self._array("Class", [self.class_(name) for name in takes])
@@ -214,9 +239,3 @@ def each(scala_sequence: Any) -> Iterator[Any]:
 
 def _full(name: str) -> str:
     return name if "." in name or name.startswith("[") else f"java.lang.{name}"
-
-
-def _items(text: str, parse: Callable[[str], Any]) -> list[Any]:
-    """The elements from the text that `Arrays.toString` makes: `[1, 2]`."""
-    inner = text[1:-1]
-    return [parse(item) for item in inner.split(", ")] if inner else []

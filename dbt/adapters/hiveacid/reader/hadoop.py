@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.directories import METADATA_FILE
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing, is_hidden
+from dbt.adapters.hiveacid.acid.listing import HIDDEN, ListedFile, Listing
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.bulk import Bulk
 
@@ -23,8 +23,14 @@ THREADS = 8
 PATH = "org.apache.hadoop.fs.Path"
 FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 
-_BATCH = 200
+_BATCH = 1_000
 """Directories that one call lists at most."""
+
+_WANTED_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
+"""What is not hidden, and the one hidden file that is read; Hive puts another into each delta."""
+
+_DIRECTORY = -1
+"""Stands in the place of a directory's length."""
 
 _MAX_METADATA_BYTES = 1 << 20
 
@@ -96,18 +102,14 @@ class _Location:
     error: Py4JJavaError | None = None
 
 
-@dataclass(frozen=True)
-class _Directory:
+class _Directory(NamedTuple):
     location: _Location
     relative: str
     path: str
 
 
-class _Status(NamedTuple):
-    path: str
-    is_directory: bool
-    length: int
-    modification_time: int
+_Status = tuple[str, int, int]
+"""The path, the length, or `_DIRECTORY`, and the modification time."""
 
 
 class _Lister:
@@ -116,11 +118,24 @@ class _Lister:
     def __init__(self, spark: SparkSession, pool: Executor) -> None:
         self._configuration = spark._jsc.hadoopConfiguration()
         self._pool = pool
-        self._bulk = Bulk(spark)
-        self._path_of = self._bulk.method(FILE_STATUS, "getPath", PATH)
-        self._is_directory = self._bulk.method(FILE_STATUS, "isDirectory", "boolean")
-        self._length = self._bulk.method(FILE_STATUS, "getLen", "long")
-        self._time = self._bulk.method(FILE_STATUS, "getModificationTime", "long")
+        bulk = self._bulk = Bulk(spark)
+        self._path_of = bulk.method(FILE_STATUS, "getPath", PATH)
+        self._length = bulk.if_then_else(
+            bulk.method(FILE_STATUS, "isDirectory", "boolean"),
+            bulk.constant("long", _DIRECTORY),
+            bulk.method(FILE_STATUS, "getLen", "long"),
+        )
+        self._time = bulk.method(FILE_STATUS, "getModificationTime", "long")
+        matches = bulk.java("java.util.regex.Pattern").compile(_WANTED_NAMES).asMatchPredicate()
+        self._filter = bulk.implement(
+            "org.apache.hadoop.fs.PathFilter",
+            bulk.then(
+                bulk.method(PATH, "getName", "String"),
+                bulk.method("java.util.function.Predicate", "test", "boolean", ["Object"]).bindTo(
+                    matches
+                ),
+            ),
+        )
 
     def run(
         self, locations: Sequence[str], may_be_missing: bool = False
@@ -177,14 +192,13 @@ class _Lister:
 
     def _statuses(self, directories: Sequence[_Directory]) -> list[_Status]:
         paths = self._bulk.paths([directory.path for directory in directories])
-        found = self._file_system.listStatus(paths)
+        found = self._file_system.listStatus(paths, self._filter)
         return list(
-            map(
-                _Status,
+            zip(
                 self._bulk.strings(found, self._path_of),
-                self._bulk.booleans(found, self._is_directory),
                 self._bulk.integers(found, self._length),
                 self._bulk.integers(found, self._time),
+                strict=True,
             )
         )
 
@@ -196,27 +210,26 @@ class _Lister:
             directory.path.rstrip("/"): directory for directory in directories
         }
         metadata = []
-        for status in statuses:
-            above, _, name = status.path.rpartition("/")
-            parent = parents.get(above)
-            if parent is None:
-                raise UnreadableTableError(
-                    f"{directories[0].path} cannot be listed: its file system lists "
-                    f"{status.path} in it."
-                )
-            location = parent.location
+        directory, parent = "", None
+        for path, length, time in statuses:
+            above, _, name = path.rpartition("/")
+            # Java lists one directory after the other.
+            if above != directory or parent is None:
+                directory, parent = above, parents.get(above)
+                if parent is None:
+                    raise UnreadableTableError(
+                        f"{directories[0].path} cannot be listed: its file system lists {path} in "
+                        "it."
+                    )
             child = f"{parent.relative}/{name}" if parent.relative else name
-            if name == METADATA_FILE and parent.relative:
-                metadata.append((parent, status.path))
-            elif is_hidden(name):
-                continue
-            elif status.is_directory:
-                location.directories.append(child)
-                yield _Directory(location, child, status.path)
+            if name == METADATA_FILE:
+                if parent.relative:
+                    metadata.append((parent, path))
+            elif length == _DIRECTORY:
+                parent.location.directories.append(child)
+                yield _Directory(parent.location, child, path)
             else:
-                location.files.append(
-                    ListedFile(child, status.path, status.length, status.modification_time)
-                )
+                parent.location.files.append(ListedFile(child, path, length, time))
         for (parent, _), data_format in self._in_parallel(
             metadata, lambda item: self._data_format(item[1])
         ):
