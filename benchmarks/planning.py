@@ -18,6 +18,7 @@ plan       which files, and what is known of each
 view       the temporary view, made from the plan; with that the delete events are read
 explain    Spark's physical plan of `select count(*)` over the view
 pruned     the same with a filter on the partition column
+cached     the footers once more, from the cache on disk, as every later run has them
 again      the same view once more, in another session, with the delete events known
 whole      listing to plan, once more, with the footers known
 """
@@ -29,6 +30,7 @@ import os
 import resource
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,6 +46,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.metastore.thrift_api import ThriftMetastore
 from dbt.adapters.hiveacid.metastore.transport import parse_addresses
 from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
+from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.plan import locations, plan_full_acid, storages
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
@@ -197,6 +200,11 @@ def measure(hive: HiveServer, spark: SparkSession) -> None:
         clock.step("explain", lambda: explain(spark, ""))
         clock.total()
         clock.step("pruned", lambda: explain(spark, "where day = 7"))
+        with tempfile.TemporaryDirectory() as directory:
+            FooterCache(Path(directory)).put(footers.read(spark, files))
+            clock.step(
+                "cached", lambda: OrcFooters(FooterCache(Path(directory))).read(spark, files)
+            )
         session = spark.newSession()
         clock.step("again", lambda: view(session))
         clock.step("whole", lambda: plan_read(spark, pinned, footers))

@@ -112,6 +112,7 @@ class DbtProject(DbtDirectory):
             "schema": schema or database,
             "threads": threads,
             "metastore_uri": hive.metastore_uri,
+            "footer_cache": str(path / "footers"),
             "server_side_parameters": {**spark_settings(hive), **(spark or {})},
             **(profile or {}),
         }

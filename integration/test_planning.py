@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyorc
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader import OrcFooters, hadoop, scan, to_dataframe
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.reader import OrcFooters, hadoop, orc_footers, scan, to_dataframe
+from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
 from integration.dbt_project import DbtProject, node_results
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient
 from integration.test_dbt_run import rows
+
+
+class NoReader:
+    """Stands in for what reads footers from files, where all are known."""
+
+    read = None
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        raise AssertionError(f"a footer is read from a file: {path}")
 
 
 def test_files_that_spark_does_not_look_up(
@@ -21,6 +35,7 @@ def test_files_that_spark_does_not_look_up(
     spark: SparkSession,
     database: str,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """As for a table of very many files: the index comes from the listing alone."""
     monkeypatch.setattr(scan, "_LISTED_BY_SPARK", 0)
@@ -47,6 +62,7 @@ def test_files_that_spark_does_not_look_up(
         with Path(file.path.removeprefix("file:")).open("rb") as stream:
             assert footer.rows == len(pyorc.Reader(stream)), file
     assert {footer.rows for footer in footers.values()} == {1, 2}
+    _check_cache(footers, spark, tmp_path)
     # What changes is planned anew; what does not is looked up once for all sessions.
     hive_client.execute(f"INSERT INTO {acid} VALUES (6, 'ü')")
     with differential.pinned_frame(acid) as (plan, frame):
@@ -58,8 +74,24 @@ def test_files_that_spark_does_not_look_up(
         assert canonical(other.sparkSession.table("seen").collect()) == expected
 
 
+def _check_cache(
+    footers: Mapping[ListedFile, OrcFooter], spark: SparkSession, directory: Path
+) -> None:
+    """Footers that are read once come from the cache afterwards, in every detail."""
+    assert OrcFooters(FooterCache(directory)).read(spark, footers) == footers
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orc_footers, "_FooterReader", NoReader)
+        assert OrcFooters(FooterCache(directory)).read(spark, footers) == footers
+        newer = replace(next(iter(footers)), modification_time=1)
+        with pytest.raises(AssertionError, match="read from a file"):
+            OrcFooters(FooterCache(directory)).read(spark, [newer])
+
+
 def test_the_partitions_of_a_source(
-    dbt_project: DbtProject, hive_client: HiveClient, database: str
+    dbt_project: DbtProject,
+    hive_client: HiveClient,
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = f"{database}.orders"
     hive_client.script(
@@ -77,12 +109,14 @@ def test_the_partitions_of_a_source(
         return {"name": name, "identifier": "orders", "config": options}
 
     dbt_project.sources(
+        loaded_at_field="cast(day as timestamp)",
+        freshness={"warn_after": {"count": 1, "period": "day"}},
         tables=[
             source("everything"),
             source("some", day=["2026-01-31", "2026-02-02"], region=["eu", "a/b"]),
             source("nowhere", region=None),
             source("wrong", month=1, region="eu", year=2026),
-        ]
+        ],
     )
     names = ("everything", "some", "nowhere", "wrong")
     dbt_project.models(
@@ -102,3 +136,10 @@ def test_the_partitions_of_a_source(
         expected = sorted(hive_client.query(f"SELECT id FROM {table} WHERE {where}"))
         assert rows(hive_client, f"m_{name}") == expected, name
         assert expected
+    # Another run, which finds all footers in the cache.
+    monkeypatch.setattr(orc_footers, "_FooterReader", NoReader)
+    fresh = dbt_project.succeed(
+        "source", "freshness", "--select", "source:shop.everything", "source:shop.some"
+    )
+    latest = {it.node.name: str(it.max_loaded_at.date()) for it in node_results(fresh)}
+    assert latest == {"everything": "2026-02-01", "some": "2026-01-31"}

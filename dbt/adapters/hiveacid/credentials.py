@@ -17,6 +17,9 @@ METHODS = ("session",)
 """How Spark is reached: `session` runs the driver in dbt's own process (pyspark)."""
 
 
+OFF = "off"
+
+
 def _key(meaning: str, *, unit: str = "", default: Any = MISSING, factory: Any = MISSING) -> Any:
     return field(
         default=default, default_factory=factory, metadata={"meaning": meaning, "unit": unit}
@@ -66,6 +69,12 @@ class HiveAcidCredentials(Credentials):
     lock_timeout: float = _key(
         "How long to wait for the shared locks on the sources.", unit="seconds", default=300.0
     )
+    footer_cache: str | None = _key(
+        "The directory in which what ORC files say about themselves is kept from run to run, so "
+        "that each file's footer is read once. Without it, `dbt-hiveacid` in the user's cache "
+        "directory (`$XDG_CACHE_HOME` or `~/.cache`); `off` keeps nothing.",
+        default=None,
+    )
     server_side_parameters: dict[str, str] = _key(
         "Spark configuration, e.g. `spark.master`. Read when Spark starts; what Spark lets change "
         "later is set again for every connection. Spark's own tables, the models' among them, are "
@@ -94,6 +103,7 @@ class HiveAcidCredentials(Credentials):
             "metastore_timeout",
             "heartbeat_interval",
             "lock_timeout",
+            "footer_cache",
         )
 
     @classmethod
@@ -114,6 +124,9 @@ class HiveAcidCredentials(Credentials):
         self.server_side_parameters = {
             str(key): _spark_text(value) for key, value in self.server_side_parameters.items()
         }
+        # YAML reads `off` as false.
+        if str(self.footer_cache).lower() in ("off", "false"):
+            self.footer_cache = OFF
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
 
@@ -146,6 +159,8 @@ def _problems(data: Mapping[str, Any]) -> list[str]:
                 found.append(f"`{key.name}` is missing: {key.meaning}")
         elif key.unit == "seconds" and not _is_duration(value):
             found.append(f"`{key.name}` must be a number of seconds, 0 or more, not {value!r}")
+    if data.get("footer_cache") not in (None, False) and not _is_text(data["footer_cache"]):
+        found.append(f"`footer_cache` must be a directory or `off`, not {data['footer_cache']!r}")
     method = data.get("method", "session")
     if method not in METHODS:
         found.append(f"`method` must be one of {', '.join(METHODS)}, not {method!r}")
@@ -168,6 +183,10 @@ def _is_duration(value: Any) -> bool:
         return not isinstance(value, bool) and float(value) >= 0
     except (TypeError, ValueError):
         return False
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _spark_text(value: Any) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
+from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
     TransactionLostError,
     VerificationError,
@@ -19,7 +20,8 @@ from dbt.adapters.hiveacid.exceptions import (
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import Table, TableName
 from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
-from dbt.adapters.hiveacid.reader import write_ids_without_directory
+from dbt.adapters.hiveacid.reader import OrcFooters, write_ids_without_directory
+from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_directory
 from dbt.adapters.hiveacid.reader.verification import SHOWN
 from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
 from dbt.adapters.hiveacid.snapshot.run import RunSnapshot
@@ -71,7 +73,9 @@ class Run:
             on_lost=self._lose,
         )
         self.tables = SourceTables(self._client, foreseen)
-        self.views = SourceViews(self.tables, self.snapshot.pin, foreseen)
+        self.views = SourceViews(
+            self.tables, self.snapshot.pin, foreseen, OrcFooters(_cache(credentials))
+        )
 
     def prepare(self, handle: SessionHandle, sql: str) -> None:
         """Make a statement ready to run: the views of its ACID sources, and `handle.reads`.
@@ -181,6 +185,13 @@ class Run:
     def _lose(self, error: TransactionLostError) -> None:
         self.lost = error
         self._on_lost()
+
+
+def _cache(credentials: HiveAcidCredentials) -> FooterCache | None:
+    if credentials.footer_cache == OFF:
+        return None
+    chosen = credentials.footer_cache
+    return FooterCache(Path(chosen).expanduser() if chosen else default_directory())
 
 
 def _summary(report: SnapshotReport | None) -> str:

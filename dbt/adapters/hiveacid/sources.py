@@ -98,12 +98,16 @@ class SourceViews:
     """The views that sources have been rendered to, and how each is made."""
 
     def __init__(
-        self, tables: SourceTables, pin: Pin, foreseen: Callable[[], Iterable[TableName]]
+        self,
+        tables: SourceTables,
+        pin: Pin,
+        foreseen: Callable[[], Iterable[TableName]],
+        footers: OrcFooters,
     ) -> None:
         self._tables = tables
         self._pin = pin
         self._foreseen = foreseen
-        self._footers = OrcFooters()
+        self._footers = footers
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
         self._plans: dict[tuple[int, str], _Planned] = {}

@@ -42,7 +42,7 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
     assert "`server_side_parameters` must be a mapping" in message
     assert message.endswith(
         "Allowed keys: type, threads, schema, metastore_uri, method, metastore_timeout, "
-        "heartbeat_interval, lock_timeout, server_side_parameters"
+        "heartbeat_interval, lock_timeout, footer_cache, server_side_parameters"
     )
 
 
@@ -50,6 +50,19 @@ def test_a_database_that_is_not_the_schema_is_refused():
     with pytest.raises(DbtRuntimeError, match="`database` must be left out"):
         read(database="other")
     assert read(database="marts").database is None
+
+
+@pytest.mark.parametrize("off", ["off", False, "false", "OFF"])
+def test_the_cache_of_footers_can_be_turned_off(off):
+    assert read(footer_cache=off).footer_cache == "off"
+
+
+def test_the_cache_of_footers_is_a_directory():
+    assert read().footer_cache is None
+    assert read(footer_cache="/srv/cache").footer_cache == "/srv/cache"
+    for wrong in (True, 1, " ", ["/srv"]):
+        with pytest.raises(DbtRuntimeError, match="`footer_cache` must be a directory or `off`"):
+            read(footer_cache=wrong)
 
 
 def test_durations_may_come_as_text_from_environment_variables():

@@ -3,6 +3,7 @@ import pytest
 from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.reader import OrcFooters
 from dbt.adapters.hiveacid.sources import SourceTables, SourceViews, view_name
 
 ORDERS = TableName("shop", "orders")
@@ -36,7 +37,7 @@ def metastore():
 
 def views(metastore, foreseen=()):
     tables = SourceTables(metastore, lambda: foreseen)
-    return SourceViews(tables, no_pin, lambda: foreseen)
+    return SourceViews(tables, no_pin, lambda: foreseen, OrcFooters())
 
 
 def test_view_names_are_stable_and_told_apart_by_their_digits():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -106,10 +106,22 @@ class _Shape:
     is_acid: bool
 
 
+class KeptFooters(Protocol):
+    """Where footers are kept from run to run (`FooterCache`)."""
+
+    def get(self, files: Sequence[ListedFile]) -> Mapping[ListedFile, OrcFooter]:
+        """The footers that are known."""
+
+    def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
+        """Keep footers."""
+
+
 class OrcFooters:
     """Footers of files that do not change, by path, length and modification time. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptFooters | None = None) -> None:
+        """`kept` remembers footers longer than this object lives."""
+        self._kept = kept
         self._known: dict[ListedFile, OrcFooter] = {}
         self._ranges: dict[ListedFile, RowIdRange] = {}
 
@@ -119,7 +131,15 @@ class OrcFooters:
         Raises:
             UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
         """
-        return self._look_up(spark, files, self._known, _FooterReader.read)
+        wanted = list(files)
+        new = [file for file in wanted if file not in self._known]
+        if new and self._kept is not None:
+            self._known.update(self._kept.get(new))
+            new = [file for file in new if file not in self._known]
+        footers = self._look_up(spark, wanted, self._known, _FooterReader.read)
+        if new and self._kept is not None:
+            self._kept.put({file: footers[file] for file in new})
+        return footers
 
     def row_id_ranges(
         self, spark: SparkSession, files: Iterable[ListedFile]
