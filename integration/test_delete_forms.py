@@ -15,7 +15,7 @@ FORMS: Mapping[str, Mapping[str, int]] = {
     "bitmaps, after a look at their extent": {"_FEW_DELETES": 0},
     "broadcast join, too many writes": {"_MAX_WRITES": 1, "_FEW_DELETES": 0},
     "broadcast join, too many blocks": {"_MAX_BLOCKS": 1},
-    "shuffled join": {"_MAX_BROADCAST_DELETES": 0},
+    "shuffled join": {"_MAX_WRITES": 1, "_MAX_BROADCAST_DELETES": 0},
 }
 
 

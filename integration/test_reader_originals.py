@@ -86,3 +86,51 @@ def test_load_data_into_a_full_acid_table(
     assert len(deleted.rows) == 18
     hive_client.execute(f"UPDATE {table} SET name = 'x' WHERE id = 11")
     differential.check(table)
+
+
+SPLITS = {
+    "a file a task": {"openCostInBytes": "1g"},
+    "all in one task": {"maxPartitionBytes": "1g", "maxPartitionNum": "1"},
+    "a stripe a split": {"maxPartitionBytes": "8k", "openCostInBytes": "0"},
+    "many splits, few tasks": {"maxPartitionBytes": "8k", "maxPartitionNum": "3"},
+}
+
+
+def test_rows_are_numbered_however_spark_divides_the_files(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    table = f"{database}.divided"
+    location = tmp_path / "divided"
+    location.mkdir()
+    for number in range(3):
+        path = location / f"00000{number}_0"
+        schema = "struct<id:int,name:string>"
+        with (
+            path.open("wb") as file,
+            pyorc.Writer(
+                file, schema, stripe_size=4096, compression=pyorc.CompressionKind.NONE
+            ) as writer,
+        ):
+            for i in range(6000):
+                writer.write((10_000 * number + i, f"name {i * 7919 % 6007}"))
+        with path.open("rb") as written:
+            assert pyorc.Reader(written).num_of_stripes > 3
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, name string) STORED AS ORC "
+        f"LOCATION 'file:{location}' TBLPROPERTIES ('transactional'='false')"
+    )
+    hive_client.execute(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('transactional'='true', "
+        "'NO_AUTO_COMPACTION'='true')"
+    )
+    hive_client.execute(f"DELETE FROM {table} WHERE id % 13 = 0 OR id BETWEEN 14000 AND 15000")
+    spark = differential.spark
+    for name, settings in SPLITS.items():
+        for key, value in settings.items():
+            spark.conf.set(f"spark.sql.files.{key}", value)
+        try:
+            read = differential.check(table, where="id % 10000 < 900")
+        finally:
+            for key in settings:
+                spark.conf.unset(f"spark.sql.files.{key}")
+        assert len(read.rows) == 15_692, name

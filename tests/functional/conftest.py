@@ -14,6 +14,7 @@ import pytest
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.metastore import structs
 from dbt.adapters.hiveacid.spark.process import root_session
+from integration.dbt_project import SMALL_JVM
 from tests.unit.metastore.thrift_server import ThriftServer
 
 HERE = Path(__file__).parent
@@ -48,6 +49,7 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1500m",
+        "spark.driver.extraJavaOptions": SMALL_JVM,
         "spark.ui.enabled": False,
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.warehouse.dir": f"{home}/warehouse",

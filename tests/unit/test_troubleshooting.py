@@ -21,7 +21,8 @@ _SECTION = re.compile(r"^### (.*)\n((?:(?!#).*\n?)*)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Message:
-    """A text that users may see; `…` stands for what is put in. `kind`: its class, or `warning`."""
+    """A text that users may see; `…` stands for what is put in. `kind`: its class, `warning`, or
+    `raise_error` for what Spark raises while it computes rows."""
 
     kind: str
     text: str
@@ -32,8 +33,8 @@ class Message:
 
 
 def messages() -> Iterator[Message]:
-    """What the package gives to its errors and to `logger.warning`."""
-    kinds = _error_classes() | DBT_ERRORS | {"warning"}
+    """What the package gives to its errors, to `logger.warning` and to Spark's `raise_error`."""
+    kinds = _error_classes() | DBT_ERRORS | {"warning", "raise_error"}
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -74,6 +75,8 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.Call) and _name(node.func) == "join":
         (parts,) = node.args
         return " ".join(map(_text, parts.elts)) if isinstance(parts, ast.List) else "…"
+    if isinstance(node, ast.Call) and _name(node.func) in ("lit", "concat"):
+        return "".join(map(_text, node.args))
     return "…"
 
 
@@ -97,7 +100,7 @@ LITERALS = set(literals())
 
 
 def test_the_messages_are_found() -> None:
-    assert {message.kind for message in MESSAGES} >= DBT_ERRORS | {"warning"}
+    assert {message.kind for message in MESSAGES} >= DBT_ERRORS | {"warning", "raise_error"}
     unused = _error_classes() - {message.kind for message in MESSAGES}
     assert unused == set()
 
@@ -106,7 +109,7 @@ def test_the_messages_are_found() -> None:
 def test_a_message_has_a_section(message: Message) -> None:
     headings = [heading for heading in SECTIONS if heading in message.text]
     assert headings, f"docs/troubleshooting.md has no section for: {message.text}"
-    if message.kind != "warning":
+    if message.kind not in ("warning", "raise_error"):
         assert any(f"(`{message.kind}`)" in SECTIONS[heading] for heading in headings)
 
 

@@ -5,7 +5,7 @@ from dbt.adapters.hiveacid.reader import file_index
 
 
 def slot_of(table, key):
-    key_hash = file_index._hash_string(key)
+    key_hash = file_index.path_hash(key)
     displacement = table.displacements[key_hash % len(table.displacements)]
     return file_index._hash_longs(key_hash, displacement) % len(table.hashes)
 
@@ -16,7 +16,7 @@ def test_every_key_has_a_slot_of_its_own(keys):
     slots = [slot_of(table, key) for key in keys]
     assert len(set(slots)) == len(keys)
     assert [table.keys[slot] for slot in slots] == keys
-    assert [table.hashes[slot] for slot in slots] == [file_index._hash_string(k) for k in keys]
+    assert [table.hashes[slot] for slot in slots] == [file_index.path_hash(k) for k in keys]
 
 
 def test_ten_thousand_paths_take_little_room():

@@ -28,7 +28,7 @@ from dbt.adapters.hiveacid.incremental.images import image_plan
 from dbt.adapters.hiveacid.incremental.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.columns import quoted, table_columns
-from dbt.adapters.hiveacid.reader.deletes import BUCKET, PARTITION, ROW
+from dbt.adapters.hiveacid.reader.deletes import BUCKET, PARTITION, ROW, never_null
 from dbt.adapters.hiveacid.reader.deletes import ROW_ID as ROW_ID_COLUMNS
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID as WRITE_ID_COLUMN
 from dbt.adapters.hiveacid.reader.file_index import partition_number
@@ -174,7 +174,7 @@ def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
     events = frame.where(is_valid(writer, plan.pinned.write_ids)).select(
         *row_id_columns(), number.alias(PARTITION), writer.cast("bigint").alias(_DELETER)
     )
-    of_seen_rows = events.where(is_valid(F.col(WRITE_ID_COLUMN), seen))
+    of_seen_rows = never_null(events).where(is_valid(F.col(WRITE_ID_COLUMN), seen))
     is_new = is_in(F.col(_DELETER), plan.new_write_ids)
     once = of_seen_rows.groupBy(*ROW_ID_COLUMNS).agg(
         F.max(_DELETER).alias(_DELETER), F.bool_and(is_new).alias("__hiveacid_is_new")

@@ -29,6 +29,9 @@ ROW_ID = (WRITE_ID, BUCKET, ROW, PARTITION)
 
 MASK = "__hiveacid_mask"
 
+_BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
+"""SQL: the bit of a row in its mask."""
+
 _MAX_BROADCAST_DELETES = 1_000_000
 """Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""
 
@@ -40,7 +43,8 @@ _FEW_DELETES = 100_000
 """Up to so many delete events their masks are collected without a look at their extent first."""
 
 _MAX_BLOCKS = 1 << 19
-"""Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query."""
+"""Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query. They have room
+for 33 million deleted rows."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class DeletedRows:
         """
         with self._lock:
             if not self._read:
-                if events <= _MAX_BROADCAST_DELETES and partitions <= _MAX_WRITES:
+                if events <= 64 * _MAX_BLOCKS and partitions <= _MAX_WRITES:
                     self._bitmaps = _collect(masks(), events)
                 self._read = True
             return self._bitmaps
@@ -129,9 +133,12 @@ def delete_masks(events: DataFrame, count: int) -> DataFrame:
 
     `ROW` of the result is the block, the row divided by 64.
     """
-    bit = F.expr(f"shiftleft(1L, cast({ROW} & 63 AS int))")
     packed = events.select(
-        WRITE_ID, BUCKET, F.shiftright(ROW, 6).alias(ROW), PARTITION, bit.alias(MASK)
+        WRITE_ID,
+        BUCKET,
+        F.shiftright(ROW, 6).alias(ROW),
+        PARTITION,
+        F.expr(_BIT_OF_ROW).alias(MASK),
     )
     if count <= _MAX_BROADCAST_DELETES:
         # One task reads them all: cheaper than a shuffle, which the aggregate then does not need.
@@ -157,8 +164,9 @@ def without_bitmaps(
         here = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
         mask = F.when(is_here, here) if mask is None else mask.when(is_here, here)
     assert mask is not None
-    bit = F.expr(f"cast({ROW} & 63 AS int)")
-    return rows.where(F.coalesce(F.getbit(mask, bit), F.lit(0)) == 0)
+    # Around all of it: what Spark could infer of the columns alone, it would push down.
+    deleted = F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))
+    return rows.where(deleted == 0)
 
 
 def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
@@ -169,8 +177,8 @@ def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
     part of the key and make it expensive.
     """
     strategy = "broadcast" if events <= _MAX_BROADCAST_DELETES else "shuffle_hash"
-    live = rows.alias("live")
-    gone = masks.alias("gone").hint(strategy)
+    live = never_null(rows).alias("live")
+    gone = never_null(masks).alias("gone").hint(strategy)
 
     def mixed(side: str, row: Column) -> Column:
         part = F.shiftleft(F.col(f"{side}.{PARTITION}").cast("bigint"), 48)
@@ -178,8 +186,7 @@ def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
         write_id = F.shiftleft(F.col(f"{side}.{WRITE_ID}"), 17)
         return row.bitwiseXOR(bucket).bitwiseXOR(write_id).bitwiseXOR(part)
 
-    live_row = F.col(f"live.{ROW}")
-    live_block = F.shiftright(live_row, 6)
+    live_block = F.shiftright(F.col(f"live.{ROW}"), 6)
     condition = mixed("live", live_block) == mixed("gone", F.col(f"gone.{ROW}"))
     for name in (WRITE_ID, BUCKET, PARTITION):
         condition &= (F.col(f"gone.{name}") - F.col(f"live.{name}")) == 0
@@ -187,3 +194,13 @@ def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
     bit = F.expr(f"cast(live.{ROW} & 63 AS int)")
     condition &= F.getbit(F.col(f"gone.{MASK}"), bit) == 1
     return live.join(gone, condition, "left_anti")
+
+
+def never_null(frame: DataFrame) -> DataFrame:
+    """The same row ids, in a form of which Spark pushes down no filter, given or inferred."""
+    return frame.withColumns(
+        {
+            name: F.coalesce(name, F.lit(-1).cast(element))
+            for name, element in ((WRITE_ID, "bigint"), (BUCKET, "int"), (ROW, "bigint"))
+        }
+    )

@@ -48,7 +48,7 @@ def build_perfect_hash(keys: Sequence[str]) -> PerfectHash:
     Raises:
         ValueError: a key occurs twice, or two keys have the same 64-bit hash.
     """
-    by_hash = {_hash_string(key): key for key in keys}
+    by_hash = {path_hash(key): key for key in keys}
     if len(by_hash) != len(keys):
         raise ValueError("keys repeat, or collide in 64 bits")
     bucket_count = max(1, len(keys) // _FILES_PER_BUCKET)
@@ -133,9 +133,9 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _hash_string(text: str) -> int:
-    """Spark's `xxhash64` of one string."""
-    return _signed(xxhash.xxh64_intdigest(text.encode(), seed=_SPARK_SEED))
+def path_hash(path: str) -> int:
+    """Spark's `xxhash64` of a path, or of any one string."""
+    return _signed(xxhash.xxh64_intdigest(path.encode(), seed=_SPARK_SEED))
 
 
 def _hash_longs(first: int, second: int) -> int:

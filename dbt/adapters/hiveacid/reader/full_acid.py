@@ -1,8 +1,8 @@
 """The rows of a full-ACID table: what the writers inserted, less what the delete events name.
 
 A predicate that Spark can push down is evaluated on the *user's* columns. A predicate on an ACID
-column would hit a user's column of the same name, so the ACID columns stand inside `coalesce`,
-which is not pushed down.
+column would hit a user's column of the same name, so predicates on ACID columns stand inside
+`coalesce`, which is not pushed down.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -24,12 +24,14 @@ from dbt.adapters.hiveacid.reader.deletes import (
     ROW_ID,
     WRITE_ID,
     delete_masks,
+    never_null,
     without_bitmaps,
     without_masks,
 )
-from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
+from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
-from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
+from dbt.adapters.hiveacid.reader.raw_row_ids import with_raw_row_ids
+from dbt.adapters.hiveacid.reader.scan import scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
 from dbt.adapters.hiveacid.reader.write_id_filter import is_valid
 
@@ -54,7 +56,9 @@ def full_acid_rows(
         live = _without_deleted(spark, plan, _union(keyed))
         shown = [*columns.names, *(ROW_ID if row_ids else ())]
         plain.append(live.select(*[quoted(name) for name in shown]))
-    return _union(plain) if plain else None
+    if not plain:
+        return None
+    return never_null(_union(plain)) if row_ids else _union(plain)
 
 
 _Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
@@ -103,11 +107,12 @@ def _acid_scan(
 
 
 def row_id_columns() -> list[Column]:
-    """The row id from the ACID columns; never NULL, and safe from being pushed down."""
+    """The row id from the ACID columns. A filter by them alone would be pushed down: see
+    `deletes.never_null`."""
     return [
-        F.coalesce("originalTransaction", F.lit(-1).cast("bigint")).alias(WRITE_ID),
-        F.coalesce("bucket", F.lit(-1)).alias(BUCKET),
-        F.coalesce("rowId", F.lit(-1).cast("bigint")).alias(ROW),
+        F.col("originalTransaction").alias(WRITE_ID),
+        F.col("bucket").alias(BUCKET),
+        F.col("rowId").alias(ROW),
     ]
 
 
@@ -135,11 +140,7 @@ def _raw_scan(
     hides_rows: bool,
     keyed: bool,
 ) -> DataFrame:
-    """Files without ACID columns; where deletes may hit them, with row ids by position.
-
-    Spark does not tell a row's position in an ORC file. Within a split, rows come in file order,
-    and `monotonically_increasing_id` grows along; splits are ordered by their first byte.
-    """
+    """Files without ACID columns; where deletes may hit them, with row ids by position."""
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
@@ -150,25 +151,9 @@ def _raw_scan(
     if not keyed:
         return frame.select(*selected)
 
-    row_ids = {file.file: file.row_ids for file in files}
-    ids = {uri: i for i, uri in enumerate(by_path)}
-    known = [row_id for file in by_path.values() if (row_id := row_ids[file]) is not None]
-    order = "__hiveacid_order"
-    frame = frame.withColumn(order, F.monotonically_increasing_id())
-    window = Window.partitionBy(FILE_PATH).orderBy(BLOCK_START, order)
-    position = (F.row_number().over(window) - 1).cast("bigint")
-    file_number = lookup(F.col(FILE_PATH), ids)
-
-    def of_file(values: list[int], element: str) -> Column:
-        return F.coalesce(F.get(numbers_column(values, element), file_number), F.lit(-1))
-
-    return frame.select(
-        *selected,
-        of_file([r.write_id for r in known], "bigint").alias(WRITE_ID),
-        of_file([r.bucket for r in known], "int").alias(BUCKET),
-        (of_file([r.first_row for r in known], "bigint") + position).alias(ROW),
-        number.alias(PARTITION),
-    )
+    row_ids = {file.file: file.row_ids for file in files if file.row_ids is not None}
+    rows = with_raw_row_ids(frame, by_path, row_ids)
+    return rows.select(*selected, WRITE_ID, BUCKET, ROW, number.alias(PARTITION))
 
 
 def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
