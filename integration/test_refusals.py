@@ -89,8 +89,21 @@ def test_files_and_directories_that_hive_3_does_not_write(
     )
 
     delta = make_table("streamed")
-    (delta / "bucket_00000_0_flush_length").write_bytes(bytes(8))
-    assert f"{delta}/bucket_00000_0_flush_length" in refusal(differential, f"{database}.streamed")
+    table = f"{database}.streamed"
+    side_file = delta / "bucket_00000_0_flush_length"
+    side_file.write_bytes(bytes(8))
+    assert len(differential.check(table).rows) == 1
+    batch = delta.rename(delta.with_name("delta_0000001_0000003"))
+    assert (
+        f"has the file {batch.name}/{side_file.name}: a writer with several transactions has not "
+        "closed the file beside it, or has died"
+    ) in refusal(differential, table)
+    (batch / side_file.name).unlink()
+    (batch / "sub").mkdir()
+    shutil.copy(batch / "bucket_00000_0", batch / "sub" / "bucket_00000_0")
+    assert f"{batch}/sub/bucket_00000_0 is in a directory inside {batch.name}" in refusal(
+        differential, table
+    )
 
 
 def test_files_that_are_damaged(

@@ -271,3 +271,20 @@ def test_originals_keep_hives_order_whatever_they_are_called():
     names = ["random", "000000_0", "000001_1", "000000_0_copy_2", "subdir/000000_0"]
     listed = listing(*names)
     assert chosen(listed, write_ids(9))[3] == sorted(names)
+
+
+@pytest.mark.parametrize("directory", ["delta_1_1_0", "base_1", "delete_delta_1_3"])
+def test_the_side_file_of_a_writer_is_passed_over_where_it_means_nothing(directory):
+    side = f"{directory}/bucket_00000_0_flush_length"
+    state = select(listing(f"{directory}/bucket_00000_0", side), write_ids(3), ALL_TXNS)
+    assert [(skipped.relative, "length" in skipped.reason) for skipped in state.skipped] == [
+        (side, True)
+    ]
+
+
+def test_a_file_that_its_writer_has_not_closed_is_refused():
+    listed = listing("delta_1_3/bucket_00000", "delta_1_3/bucket_00000_flush_length")
+    with pytest.raises(UnreadableTableError, match="delta_1_3/bucket_00000_flush_length: a writer"):
+        select(listed, write_ids(3), ALL_TXNS)
+    # Not if it is not read.
+    select(listed, write_ids(0), ALL_TXNS)

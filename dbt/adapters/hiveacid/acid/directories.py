@@ -29,6 +29,7 @@ _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 _BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
+_SIDE_FILE = re.compile(r"bucket_\d+(?:_\d+)?_flush_length")
 _ORIGINAL_FILE = re.compile(r"(\d+)_\d+(?:_copy_\d+)?")
 
 
@@ -83,6 +84,23 @@ def parse_directory(name: str) -> BaseDir | DeltaDir | None:
 def is_bucket_file(name: str) -> bool:
     """Whether a file is named as the ACID writer names it: `bucket_00000`, `bucket_00000_0`."""
     return _BUCKET_FILE.fullmatch(name) is not None
+
+
+def is_side_file(name: str) -> bool:
+    """Whether a file tells how much of an ACID file its writer has flushed.
+
+    A writer with several transactions for one file keeps it until it closes the file
+    (`OrcAcidUtils.getSideFile`).
+    """
+    return _SIDE_FILE.fullmatch(name) is not None
+
+
+def is_union_directory(name: str) -> bool:
+    """Whether Hive makes such a directory for a branch of UNION ALL.
+
+    `AbstractFileMergeOperator.UNION_SUDBIR_PREFIX` is the model.
+    """
+    return name.startswith("HIVE_UNION_SUBDIR_")
 
 
 def bucket_of_file(name: str) -> int | None:

@@ -14,6 +14,7 @@ from dbt.adapters.hiveacid.acid.directories import (
     BASE_OF_ORIGINALS,
     BaseDir,
     DeltaDir,
+    is_side_file,
     parse_directory,
 )
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
@@ -64,7 +65,8 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
 
     Raises:
         UnreadableTableError: a directory has a name that cannot be understood, or the only base
-            holds rows that the reader must not see ("not enough history").
+            holds rows that the reader must not see ("not enough history"), or a writer has not
+            closed its file.
     """
     files, originals = _by_directory(listing)
 
@@ -90,7 +92,8 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         originals = []
 
     def with_files(directory: BaseDir | DeltaDir) -> SelectedDir:
-        return SelectedDir(directory, _not_empty(files.get(directory.name, ()), skipped))
+        listed = _without_side_files(listing, directory, files.get(directory.name, ()), skipped)
+        return SelectedDir(directory, _not_empty(listed, skipped))
 
     return AcidState(
         base=None if base is None else with_files(base),
@@ -245,6 +248,39 @@ def _same_range(one: DeltaDir, other: DeltaDir) -> bool:
         other.max_write_id,
         other.statement_id,
     )
+
+
+def _without_side_files(
+    listing: Listing,
+    directory: BaseDir | DeltaDir,
+    files: Sequence[ListedFile],
+    skipped: list[Skipped],
+) -> Sequence[ListedFile]:
+    """Leave out side files that mean nothing to Hive (`AcidUtils.getLogicalLength`).
+
+    In a delta of several write ids one means that rows are to be read up to a length only.
+    """
+    if not any(is_side_file(file.name) for file in files):
+        return files
+    kept = []
+    for file in files:
+        if not is_side_file(file.name):
+            kept.append(file)
+            continue
+        if (
+            isinstance(directory, DeltaDir)
+            and not directory.is_delete
+            and directory.min_write_id < directory.max_write_id
+        ):
+            raise UnreadableTableError(
+                f"{listing.location} has the file {file.relative}: a writer with several "
+                "transactions has not closed the file beside it, or has died. Run again when it "
+                "has; if it is gone, run a major compaction in Hive first."
+            )
+        skipped.append(
+            Skipped(file.relative, "the length that a writer had flushed, of no meaning")
+        )
+    return kept
 
 
 def _not_empty(files: Sequence[ListedFile], skipped: list[Skipped]) -> tuple[ListedFile, ...]:
