@@ -295,7 +295,7 @@ def load_data(table: TableState) -> Actions | None:
 
 
 def add_column(table: TableState) -> Actions | None:
-    if len(table.columns) > 6 or table.writers:
+    if len(table.columns) > 6 or table.writers or not table.shape.columns_change:
         return None
     column = Column(f"added_{len(table.columns)}", table.rng.choice(sorted(EXPRESSIONS)))
     table.columns.append(column)
@@ -303,7 +303,7 @@ def add_column(table: TableState) -> Actions | None:
 
 
 def rename_column(table: TableState) -> Actions | None:
-    if table.writers:
+    if table.writers or not table.shape.columns_change:
         return None
     position = table.rng.randrange(1, len(table.columns))
     column = table.columns[position]

@@ -36,6 +36,8 @@ _PARTITIONS = (
     (("p", "date"), ("q", "string")),
 )
 
+_INSERT_ONLY_FORMATS = ("ORC", "ORC", "TEXTFILE", "PARQUET", "AVRO", "JSONFILE")
+
 
 def literal(hive_type: str, number: int) -> str:
     """A value of a column as it may stand in VALUES."""
@@ -78,12 +80,28 @@ class Shape:
         full_acid = rng.random() < 0.67
         return cls(
             full_acid=full_acid,
-            file_format="ORC" if full_acid else rng.choice(("ORC", "ORC", "TEXTFILE")),
+            file_format="ORC" if full_acid else rng.choice(_INSERT_ONLY_FORMATS),
             partition=tuple(Column(*column) for column in rng.choice(_PARTITIONS)),
             buckets=rng.choice((0, 0, 2, 3)),
             converted=rng.random() < 0.35,
             direct_insert=rng.random() < 0.7,
         )
+
+    @property
+    def allows_most(self) -> bool:
+        """Whether all operations are possible, but the overwriting of an unpartitioned table."""
+        return self.full_acid and bool(self.partition) and not self.buckets
+
+    @property
+    def columns_change(self) -> bool:
+        """Whether Hive lets the columns change, and shows all rows afterwards.
+
+        It refuses any change of the columns of JSON. In a Parquet partition that is older than the
+        change its filters lose rows, and its reader may fail.
+        """
+        if self.file_format == "PARQUET":
+            return not self.partition
+        return self.file_format != "JSONFILE"
 
     @property
     def name(self) -> str:
