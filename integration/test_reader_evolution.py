@@ -157,6 +157,36 @@ def test_replaced_columns(
     differential.check(table, where=filter)
 
 
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [("ORC", FULL_ACID), ("ORC", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY), ("AVRO", INSERT_ONLY)],
+    ids=["full acid", "insert-only", "text", "avro"],
+)
+def test_columns_of_one_partition_changed(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+) -> None:
+    table = f"{database}.parts"
+    hive_client.script(
+        f"""
+        CREATE TABLE {table} (id int, a string) PARTITIONED BY (p int) STORED AS {format}
+          TBLPROPERTIES ({properties});
+        INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b', 2);
+        ALTER TABLE {table} PARTITION (p=1) ADD COLUMNS (x int);
+        ALTER TABLE {table} PARTITION (p=1) CHANGE COLUMN a renamed string;
+        ALTER TABLE {table} PARTITION (p=1) CHANGE COLUMN id id bigint;
+        INSERT INTO {table} VALUES (3, 'c', 1), (4, 'd', 2);
+        """
+    )
+    differential.check(table, where="a IN ('a', 'd')")
+    hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (x int)")
+    hive_client.execute(f"INSERT INTO {table} VALUES (5, 'e', 50, 1), (6, 'f', 60, 2)")
+    differential.check(table, where="x > 1")
+
+
 def test_nested_fields_added_and_renamed(
     differential: Differential, hive_client: HiveClient, database: str
 ) -> None:
@@ -191,6 +221,37 @@ def test_nested_fields_added_and_renamed(
     hive_client.compact(table, "major")
     _check_nested(differential, hive_client, table)
     assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("AVRO", INSERT_ONLY)],
+    ids=["full acid", "parquet", "avro"],
+)
+def test_texts_made_shorter(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+) -> None:
+    table = f"{database}.shorter"
+    text = "'äbc fgh'"
+    hive_client.script(
+        f"""
+        CREATE TABLE {table} (s string, v varchar(8), c char(8), l array<varchar(8)>,
+          r struct<c:char(8),v:varchar(8)>) STORED AS {format} TBLPROPERTIES ({properties});
+        INSERT INTO {table} SELECT {text}, {text}, {text}, array(cast({text} AS varchar(8))),
+          named_struct('c', cast({text} AS char(8)), 'v', cast({text} AS varchar(8)));
+        ALTER TABLE {table} CHANGE COLUMN s s varchar(4);
+        ALTER TABLE {table} CHANGE COLUMN v v char(4);
+        ALTER TABLE {table} CHANGE COLUMN c c varchar(3);
+        ALTER TABLE {table} CHANGE COLUMN l l array<varchar(3)>;
+        ALTER TABLE {table} CHANGE COLUMN r r struct<c:char(4),v:varchar(4)>;
+        """
+    )
+    shown = [f"concat({text}, '|')" for text in ("s", "v", "c", "l[0]", "r.c", "r.v")]
+    differential.check_columns(table, shown)
 
 
 def _check_nested(differential: Differential, client: HiveClient, table: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader import verify
 from integration.differential import Differential
 from integration.hive import HiveClient
 from integration.tables import FULL_ACID, INSERT_ONLY
@@ -126,10 +127,15 @@ def test_nanoseconds_are_cut_to_microseconds(
         )
         hive_client.execute(
             f"INSERT INTO {table} VALUES ('2026-01-01 00:00:00.123456789'), "
-            "('1960-01-01 00:00:00.000000001'), ('0001-01-01 00:00:00.999999999')"
+            "('1960-01-01 00:00:00.000000001'), ('0001-01-01 00:00:00.999999999'), "
+            "('2000-01-01 00:00:00.123456')"
         )
         shown = hive_client.query(f"SELECT cast(at AS string) FROM {table}")
-        with differential.pinned_frame(table) as (_, frame):
+        with differential.pinned_frame(table) as (plan, frame):
+            # Parquet keeps no statistics of such timestamps.
+            assert plan.nanoseconds.keys() == ({"at"} if format == "ORC" else set())
+            checked = verify(differential.spark, plan.pinned, differential.footers)
+            assert checked.nanoseconds == ({"at": 3} if format == "ORC" else {})
             read = [
                 row[0]
                 for row in frame.selectExpr(

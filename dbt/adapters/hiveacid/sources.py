@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
@@ -28,6 +29,8 @@ from dbt.adapters.hiveacid.reader import (
 )
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.statements import NameParts
+
+logger = AdapterLogger("HiveAcid")
 
 VIEW_PREFIX = "hiveacid__"
 
@@ -164,6 +167,7 @@ class SourceViews:
             if planned.plan is None:
                 chosen = view.options.partitions.of_table(pinned)
                 planned.plan = plan_read(session, chosen, self._footers)
+                _warn_of_nanoseconds(planned.plan)
             return planned.plan
 
 
@@ -173,3 +177,14 @@ class _Planned:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     plan: ReadPlan | None = None
+
+
+def _warn_of_nanoseconds(plan: ReadPlan) -> None:
+    if not plan.nanoseconds:
+        return
+    columns = ", ".join(f"{name} (in {file.path})" for name, file in plan.nanoseconds.items())
+    logger.warning(
+        f"{plan.pinned.table.name} has timestamps with nanoseconds, which Spark cuts to "
+        f"microseconds: {columns}. Values that differ only there become equal. If that matters, "
+        "let Hive keep them as text, in a column of type string."
+    )

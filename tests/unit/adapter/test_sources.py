@@ -1,10 +1,17 @@
+from dataclasses import replace
+
 import pytest
 
+from dbt.adapters.hiveacid import sources
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
-from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.reader import OrcFooters
-from dbt.adapters.hiveacid.sources import SourceTables, SourceViews, view_name
+from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.sources import SourceTables, SourceView, SourceViews, view_name
 
 ORDERS = TableName("shop", "orders")
 PLAIN = TableName("shop", "plain")
@@ -71,19 +78,50 @@ def test_a_source_nobody_foresaw_is_looked_up_alone(metastore):
 
 
 def test_only_transactional_tables_get_views(metastore):
-    sources = views(metastore)
-    assert sources.name_of(ORDERS, SourceOptions()) == "hiveacid__shop__orders__5095d330"
-    assert sources.name_of(PLAIN, SourceOptions()) is None
-    assert sources.name_of(MISSING, SourceOptions()) is None
+    found_views = views(metastore)
+    assert found_views.name_of(ORDERS, SourceOptions()) == "hiveacid__shop__orders__5095d330"
+    assert found_views.name_of(PLAIN, SourceOptions()) is None
+    assert found_views.name_of(MISSING, SourceOptions()) is None
 
 
 def test_the_views_of_a_statement_are_found_by_name(metastore):
-    sources = views(metastore)
-    name = sources.name_of(ORDERS, SourceOptions())
-    found = sources.among({(name.upper(),), ("shop", "plain"), ("shop", name), ("other",)})
+    found_views = views(metastore)
+    name = found_views.name_of(ORDERS, SourceOptions())
+    found = found_views.among({(name.upper(),), ("shop", "plain"), ("shop", name), ("other",)})
     assert [view.table for view in found] == [ORDERS]
 
 
 def test_a_view_name_written_by_hand_is_refused(metastore):
     with pytest.raises(RawAcidReferenceError, match="hiveacid__shop__orders__x is not the name"):
         views(metastore).among({("hiveacid__shop__orders__x",)})
+
+
+class View:
+    def createOrReplaceTempView(self, name):  # noqa: N802
+        pass
+
+
+def test_timestamps_that_spark_cuts_are_warned_of_once_a_run(metastore, monkeypatch):
+    storage = StorageDescriptor("file:/t", (Column("id", "int"), Column("at", "timestamp")))
+    pinned = PinnedTable(
+        replace(table(ORDERS, transactional=True), storage=storage),
+        (),
+        ValidWriteIdList(1),
+        ValidTxnList(1),
+        transaction_id=1,
+    )
+    file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
+    data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
+    plan = ReadPlan(pinned, (data,), (), ())
+    warnings = []
+    monkeypatch.setattr(sources, "plan_read", lambda *_: plan)
+    monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
+    monkeypatch.setattr(sources.logger, "warning", warnings.append)
+    tables = SourceTables(metastore, lambda: ())
+    made = SourceViews(tables, lambda names: {ORDERS: pinned}, lambda: ())
+    view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
+    for _ in range(2):
+        made.create(None, view)
+    (warning,) = warnings
+    assert warning.startswith("shop.orders has timestamps with nanoseconds")
+    assert f"at (in {file.path})" in warning

@@ -26,6 +26,7 @@ from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 ACID = OrcFooter(rows=10, columns=("id",), is_acid=True, min_original_write_id=1)
 RAW = OrcFooter(rows=10, columns=("id",), is_acid=False)
+UNION = "delta_2_2_0/HIVE_UNION_SUBDIR_1/000000_0"
 
 
 def pinned_table(write_ids, partitions=0):
@@ -124,8 +125,12 @@ def test_delete_events_are_counted():
         ({"delta_1_1_0/part-0.orc": ACID}, "part-0.orc is not named as an ACID file"),
         ({"delta_1_1_0/part-0.orc": RAW}, "the name of file:/t/delta_1_1_0/part-0.orc has no"),
         (
-            {"delta_1_1_0/bucket_00000_flush_length": RAW},
-            "the name of file:/t/delta_1_1_0/bucket_00000_flush_length has no bucket number",
+            {"delta_1_1_0/HIVE_UNION_SUBDIR_1/bucket_00000": ACID},
+            "HIVE_UNION_SUBDIR_1/bucket_00000 is in a directory inside delta_1_1_0",
+        ),
+        (
+            {"delete_delta_1_1_0/sub/bucket_00000": ACID},
+            "sub/bucket_00000 is in a directory inside delete_delta_1_1_0",
         ),
         ({"delete_delta_1_1_0/bucket_00000": RAW}, "is in a delete delta but no delete file"),
         ({"delta_1_3/000000_0": RAW}, "spans write ids 1 to 3 but holds files without ACID"),
@@ -149,14 +154,19 @@ def test_original_files_may_have_any_name_where_nothing_is_deleted():
 
 def test_an_insert_only_plan_holds_files_of_any_format():
     planned = plan(
-        {"delta_1_1_0/part-0.csv": None, "delta_2_2_0/sub/x": None, "000000_0": RAW},
+        {"delta_1_1_0/part-0.csv": None, UNION: None, "000000_0": RAW},
         planner=plan_insert_only,
     )
     assert {file.file.relative: file.columns for file in planned.data} == {
         "000000_0": ("id",),
         "delta_1_1_0/part-0.csv": None,
-        "delta_2_2_0/sub/x": None,
+        UNION: None,
     }
+
+
+def test_insert_only_files_in_a_directory_that_hive_passes_over_are_refused():
+    with pytest.raises(UnreadableTableError, match="sub/000000_0 is in a directory inside base_2"):
+        plan({"base_2/sub/000000_0": None}, planner=plan_insert_only)
 
 
 @pytest.mark.parametrize("write_ids", [valid(3, open=[2]), valid(2)])
@@ -203,3 +213,19 @@ def test_columns_of_another_type_in_the_file_are_known(file_type, table_type, co
     for planner in (plan_full_acid, plan_insert_only):
         (data,) = planner(pinned, locations(pinned, [listing]), footers).data
         assert data.converted == converted
+
+
+@pytest.mark.parametrize(
+    ("table_type", "cut"),
+    [("timestamp", {"id"}), ("array<timestamp>", {"id"}), ("string", set())],
+)
+def test_columns_that_spark_cuts_are_known(table_type, cut):
+    pinned = pinned_table(valid(9))
+    storage = replace(pinned.table.storage, columns=(Column("id", table_type),))
+    pinned = replace(pinned, table=replace(pinned.table, storage=storage))
+    listed = [ListedFile(f"delta_{i}_{i}_0/bucket_00000", f"file:/{i}", 100) for i in (1, 2)]
+    listing = Listing("file:/t", tuple(listed), ("delta_1_1_0", "delta_2_2_0"))
+    # The second file has a column that the table has not.
+    footers = {listed[0]: ACID, listed[1]: replace(ACID, nanoseconds=(0, 1))}
+    planned = plan_full_acid(pinned, locations(pinned, [listing]), footers)
+    assert planned.nanoseconds == dict.fromkeys(cut, listed[1])

@@ -91,6 +91,7 @@ def test_the_report():
         shown=7,
         events=DeleteEvents(4, 2, 1, {"the base has it": 1}),
         problems=("one", "two"),
+        nanoseconds={"at": 3},
     )
     lines = list(verification.lines())
     assert lines[:3] == [
@@ -103,6 +104,7 @@ def test_the_report():
         "rows: 10 in the files, 1 of write ids not to be seen, 2 deleted, 7 shown",
         "delete events: 4, of which 1 name a row once more",
         "  without a row: 1: the base has it",
+        "timestamps: 3 of at have nanoseconds, which Spark cuts",
         "PROBLEM: one",
         "PROBLEM: two",
     ]

@@ -92,7 +92,7 @@ def is_side_file(name: str) -> bool:
     A writer with several transactions for one file keeps it until it closes the file
     (`OrcAcidUtils.getSideFile`).
     """
-    return _SIDE_FILE.fullmatch(name) is not None
+    return name.endswith("_flush_length") and _SIDE_FILE.fullmatch(name) is not None
 
 
 def is_union_directory(name: str) -> bool:

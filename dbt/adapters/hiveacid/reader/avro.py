@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, unpadded
+from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, within_length
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 
@@ -75,7 +75,7 @@ def avro_columns(
         clock = WallClock.of(spark, times.zone, times.julian)
     selected = []
     for field, hive_type in zip(columns.data.fields, columns.data_types, strict=True):
-        column = unpadded(F.col(quoted(field.name)), hive_type)
+        column = within_length(F.col(quoted(field.name)), hive_type)
         if _stored(field.dataType) != field.dataType:
             column = column.cast(field.dataType)
         if clock is not None:

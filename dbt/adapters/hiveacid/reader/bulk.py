@@ -162,6 +162,10 @@ class Bulk:
         stream = self._stream_of.apply(self._split(map(str, values)))
         return stream.mapToLong(self._function("ToLongFunction", parse)).toArray()
 
+    def objects(self, values: Sequence[Any]) -> Any:
+        """An `Object[]` of some Java objects."""
+        return self._array("Object", values)
+
     def count_up(self, length: int, handle: Any) -> Any:
         """An `Object[]` of `handle`(0), `handle`(1), … `handle`(`length` - 1)."""
         numbers = self.java("java.util.stream.IntStream").range(0, length)

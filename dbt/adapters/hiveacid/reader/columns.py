@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import CharType, DataType, StructField, StructType
+from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
 from dbt.adapters.hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.timestamps import WallClock, change, has
+from dbt.adapters.hiveacid.reader.timestamps import WallClock, change
 from dbt.adapters.hiveacid.reader.types import has_length, spark_type
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -132,20 +132,11 @@ def _converted(column: Column, hive_type: str) -> Column:
     the table's type: it fails on an integer that became a string, and passes over rows where an
     integer that became a double is compared with 0.5.
     """
-    if has_length(hive_type):
-        return _cut(column, hive_type)
     if hive_type == "string":
         return F.concat(column, F.lit(""))
     if hive_type in ("float", "double") or hive_type.startswith("decimal"):
         return F.negate(F.negate(column))
-    return column
-
-
-def _cut(text: Column, hive_type: str) -> Column:
-    """A text as `char(n)` or `varchar(n)` keeps it; blanks at the end of a char do not count."""
-    name, _, length = hive_type.rstrip(")").partition("(")
-    short = F.substring(text, 1, int(length))
-    return F.rtrim(short) if name == "char" else short
+    return within_length(column, hive_type)
 
 
 def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
@@ -162,6 +153,22 @@ def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> Tabl
     return replace(columns, data=StructType(fields), data_types=types)
 
 
+def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
+    """The columns that Hive reads from the Parquet files of one partition.
+
+    It looks for the *table's* names and types, but shows only as many as the partition has, with
+    texts no longer than the partition's (`ProjectionPusher`, `ParquetHiveSerDe`).
+    """
+    count = len(storage.columns)
+    types = tuple(
+        own.type if has_length(own.type) and field.dataType == StringType() else hive_type
+        for field, hive_type, own in zip(
+            columns.data, columns.data_types, storage.columns, strict=False
+        )
+    )
+    return replace(columns, data=StructType(columns.data.fields[:count]), data_types=types)
+
+
 def as_in_table(data: Sequence[Column], own: TableColumns, columns: TableColumns) -> list[Column]:
     """The table's data columns from those of a partition, by position (`partition_columns`)."""
     if own == columns:
@@ -172,15 +179,24 @@ def as_in_table(data: Sequence[Column], own: TableColumns, columns: TableColumns
         if i >= len(data) or own.data[i].dataType != field.dataType:
             value = value.try_cast(field.dataType)
         if own.data_types[i : i + 1] != (hive_type,) and has_length(hive_type):
-            value = _cut(value, hive_type)
+            value = within_length(value, hive_type)
         shown.append(value.alias(field.name))
     return shown
 
 
-def unpadded(column: Column, hive_type: str) -> Column:
-    """A column whose `char` values come without the blanks that pad them, as Hive compares them."""
-    with_char = spark_type(hive_type, with_lengths=True)
-    return change(column, with_char, CharType, F.rtrim) if has(with_char, CharType) else column
+def within_length(column: Column, hive_type: str) -> Column:
+    """A column whose texts are as `char(n)` and `varchar(n)` keep them, however deep.
+
+    The file may have longer ones. `char` values come without the blanks that pad them, as Hive
+    compares them.
+    """
+
+    def kept(text: Column, of: DataType) -> Column:
+        assert isinstance(of, CharType | VarcharType)
+        short = F.substring(text, 1, of.length)
+        return F.rtrim(short) if isinstance(of, CharType) else short
+
+    return change(column, spark_type(hive_type, with_lengths=True), (CharType, VarcharType), kept)
 
 
 def quoted(name: str) -> str:

@@ -24,6 +24,7 @@ from dbt.adapters.hiveacid.reader.columns import (
     TableColumns,
     as_in_table,
     orc_columns,
+    parquet_partition_columns,
     partition_columns,
     partition_values,
     quoted,
@@ -54,8 +55,8 @@ _LINES = {
 }
 """The formats of `TextInputFormat` by serde."""
 
-_BY_PARTITION = frozenset({"text", "parquet"})
-"""The formats that Hive reads with the partition's own columns, which may be older."""
+_BY_PARTITION = {"text": partition_columns, "parquet": parquet_partition_columns}
+"""The formats that Hive reads with columns of the partition, which may be older."""
 
 
 def file_format(table: TableName, storage: StorageDescriptor) -> str:
@@ -155,7 +156,7 @@ def _groups(
         text = text_format(table, storage) if format == "text" else None
         own = columns
         if format in _BY_PARTITION and storage.columns != table.storage.columns:
-            own = partition_columns(columns, storage)
+            own = _BY_PARTITION[format](columns, storage)
         layout = _Layout(format, text, file.columns, file.converted, own, times.get(file.file))
         groups.setdefault(layout, []).append(file)
     return groups

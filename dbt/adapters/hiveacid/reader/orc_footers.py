@@ -15,6 +15,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
 from dbt.adapters.hiveacid.reader.bulk import Bulk
 from dbt.adapters.hiveacid.reader.hadoop import PATH, THREADS, batches, by_file_system
+from dbt.adapters.hiveacid.reader.orc_timestamps import shows_nanoseconds, timestamps_in
 from dbt.adapters.hiveacid.reader.types import struct_fields
 
 ACID_COLUMNS = (
@@ -46,6 +47,9 @@ _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
 
 T = TypeVar("T")
 
+_FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
+"""The number of the statistics of the first user's column, by whether there are ACID columns."""
+
 
 @dataclass(frozen=True)
 class OrcFooter:
@@ -55,7 +59,8 @@ class OrcFooter:
     the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
     `min_original_write_id` is the lowest value of `originalTransaction`, by the file's statistics;
     None without ACID columns. `acid_version` is what the ACID writer says of its format
-    (`AcidUtils.OrcAcidVersion`), None if it says nothing.
+    (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds` are the positions of the
+    columns for whose timestamps, also inside, the file's statistics show more than microseconds.
     """
 
     rows: int
@@ -64,6 +69,7 @@ class OrcFooter:
     min_original_write_id: int | None = None
     acid_version: int | None = None
     types: tuple[str, ...] = ()
+    nanoseconds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,16 @@ class RowIdRange:
 
 @dataclass(frozen=True)
 class _Shape:
+    """What all files with one schema have in common.
+
+    `timestamps` has, for each timestamp in a column or inside of it, the position of the column
+    and the number of the timestamp's statistics.
+    """
+
     columns: tuple[str, ...]
     types: tuple[str, ...]
     is_acid: bool
+    timestamps: tuple[tuple[int, int], ...]
 
 
 class KeptFooters(Protocol):
@@ -212,18 +225,19 @@ class _FooterReader:
         )
         self._minimum = self._statistic(_ORIGINAL_WRITE_ID, "getMinimum")
 
+    def _statistics(self, number: int) -> Any:
+        """The function from a reader to the statistics of one column."""
+        return self._bulk.then(
+            self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"),
+            self._bulk.element(_STATISTICS, number),
+        )
+
     def _statistic(self, column: int, name: str) -> Any:
         """The function from a reader to a statistic of a column of integers.
 
         From statistics of a column that does not hold integers this raises, as it should.
         """
-        return self._bulk.then(
-            self._bulk.then(
-                self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"),
-                self._bulk.element(_STATISTICS, column),
-            ),
-            self._bulk.method(_INTEGERS, name, "long"),
-        )
+        return self._bulk.then(self._statistics(column), self._bulk.method(_INTEGERS, name, "long"))
 
     def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
         """The footer of each file. Raises UnreadableTableError, naming the file."""
@@ -279,9 +293,12 @@ class _FooterReader:
         rows = self._bulk.integers(readers, self._rows)
         minima = self._minima(readers, shapes, rows)
         versions = self._acid_versions(readers)
+        nanoseconds = self._nanoseconds(readers, shapes)
         return [
-            OrcFooter(count, shape.columns, shape.is_acid, minimum, version, shape.types)
-            for shape, count, minimum, version in zip(shapes, rows, minima, versions, strict=True)
+            OrcFooter(count, shape.columns, shape.is_acid, minimum, version, shape.types, finer)
+            for shape, count, minimum, version, finer in zip(
+                shapes, rows, minima, versions, nanoseconds, strict=True
+            )
         ]
 
     def _shapes(self, readers: Any) -> list[_Shape]:
@@ -300,6 +317,20 @@ class _FooterReader:
             readers[i].getStatistics()[_ORIGINAL_WRITE_ID].getMinimum() if has_some else None
             for i, has_some in enumerate(wanted)
         ]
+
+    def _nanoseconds(self, readers: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
+        found: list[set[int]] = [set() for _ in shapes]
+        for shape in set(shapes):
+            members = [i for i, other in enumerate(shapes) if other == shape]
+            alike = readers
+            if shape.timestamps and len(members) < len(shapes):
+                alike = self._bulk.objects([readers[i] for i in members])
+            for position, number in shape.timestamps:
+                texts = self._bulk.strings(alike, self._statistics(number))
+                for i, text in zip(members, texts, strict=True):
+                    if shows_nanoseconds(text):
+                        found[i].add(position)
+        return [tuple(sorted(positions)) for positions in found]
 
     def _acid_versions(self, readers: Any) -> list[int | None]:
         """The version is one digit in ASCII."""
@@ -326,4 +357,6 @@ def _shape(schema: str) -> _Shape:
     is_acid = tuple(name for name, _ in fields) == ACID_COLUMNS
     if is_acid:
         fields = struct_fields(dict(fields)["row"])
-    return _Shape(tuple(name for name, _ in fields), tuple(type_ for _, type_ in fields), is_acid)
+    types = tuple(type_ for _, type_ in fields)
+    timestamps = tuple(timestamps_in(types, _FIRST_USER_COLUMN[is_acid]))
+    return _Shape(tuple(name for name, _ in fields), types, is_acid, timestamps)

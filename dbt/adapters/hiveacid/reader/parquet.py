@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, unpadded
+from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, within_length
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 
@@ -31,7 +31,7 @@ def parquet_columns(
             clock = WallClock.of(spark, times.zone, times.julian)
     data = []
     for field, hive_type in zip(columns.data.fields, columns.data_types, strict=True):
-        column = unpadded(F.col(quoted(field.name)), hive_type)
+        column = within_length(F.col(quoted(field.name)), hive_type)
         if clock is not None:
             column = clock.show(column, field.dataType)
         data.append(column.alias(field.name))

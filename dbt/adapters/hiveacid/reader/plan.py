@@ -7,11 +7,16 @@ into a delta or base. Its row ids follow from where it lies, as in Hive's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.hiveacid.acid.bucket import BucketProperty
-from dbt.adapters.hiveacid.acid.directories import BaseDir, bucket_of_file, is_bucket_file
+from dbt.adapters.hiveacid.acid.directories import (
+    BaseDir,
+    bucket_of_file,
+    is_bucket_file,
+    is_union_directory,
+)
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, Skipped, select
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
@@ -41,6 +46,7 @@ class DataFile:
     `hides_rows` says that some rows may have a write id that the snapshot must not show.
     `row_ids` is set for a raw file that delete events may hit. `converted` has the
     positions of the columns for which the file has another type than the table, integers apart.
+    `nanoseconds` has those of which the file is known to hold timestamps finer than microseconds.
     """
 
     file: ListedFile
@@ -50,6 +56,7 @@ class DataFile:
     hides_rows: bool = False
     row_ids: RawRowIds | None = None
     converted: tuple[int, ...] = ()
+    nanoseconds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,17 @@ class ReadPlan:
     def delete_events(self) -> int:
         """How many delete events there are in all delete files together."""
         return sum(delete.rows for delete in self.deletes)
+
+    @property
+    def nanoseconds(self) -> dict[str, ListedFile]:
+        """The columns whose timestamps Spark is known to cut, each with a file that has such."""
+        columns = self.pinned.table.storage.columns
+        return {
+            columns[i].name: data.file
+            for data in self.data
+            for i in data.nanoseconds
+            if i < len(columns) and "timestamp" in columns[i].type
+        }
 
     @property
     def data_bytes(self) -> int:
@@ -137,6 +155,7 @@ def plan_full_acid(
     deletes: list[DeleteFile] = []
     skipped: list[Skipped] = []
     for place in places:
+        _check_depth(pinned, place, lambda name: False)
         here = _delete_files(pinned, place, footers)
         lowest = 0 if row_ids else _lowest_deleted(here, footers)
         deletes.extend(here)
@@ -172,6 +191,7 @@ def plan_insert_only(
             raise _refusal(
                 pinned, f"{place.listing.location}/{name} is a delete delta in an insert-only table"
             )
+        _check_depth(pinned, place, is_union_directory)
         files = list(place.state.originals)
         for directory in _inserts(place.state):
             _check_whole(pinned, place, directory)
@@ -181,7 +201,14 @@ def plan_insert_only(
             columns = footer.columns if footer else None
             converted = _converted(pinned, footer) if footer else ()
             data.append(
-                DataFile(file, place.partition, columns, is_acid=False, converted=converted)
+                DataFile(
+                    file,
+                    place.partition,
+                    columns,
+                    is_acid=False,
+                    converted=converted,
+                    nanoseconds=footer.nanoseconds if footer else (),
+                )
             )
         skipped.extend(_skipped(place))
     return ReadPlan(pinned, tuple(data), (), tuple(skipped))
@@ -217,6 +244,22 @@ def _refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
 def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
     low, high = directory.write_id_range
     return write_ids.is_range_valid(low, high) is not RangeResponse.ALL
+
+
+def _check_depth(pinned: PinnedTable, place: Location, is_known: Callable[[str], bool]) -> None:
+    """Refuse files further down in a base or delta, but for directories that Hive makes there.
+
+    Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
+    those of an insert-only table.
+    """
+    state = place.state
+    for directory in (*_inserts(state), *state.delete_deltas):
+        for file in directory.files:
+            _, *inner, _ = file.relative.split("/")
+            if not all(map(is_known, inner)):
+                raise _refusal(
+                    pinned, f"{file.path} is in a directory inside {directory.directory.name}"
+                )
 
 
 def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -> None:
@@ -267,9 +310,14 @@ def _data_files(
             elif not is_bucket_file(file.name):
                 raise _refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
             else:
-                converted = _converted(pinned, footer)
                 yield DataFile(
-                    file, place.partition, footer.columns, True, hides_rows, converted=converted
+                    file,
+                    place.partition,
+                    footer.columns,
+                    is_acid=True,
+                    hides_rows=hides_rows,
+                    converted=_converted(pinned, footer),
+                    nanoseconds=footer.nanoseconds,
                 )
         if raw:
             yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
@@ -313,7 +361,12 @@ def _raw_files(
             first_row = next_row.get(bucket, 0)
             next_row[bucket] = first_row + footer.rows
             row_ids = RawRowIds(write_id, BucketProperty(bucket, statement_id).encode(), first_row)
-        converted = _converted(pinned, footer)
         yield DataFile(
-            file, place.partition, footer.columns, False, row_ids=row_ids, converted=converted
+            file,
+            place.partition,
+            footer.columns,
+            is_acid=False,
+            row_ids=row_ids,
+            converted=_converted(pinned, footer),
+            nanoseconds=footer.nanoseconds,
         )

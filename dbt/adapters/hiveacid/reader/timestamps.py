@@ -72,7 +72,7 @@ class WallClock:
             data_type, TimestampType
         ):
             return column
-        return change(column, data_type, TimestampType, self._move)
+        return change(column, data_type, TimestampType, lambda instant, _: self._move(instant))
 
     def _move(self, instant: Column) -> Column:
         # `from_utc_timestamp` moves an instant by its zone's offset, `to_utc_timestamp` back.
@@ -89,7 +89,7 @@ class WallClock:
 def gregorian_dates(column: Column, data_type: DataType) -> Column:
     """A column whose dates before 1582-10-15 were counted in the Julian calendar."""
 
-    def shown(date: Column) -> Column:
+    def shown(date: Column, _: DataType) -> Column:
         is_julian = date < F.lit("1582-10-15").cast("date")
         return F.when(is_julian, F.date_add(date, _julian_shift(F.unix_date(date), 1))).otherwise(
             date
@@ -111,7 +111,10 @@ def _normal(zone: Any) -> str:
     return "UTC" if name == "Z" else name
 
 
-def has(data_type: DataType, wanted: type[DataType]) -> bool:
+_Wanted = type[DataType] | tuple[type[DataType], ...]
+
+
+def has(data_type: DataType, wanted: _Wanted) -> bool:
     """Whether a type is, or has inside of it, one of the class `wanted`."""
     if isinstance(data_type, ArrayType):
         return has(data_type.elementType, wanted)
@@ -123,9 +126,12 @@ def has(data_type: DataType, wanted: type[DataType]) -> bool:
 
 
 def change(
-    column: Column, data_type: DataType, wanted: type[DataType], how: Callable[[Column], Column]
+    column: Column, data_type: DataType, wanted: _Wanted, how: Callable[[Column, DataType], Column]
 ) -> Column:
-    """A column with `how` applied to every value of the class `wanted`, however deep."""
+    """A column with `how` applied to every value of the class `wanted`, however deep.
+
+    `how` gets the value and its type.
+    """
     if not has(data_type, wanted):
         return column
 
@@ -147,4 +153,4 @@ def change(
             for field in data_type.fields
         ]
         return F.when(column.isNotNull(), F.struct(*fields))
-    return how(column)
+    return how(column, data_type)

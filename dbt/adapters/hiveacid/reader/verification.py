@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
@@ -34,7 +34,8 @@ class Verification:
 
     `rows` are those in the data files, `hidden` those of them whose write id the snapshot must not
     show; `shown` is the number of rows that the reader gives. `problems` is empty for a table that
-    is as Hive writes it and is read as it is.
+    is as Hive writes it and is read as it is. `nanoseconds` counts the timestamps in the data files
+    that Spark cuts to microseconds, by column.
     """
 
     plan: ReadPlan
@@ -44,6 +45,7 @@ class Verification:
     shown: int
     events: DeleteEvents
     problems: tuple[str, ...]
+    nanoseconds: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """The report, for people to read."""
@@ -70,6 +72,8 @@ class Verification:
         )
         for reason, count in sorted((self.events.explained or {}).items()):
             yield f"  without a row: {count}: {reason}"
+        for column, count in self.nanoseconds.items():
+            yield f"timestamps: {count} of {column} have nanoseconds, which Spark cuts"
         for problem in self.problems[:SHOWN]:
             yield f"PROBLEM: {problem}"
         yield from _and_more(len(self.problems))

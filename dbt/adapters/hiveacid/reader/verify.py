@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.nanoseconds import count_nanoseconds
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
 from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, locations, storages
 from dbt.adapters.hiveacid.reader.read import plan_read, to_dataframe
@@ -82,7 +83,16 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     if shown != left:
         problems.append(f"the reader shows {shown} rows where {left} are left")
     listed = sum(len(listing.files) for listing in before)
-    return Verification(plan, listed, in_files, hidden, shown, events, tuple(problems))
+    return Verification(
+        plan,
+        listed,
+        in_files,
+        hidden,
+        shown,
+        events,
+        tuple(problems),
+        count_nanoseconds(spark, plan),
+    )
 
 
 def _count_reading_all(frame: DataFrame) -> int:
