@@ -24,7 +24,7 @@ from integration.hive import HiveClient, HiveServer, HiveSettings
 
 Record = Callable[[str, object], None]
 
-_EXTENSION = 1.5
+_EXTENSION = 2
 """A run may take so many times its minutes on a machine that is slow to reach the counts."""
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"

@@ -25,7 +25,7 @@ from integration.hive import HiveSqlError
 
 _FAILURES = (AssertionError, HiveAcidError, HiveSqlError, PySparkException, Py4JJavaError)
 _STEPS = (9, 16)
-_FREE_TABLES = 5
+_FREE_TABLES = 4
 """So many tables are what the seed says; the next ones suit the operations that were rare."""
 _ENDINGS = ("late commit", "late abort")
 """The operations that need an earlier one, "open write"."""
