@@ -243,13 +243,14 @@ def test_texts_made_shorter(
           r struct<c:char(8),v:varchar(8)>) STORED AS {format} TBLPROPERTIES ({properties});
         INSERT INTO {table} SELECT {text}, {text}, {text}, array(cast({text} AS varchar(8))),
           named_struct('c', cast({text} AS char(8)), 'v', cast({text} AS varchar(8)));
-        ALTER TABLE {table} CHANGE COLUMN s s varchar(4);
-        ALTER TABLE {table} CHANGE COLUMN v v char(4);
-        ALTER TABLE {table} CHANGE COLUMN c c varchar(3);
+        ALTER TABLE {table} CHANGE COLUMN v v varchar(4);
+        ALTER TABLE {table} CHANGE COLUMN c c char(3);
         ALTER TABLE {table} CHANGE COLUMN l l array<varchar(3)>;
         ALTER TABLE {table} CHANGE COLUMN r r struct<c:char(4),v:varchar(4)>;
         """
     )
+    if format != "AVRO":  # Hive's reader of Avro fails on a string that became a varchar
+        hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN s s varchar(4)")
     shown = [f"concat({text}, '|')" for text in ("s", "v", "c", "l[0]", "r.c", "r.v")]
     differential.check_columns(table, shown)
 

@@ -118,7 +118,7 @@ def test_timestamps_that_spark_cuts_are_warned_of_once_a_run(metastore, monkeypa
     monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
     monkeypatch.setattr(sources.logger, "warning", warnings.append)
     tables = SourceTables(metastore, lambda: ())
-    made = SourceViews(tables, lambda names: {ORDERS: pinned}, lambda: ())
+    made = SourceViews(tables, lambda names: {ORDERS: pinned}, lambda: (), OrcFooters())
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     for _ in range(2):
         made.create(None, view)

@@ -12,7 +12,7 @@ from dbt.adapters.hiveacid.reader import footer_cache, orc_footers
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_directory
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, OrcFooters
 
-ACID = OrcFooter(3, ("a", "b c"), True, 7, 2, ("int", "struct<x:int>"))
+ACID = OrcFooter(3, ("a", "b c"), True, 7, 2, ("int", "struct<x:timestamp>"), (1,))
 EMPTY = OrcFooter(0, (), False)
 NO_ACID = OrcFooter(1, ('q"', "ü"), False, None, None, ("string", "decimal(38,9)"))
 

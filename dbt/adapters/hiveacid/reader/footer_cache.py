@@ -28,10 +28,10 @@ from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
 logger = AdapterLogger("HiveAcid")
 
 T = TypeVar("T")
-_Shape = tuple[bool, tuple[str, ...], tuple[str, ...]]
-"""Whether the file has the ACID columns, and the names and types of the user's columns."""
+_Shape = tuple[bool, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
+"""`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
-FILE_NAME = "orc-footers-1.sqlite"
+FILE_NAME = "orc-footers-2.sqlite"
 """The number goes up with each change of the tables or of what a footer holds."""
 
 _TABLES = (
@@ -153,8 +153,10 @@ def _known(
             key, count, minimum, version, digest = row
             if digest not in shapes:
                 shapes[digest] = _shape(database, digest)
-            is_acid, columns, types = shapes[digest]
-            known[by_key[key]] = OrcFooter(count, columns, is_acid, minimum, version, types)
+            is_acid, columns, types, nanoseconds = shapes[digest]
+            known[by_key[key]] = OrcFooter(
+                count, columns, is_acid, minimum, version, types, nanoseconds
+            )
     return known
 
 
@@ -162,8 +164,8 @@ def _shape(database: sqlite3.Connection, digest: bytes) -> _Shape:
     row = database.execute("SELECT shape FROM shapes WHERE digest = ?", (digest,)).fetchone()
     if row is None or _digest(row[0]) != digest:
         raise ValueError("a shape is missing or does not have its digest")
-    is_acid, columns, types = json.loads(row[0])
-    return is_acid, tuple(columns), tuple(types)
+    is_acid, columns, types, nanoseconds = json.loads(row[0])
+    return is_acid, tuple(columns), tuple(types), tuple(nanoseconds)
 
 
 def _keep(
@@ -194,7 +196,7 @@ def _keep(
 
 
 def _shape_of(footer: OrcFooter) -> _Shape:
-    return footer.is_acid, footer.columns, footer.types
+    return footer.is_acid, footer.columns, footer.types, footer.nanoseconds
 
 
 def _row(file: ListedFile, footer: OrcFooter, shape: bytes) -> tuple[object, ...]:
