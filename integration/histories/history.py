@@ -28,7 +28,8 @@ _STEPS = (9, 16)
 _FREE_TABLES = 4
 """So many tables are what the seed says; the next ones suit the operations that were rare."""
 _ENDINGS = ("late commit", "late abort")
-"""The operations that need an earlier one, "open write"."""
+_OPENS = {"open write": _ENDINGS, "drop partition": ("add a dropped partition",)}
+"""The operations that need an earlier one, by that one."""
 
 
 LEAST = 5
@@ -126,7 +127,9 @@ class Histories:
     def _shape(self, rng: random.Random) -> Shape:
         shape = Shape.choose(rng)
         if self._hurries and rng.random() < 0.75:
-            while not shape.allows_most:
+            rare = self.tally.rare()
+            unpartitioned = "overwrite" in rare and rng.random() < max(0.25, 1 / len(rare))
+            while bool(shape.partition) == unpartitioned or not shape.allows_most:
                 shape = Shape.choose(rng)
         return shape
 
@@ -189,8 +192,7 @@ class Histories:
 
     def _times(self, name: str) -> int:
         """How often an operation was done, or what it makes possible."""
-        names = ("open write", *_ENDINGS) if name == "open write" else (name,)
-        return min(self.tally.operations[name] for name in names)
+        return min(self.tally.operations[other] for other in (name, *_OPENS.get(name, ())))
 
     def _do(self, world: World, step: Step, steps: list[Step]) -> None:
         # A step that fails belongs to the script that shows the failure.

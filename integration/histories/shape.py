@@ -89,8 +89,9 @@ class Shape:
 
     @property
     def allows_most(self) -> bool:
-        """Whether all operations are possible, but the overwriting of an unpartitioned table."""
-        return self.full_acid and bool(self.partition) and not self.buckets
+        """Whether all operations are possible, but those that only tables with partitions have, or
+        only tables without."""
+        return self.full_acid and not self.buckets
 
     @property
     def columns_change(self) -> bool:
