@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from integration.dbt_project import SLOW, DbtProject
+from integration.held import locks_of_dbt, open_transactions
 from integration.hive import HiveClient, HiveServer
-from integration.test_dbt_run import locks_of_dbt, open_transactions
 
 START_SECONDS = 120
 """A dbt process with a Spark of its own takes 15 seconds to its first model on an idle machine."""

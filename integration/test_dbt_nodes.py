@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from integration.dbt_project import DbtProject, node_results
 from integration.differential import canonical
+from integration.held import assert_nothing_held
 from integration.hive import HiveClient
-from integration.test_dbt_run import assert_nothing_held
 
 ORDERS = "{{ source('shop', 'orders') }}"
 

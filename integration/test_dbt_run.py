@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from dbt_common.events.base_types import EventMsg
 
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from integration.dbt_project import DbtProject, finished, node_results
+from integration.held import assert_nothing_held, locks_of_dbt
 from integration.hive import HiveClient, HiveServer
 
 SOURCES = ("orders", "customers", "events")
@@ -160,25 +160,3 @@ def test_after_a_failing_model_nothing_is_held(
     }
     assert_nothing_held(hive_client, database)
     assert {row[0] for row in hive_client.query("SHOW TABLES")} == {*SOURCES, "good"}
-
-
-def locks_of_dbt(hive: HiveClient, database: str) -> list[dict[str, Any]]:
-    """The locks on a database's tables that dbt holds, as SHOW LOCKS lists them."""
-    return [
-        lock
-        for lock in hive.show_locks()
-        if lock["database"] == database and "dbt-hiveacid" in str(lock["agent_info"])
-    ]
-
-
-def assert_nothing_held(hive: HiveClient, database: str, within: float = 5) -> None:
-    """No lock of dbt's and no transaction of any kind is left, after a moment at most."""
-    deadline = time.monotonic() + within
-    while locks_of_dbt(hive, database) or open_transactions(hive):
-        assert time.monotonic() < deadline, (hive.show_locks(), hive.show_transactions())
-        time.sleep(0.2)
-
-
-def open_transactions(hive: HiveClient) -> list[dict[str, Any]]:
-    """The open transactions, those of Hive's own sessions included."""
-    return [row for row in hive.show_transactions() if str(row["state"]).upper() == "OPEN"]

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.dbt_project import SLOW, DbtProject, finished
+from integration.held import locks_of_dbt
 from integration.hive import HiveClient, HiveServer, HiveSettings
-from integration.test_dbt_run import locks_of_dbt
 
 SOURCE = "shop.orders"
 

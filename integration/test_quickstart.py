@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from examples.quickstart.__main__ import MARTS, PROJECT, SOURCES, environment
 from integration.dbt_project import DbtDirectory, failures, node_results
 from integration.differential import canonical
+from integration.held import assert_nothing_held
 from integration.hive import HiveClient, HiveServer
-from integration.test_dbt_run import assert_nothing_held
 
 #: The marts as Hive itself computes them.
 MARTS_BY_HIVE = {
