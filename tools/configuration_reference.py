@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.adapters.hiveacid.credentials import ProfileKey, profile_keys
+from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
 from dbt.adapters.hiveacid.options import OPTIONS_KEY, SourceOptions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +46,10 @@ The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, 
 `<location_root>/<model>`, and the former one goes after the switch.
 - A data test that stores its failures over an ACID source needs `store_failures_as: table`.
 
+Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are refused:
+
+{incremental}
+
 ## Sources
 
 That a table is an ACID table is read from the metastore. Options of a source stand under \
@@ -62,6 +67,7 @@ def reference() -> str:
         example=PROFILES.read_text(encoding="utf-8").rstrip(),
         key=OPTIONS_KEY,
         options=options_list(SourceOptions),
+        incremental=options_list(IncrementalConfig),
     )
 
 
@@ -73,8 +79,10 @@ def profile_table(keys: Iterable[ProfileKey]) -> str:
 
 
 def options_list(options: type[Any]) -> str:
-    """A line for each option of a source."""
-    return "\n".join(f"- `{f.name}`: {f.metadata['meaning']}" for f in fields(options))
+    """A line for each option of a source, or key of a model."""
+    return "\n".join(
+        f"- `{f.name}`: {f.metadata['meaning']}" for f in fields(options) if "meaning" in f.metadata
+    )
 
 
 def _default(key: ProfileKey) -> str:

@@ -61,3 +61,11 @@ class ViewOverAcidError(HiveAcidError):
 
 class VerificationError(HiveAcidError):
     """A table's files are not as Hive writes them, or the reader does not show their rows."""
+
+
+class IncrementalError(HiveAcidError):
+    """An incremental model cannot be brought up to date from the changes of its source."""
+
+
+class ConcurrentRunError(IncrementalError):
+    """Another run has changed the target of an incremental model at the same time."""

@@ -20,6 +20,7 @@ from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.columns import spark_columns, with_tables
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
+from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.run import Run
@@ -33,7 +34,7 @@ from dbt.adapters.hiveacid.versions import restore_statement, version_query
 logger = AdapterLogger("HiveAcid")
 
 
-class HiveAcidAdapter(SparkAdapter):
+class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation
@@ -122,11 +123,11 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_stage(
-        self, target: BaseRelation, location_root: str | None = None
+        self, target: BaseRelation, location_root: str | None = None, role: str = "stage"
     ) -> BaseRelation:
-        """The relation to build `target` in. It is removed after the model if it is still there."""
-        stage = Stage.of(target, get_invocation_id(), location_root)
-        self._handle().stage = stage
+        """A relation to build `target` in. It is removed after the model if it is still there."""
+        stage = Stage.of(target, get_invocation_id(), location_root, role)
+        self._handle().stages[role] = stage
         return stage.relation
 
     @available
@@ -141,10 +142,10 @@ class HiveAcidAdapter(SparkAdapter):
         `old` is what has the target's name now.
         """
         handle = self._handle()
-        assert handle.stage is not None, "hiveacid_stage comes first"
+        self.give_state_to_stage()
         with handle.uninterrupted():
-            switch(self, handle.stage, old, lambda: handle.session)
-            handle.stage = None
+            switch(self, handle.stages["stage"], old, lambda: handle.session)
+            del handle.stages["stage"]
 
     @available
     def hiveacid_version(self, relation: HiveAcidRelation | None) -> Any:
@@ -185,10 +186,9 @@ class HiveAcidAdapter(SparkAdapter):
     def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
         """Leave nothing of a failed or cancelled model behind."""
         handle = self._handle()
-        if handle.stage is not None:
+        for role in list(handle.stages):
             with handle.uninterrupted():
-                discard(self, handle.stage, handle.session)
-                handle.stage = None
+                discard(self, handle.stages.pop(role), handle.session)
         super().post_model_hook(config, context)
 
     def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:

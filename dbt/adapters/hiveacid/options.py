@@ -29,6 +29,15 @@ class SourceOptions:
         },
     )
 
+    static: bool = field(
+        default=False,
+        metadata={
+            "meaning": "`true` says that the source hardly changes and is read whole wherever a "
+            "model joins it to another source's `acid_changes`. Rows that are there already are "
+            "not computed again when it does change. Default: `false`."
+        },
+    )
+
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
         """The options of a dbt source definition; what `config` says wins over `meta`.
@@ -55,14 +64,18 @@ class SourceOptions:
                     f"{name}: the option `partitions` must map partition keys to a value or to a "
                     f"list of values each, but {error}."
                 )
+        static = given.get("static")
+        if static is not None and not isinstance(static, bool):
+            problems.append(
+                f"{name}: the option `static` must be true or false, but it is {static!r}."
+            )
         if problems:
             raise DbtRuntimeError(" ".join(problems))
-        return cls(choice)
+        return cls(choice, bool(static))
 
     def __str__(self) -> str:
-        """What sets this source apart from the whole table; empty if nothing does."""
-        given = [(f.name, getattr(self, f.name)) for f in fields(self)]
-        return ",".join(f"{name}={value!r}" for name, value in given if value)
+        """What sets this source's rows apart from the whole table; empty if nothing does."""
+        return f"partitions={self.partitions!r}" if self.partitions else ""
 
 
 def _choice(given: Any) -> PartitionChoice:

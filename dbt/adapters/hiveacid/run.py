@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.exceptions import (
     ViewOverAcidError,
     WriteIdsNotSupportedError,
 )
+from dbt.adapters.hiveacid.incremental.model import ModelChanges
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import Table, TableName
 from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
@@ -76,6 +77,7 @@ class Run:
         self.views = SourceViews(
             self.tables, self.snapshot.pin, foreseen, OrcFooters(_cache(credentials))
         )
+        self.models: dict[str, ModelChanges] = {}
 
     def prepare(self, handle: SessionHandle, sql: str) -> None:
         """Make a statement ready to run: the views of its ACID sources, and `handle.reads`.
@@ -92,7 +94,10 @@ class Run:
         names = {(view.name,) for view in views}
         refuse_raw_acid(session, statement.without(names))
         for view in views:
-            handle.reads[str(view.table)] = self.views.create(session, view)
+            model = self.models.get(view.name)
+            handle.reads[str(view.table)] = (
+                self.views.create(session, view) if model is None else model.create_view(session)
+            )
         for parts in statement.reads:
             handle.reads.update(handle.temporary_views.get(parts[-1].lower(), {}))
         handle.has_read.update(handle.reads)

@@ -10,7 +10,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
@@ -47,12 +47,15 @@ class SourceView:
     options: SourceOptions = SourceOptions()
 
 
-def view_name(table: TableName, options: SourceOptions) -> str:
+def view_name(table: TableName, options: SourceOptions, changes_for: str = "") -> str:
     """The name of the view for a source: the same in every run, another for other options.
 
-    The digits keep apart what the readable part does not: `a__b.c` and `a.b__c`.
+    The digits keep apart what the readable part does not: `a__b.c` and `a.b__c`. `changes_for` is
+    the target for which the view shows changes.
     """
     identity = f"{table.database}\0{table.table}\0{options}"
+    if changes_for:
+        identity += f"\0{changes_for}"
     digits = hashlib.sha256(identity.encode()).hexdigest()[:8]
     readable = re.sub(r"[^a-z0-9_]", "_", f"{table.database}__{table.table}")
     return f"{VIEW_PREFIX}{readable}__{digits}"
@@ -110,7 +113,7 @@ class SourceViews:
         self._tables = tables
         self._pin = pin
         self._foreseen = foreseen
-        self._footers = footers
+        self.footers = footers
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
         self._plans: dict[tuple[int, str], _Planned] = {}
@@ -123,6 +126,18 @@ class SourceViews:
         with self._lock:
             self._views[view.name] = view
         return view.name
+
+    def changes_of(self, source: str, target: str) -> tuple[SourceView, SourceView]:
+        """The view named `source`, and one that shows its changes for a target.
+
+        The second is made by whoever asked for it, not by `create`.
+        """
+        with self._lock:
+            view = self._views[source]
+            name = view_name(view.table, view.options, changes_for=target)
+            changes = replace(view, name=name)
+            self._views[name] = changes
+        return view, changes
 
     def among(self, names: Iterable[NameParts]) -> list[SourceView]:
         """The views among the names of a statement.
@@ -147,28 +162,36 @@ class SourceViews:
 
         The first view pins all the ACID sources that the invocation is going to read.
         """
-        names = {view.table, *self._tables.transactional(self._foreseen())}
-        pinned = self._pin(names)[view.table]
-        plan = self._plan(session, view, pinned)
+        plan = self._plan(session, view)
         to_dataframe(session, plan).createOrReplaceTempView(view.name)
-        return pinned
+        return self._pinned(view)
 
-    def verify(self, session: SparkSession, name: TableName) -> Verification:
-        """Check a transactional table in the run's snapshot, whether it is a source or not."""
-        pinned = self._pin([name])[name]
-        return verify(session, pinned, self._footers)
+    def pinned(self, view: SourceView) -> PinnedTable:
+        """The table in the run's snapshot, with the partitions that the view shows."""
+        return view.options.partitions.of_table(self._pinned(view))
 
-    def _plan(self, session: SparkSession, view: SourceView, pinned: PinnedTable) -> ReadPlan:
-        # Planned once a run, whichever thread comes first; the others wait for it.
-        key = (pinned.transaction_id, view.name)
+    def _plan(self, session: SparkSession, view: SourceView) -> ReadPlan:
+        """How the view's rows are read.
+
+        Planned once a run, whichever thread comes first; the others wait for it.
+        """
+        key = (self._pinned(view).transaction_id, view.name)
         with self._lock:
             planned = self._plans.setdefault(key, _Planned())
         with planned.lock:
             if planned.plan is None:
-                chosen = view.options.partitions.of_table(pinned)
-                planned.plan = plan_read(session, chosen, self._footers)
+                planned.plan = plan_read(session, self.pinned(view), self.footers)
                 _warn_of_nanoseconds(planned.plan)
             return planned.plan
+
+    def verify(self, session: SparkSession, name: TableName) -> Verification:
+        """Check a transactional table in the run's snapshot, whether it is a source or not."""
+        pinned = self._pin([name])[name]
+        return verify(session, pinned, self.footers)
+
+    def _pinned(self, view: SourceView) -> PinnedTable:
+        names = {view.table, *self._tables.transactional(self._foreseen())}
+        return self._pin(names)[view.table]
 
 
 @dataclass

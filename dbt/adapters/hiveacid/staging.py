@@ -41,9 +41,15 @@ class Stage:
     location_root: str | None = None
 
     @classmethod
-    def of(cls, target: BaseRelation, invocation_id: str, location_root: str | None) -> Stage:
+    def of(
+        cls,
+        target: BaseRelation,
+        invocation_id: str,
+        location_root: str | None,
+        role: str = "stage",
+    ) -> Stage:
         """The stage for building `target` in this invocation; no other invocation has the same."""
-        return cls(beside(target, "stage", invocation_id), target, invocation_id, location_root)
+        return cls(beside(target, role, invocation_id), target, invocation_id, location_root)
 
 
 def beside(relation: BaseRelation, role: str, invocation_id: str) -> BaseRelation:

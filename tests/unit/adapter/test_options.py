@@ -28,7 +28,7 @@ def test_unknown_options_are_refused_wherever_they_stand():
     with pytest.raises(DbtRuntimeError) as error:
         SourceOptions.of(source)
     assert error.value.msg == (
-        "Source shop.orders has unknown hiveacid options: also, lok. Allowed: partitions."
+        "Source shop.orders has unknown hiveacid options: also, lok. Allowed: partitions, static."
     )
 
 
@@ -73,3 +73,10 @@ def test_all_problems_of_a_source_are_told_at_once():
 def test_other_options_are_another_source():
     assert str(SourceOptions()) == ""
     assert str(SourceOptions(partitions({"n": 1}))) != str(SourceOptions(partitions({"n": 2})))
+
+
+def test_static_is_true_or_false_and_changes_no_name():
+    assert SourceOptions.of(Source(config={"hiveacid": {"static": True}})).static
+    assert str(SourceOptions(static=True)) == ""
+    with pytest.raises(DbtRuntimeError, match="the option `static` must be true or false"):
+        SourceOptions.of(Source(config={"hiveacid": {"static": "yes"}}))

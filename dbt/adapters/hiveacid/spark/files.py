@@ -23,6 +23,14 @@ def table_location(session: SparkSession, database: str, table: str) -> str | No
     return _locations(session).URIToString(metadata.location())
 
 
+def location(session: SparkSession, database: str, table: str) -> str:
+    """Where a table keeps its files. Raises py4j's error if there is no such table."""
+    identifier = _identifier(session, database, table)
+    return _locations(session).URIToString(
+        _catalog(session).getTableMetadata(identifier).location()
+    )
+
+
 def default_location(session: SparkSession, database: str, table: str) -> str:
     """Where Spark would put the files of a new managed table."""
     uri = _catalog(session).defaultTablePath(_identifier(session, database, table))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
@@ -28,6 +28,9 @@ from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.statements import NameParts
 from dbt.adapters.hiveacid.staging import Stage
 
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.incremental.model import ModelChanges
+
 _CANCEL_PERIOD = 0.2
 """Seconds between two looks for jobs of a cancelled statement."""
 
@@ -38,8 +41,9 @@ class SessionHandle:
     The connection manager sets what is known of the next statement: `named`, the relations that it
     names, and `reads`, the ACID tables that it reads, also through the session's temporary views
     (whose own reads are in `temporary_views`). `has_read` gathers what all statements read since
-    the connection was opened, which dbt does for each node. `stage` is the table that a model is
-    being built in, until it has taken its target's place.
+    the connection was opened, which dbt does for each node. `stages` are the tables that a model is
+    being built in, by their roles, until they have served. `incremental` is set for a model over
+    `acid_changes`.
     """
 
     def __init__(self, root: SparkSession, parameters: Mapping[str, str]) -> None:
@@ -51,7 +55,8 @@ class SessionHandle:
         self.reads: dict[str, PinnedTable] = {}
         self.has_read: dict[str, PinnedTable] = {}
         self.temporary_views: dict[str, dict[str, PinnedTable]] = {}
-        self.stage: Stage | None = None
+        self.stages: dict[str, Stage] = {}
+        self.incremental: ModelChanges | None = None
         self._uninterrupted = False
         self._cancelled = threading.Event()
         self._running: Cursor | None = None

@@ -1,10 +1,13 @@
-{#-- dbt-spark's incremental materialization with two differences: the whole table is built as the
-     table materialization builds it, and new rows are read in full, with the run's snapshot checked
-     after, before the target changes. --#}
+{#-- dbt-spark's incremental materialization with three differences: the whole table is built as the
+     table materialization builds it; new rows are read in full, with the run's snapshot checked
+     after, before the target changes; a model over acid_changes keeps the state of its source with
+     its rows. --#}
 {% materialization incremental, adapter='hiveacid' -%}
   {%- set file_format = dbt_spark_validate_get_file_format(config.get('file_format', default='parquet')) -%}
-  {%- set strategy = dbt_spark_validate_get_incremental_strategy(
-      config.get('incremental_strategy') or 'append', file_format) -%}
+  {%- set strategy = config.get('incremental_strategy') or 'append' -%}
+  {%- if strategy != 'acid_changes' -%}
+    {%- set strategy = dbt_spark_validate_get_incremental_strategy(strategy, file_format) -%}
+  {%- endif -%}
   {%- set on_schema_change = incremental_validate_on_schema_change(
       config.get('on_schema_change'), default='ignore') -%}
   {%- set grant_config = config.get('grants') -%}
@@ -19,9 +22,12 @@
 
   {{ run_hooks(pre_hooks) }}
 
+  {%- set reads_changes = adapter.hiveacid_begin_incremental(model, compiled_code) -%}
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
     {% do hiveacid_build_table(target_relation, existing_relation, compiled_code) %}
     {% do persist_constraints(target_relation, model) %}
+  {%- elif reads_changes -%}
+    {% do hiveacid_apply_changes(target_relation, existing_relation, strategy, on_schema_change) %}
   {%- else -%}
     {%- set new_rows = make_temp_relation(target_relation, '__dbt_tmp') -%}
     {%- call statement('create_tmp_relation') -%}

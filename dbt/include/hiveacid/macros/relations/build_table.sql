@@ -6,16 +6,14 @@
 {% macro hiveacid_build_table(target_relation, old_relation, compiled_code) %}
   {%- if hiveacid_builds_in_place(old_relation) -%}
     {%- set former_version = adapter.hiveacid_version(old_relation) -%}
-    {%- call statement('main') -%}
-      {{ create_table_as(False, target_relation, compiled_code) }}
-    {%- endcall -%}
+    {% do adapter.hiveacid_know_state(old_relation) %}
+    {% do hiveacid_commit(create_table_as(False, target_relation, compiled_code)) %}
     {% do adapter.hiveacid_check_or_restore(target_relation, old_relation, former_version) %}
   {%- else -%}
     {%- set stage_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
-    {%- call statement('main') -%}
-      {{ create_table_as(False, stage_relation, compiled_code) }}
-    {%- endcall -%}
+    {% do hiveacid_commit(create_table_as(False, stage_relation, compiled_code), stage_relation) %}
     {% do adapter.hiveacid_check_snapshot() %}
+    {% do adapter.hiveacid_know_state(old_relation) %}
     {% do adapter.hiveacid_switch(old_relation) %}
   {%- endif -%}
 {% endmacro %}

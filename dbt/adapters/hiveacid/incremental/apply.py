@@ -1,0 +1,143 @@
+"""The statements that bring a target up to date from staged changes. Pure text.
+
+A *stage* is a table of changes: the model's columns, and `CHANGE`, which says what a row is. An
+insert has the row to be there. A delete has the key that is to go, and NULL in all other columns;
+in row-id mode the key is `_row_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.hiveacid.incremental.plan import ROW_ID
+
+CHANGE = "_hiveacid_change"
+INSERT = "insert"
+DELETE = "delete"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target in SQL; `columns` are pairs of name and type, in its order."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+    def casts(self, alias: str) -> str:
+        """The columns of `alias`, as this table has them."""
+        return ", ".join(
+            f"cast({alias}.{quote(name)} as {type_}) as {quote(name)}"
+            for name, type_ in self.columns
+        )
+
+    def names(self, alias: str = "") -> str:
+        """The names of the columns."""
+        prefix = f"{alias}." if alias else ""
+        return ", ".join(prefix + quote(name) for name, _ in self.columns)
+
+
+def merge_by_key(
+    target: Target,
+    stage: str,
+    key: Sequence[str],
+    update_columns: Sequence[str] | None,
+    predicates: Iterable[str],
+) -> str:
+    """MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
+
+    `update_columns` are the columns (in SQL) that an upsert changes of a row that is there; None
+    for all. `predicates` use dbt's names DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
+    """
+    columns = update_columns or [quote(name) for name, _ in target.columns]
+    updates = ", ".join(f"{column} = DBT_INTERNAL_SOURCE.{column}" for column in columns)
+    on = [*predicates, _matches("DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST", key)]
+    return (
+        f"merge into {target.name} as DBT_INTERNAL_DEST\n"
+        f"using (\n{_effective_changes(stage, key)}\n) as DBT_INTERNAL_SOURCE\n"
+        f"on {' and '.join(f'({predicate})' for predicate in on)}\n"
+        f"when matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' then delete\n"
+        f"when matched then update set {updates}\n"
+        f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
+        f"  insert ({target.names()}) values ({target.names('DBT_INTERNAL_SOURCE')})"
+    )
+
+
+def merge_by_row_id(target: Target, stage: str, predicates: Iterable[str]) -> str:
+    """MERGE by row id: deletes, and inserts that match nothing."""
+    on = [
+        *predicates,
+        f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}'",
+        f"DBT_INTERNAL_SOURCE.{ROW_ID} = DBT_INTERNAL_DEST.{ROW_ID}",
+    ]
+    return (
+        f"merge into {target.name} as DBT_INTERNAL_DEST\n"
+        f"using {stage} as DBT_INTERNAL_SOURCE\n"
+        f"on {' and '.join(f'({predicate})' for predicate in on)}\n"
+        "when matched then delete\n"
+        f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
+        f"  insert ({target.names()}) values ({target.names('DBT_INTERNAL_SOURCE')})"
+    )
+
+
+def append(target: Target, stage: str) -> str:
+    """INSERT of the stage's inserts."""
+    return f"insert into {target.name} ({target.names()})\n{staged_inserts(target, stage)}"
+
+
+def staged_inserts(target: Target, stage: str) -> str:
+    """The stage's inserts as rows of the target."""
+    return f"select {target.casts('s')} from {stage} s where s.{CHANGE} = '{INSERT}'"
+
+
+def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool) -> str:
+    """All rows that a target has once the changes are applied.
+
+    With `is_upsert` an insert takes the place of a row with its key; else only deletes do.
+    """
+    names = ", ".join(map(quote, key))
+    condition = "" if is_upsert else f" where {CHANGE} = '{DELETE}'"
+    return (
+        f"select {target.names('t')} from {target.name} t\n"
+        f"left anti join (select distinct {names} from {stage}{condition}) s\n"
+        f"on {_matches('s', 't', key)}\n"
+        f"union all\n{staged_inserts(target, stage)}"
+    )
+
+
+def counts(stage: str) -> str:
+    """How many inserts and deletes there are: one row with `inserts` and `deletes`."""
+    return (
+        f"select count_if({CHANGE} = '{INSERT}') as inserts, "
+        f"count_if({CHANGE} = '{DELETE}') as deletes from {stage}"
+    )
+
+
+def duplicate_key(stage: str, key: Sequence[str]) -> str:
+    """A key that several inserts have: at most one row with the key's columns and `times`."""
+    names = ", ".join(map(quote, key))
+    return (
+        f"select {names}, count(*) as times from {stage} where {CHANGE} = '{INSERT}' "
+        f"group by {names} having count(*) > 1 limit 1"
+    )
+
+
+def quote(name: str) -> str:
+    """A column's name in SQL."""
+    return "`" + name.strip("`").replace("`", "``") + "`"
+
+
+def _effective_changes(stage: str, key: Sequence[str]) -> str:
+    # An update is a delete and an insert with the same key: the insert alone says what is to be.
+    return (
+        f"  select * from {stage} where {CHANGE} = '{INSERT}'\n"
+        "  union all\n"
+        f"  select d.* from {stage} d left anti join\n"
+        f"    (select * from {stage} where {CHANGE} = '{INSERT}') i on {_matches('d', 'i', key)}\n"
+        f"  where d.{CHANGE} = '{DELETE}'"
+    )
+
+
+def _matches(left: str, right: str, key: Sequence[str]) -> str:
+    # NULL is a key like any other: a row with it must be found again.
+    return " and ".join(f"{left}.{quote(name)} <=> {right}.{quote(name)}" for name in key)

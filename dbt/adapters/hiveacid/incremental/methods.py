@@ -1,0 +1,327 @@
+"""What the macros of incremental models ask of the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.invocation import get_invocation_id
+from pyspark.sql import DataFrame
+
+from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental import apply
+from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step
+from dbt.adapters.hiveacid.incremental.plan import ROW_ID
+from dbt.adapters.hiveacid.incremental.staged import staged_changes
+from dbt.adapters.hiveacid.incremental.state_methods import StateMethods
+from dbt.adapters.hiveacid.incremental.stores.plain import write_record
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.statements import parse
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.run import Run
+
+logger = AdapterLogger("HiveAcid")
+
+
+class IncrementalMethods(StateMethods):
+    """The adapter's methods for models over `acid_changes`, in the order of a run."""
+
+    run: Run
+    connections: Any
+    execute: Any
+    get_columns_in_relation: Any
+
+    @available
+    def hiveacid_changes(
+        self,
+        source: HiveAcidRelation,
+        target: HiveAcidRelation,
+        model: Mapping[str, Any],
+        is_incremental: bool,
+    ) -> HiveAcidRelation:
+        """The relation that `acid_changes(source)` renders to in a model.
+
+        Raises:
+            IncrementalError: the source is no ACID table, or the model is not incremental.
+            DbtRuntimeError: the model's configuration, with everything that is wrong.
+        """
+        name = str(model["name"])
+        if getattr(source, "acid_view", None) is None:
+            raise IncrementalError(
+                f"Model {name} uses acid_changes({source}), which is not an ACID table, so that "
+                "nobody keeps its changes. acid_changes takes a source that is: "
+                "{{ acid_changes(source(…)) }}."
+            )
+        config = model["config"]
+        if config.get("materialized") != "incremental":
+            raise IncrementalError(
+                f"{name} uses acid_changes, which shows what changed since the last run of an "
+                "incremental model. Use it in the SQL of a model that is `materialized: "
+                "incremental`, not of one that is ephemeral or anything else, and read the source "
+                "itself everywhere else."
+            )
+        assert source.acid_view is not None
+        view, changes = self.run.views.changes_of(source.acid_view, str(target))
+        running = self._running()
+        if running is None or running.view != changes:
+            options = IncrementalConfig.of(name, config)
+            self.run.models[changes.name] = ModelChanges(
+                name,
+                view,
+                changes,
+                target,
+                options,
+                partial(self._known, options, target),
+                self.run.views,
+                is_incremental,
+                is_partial=source.limit is not None or source.event_time_filter is not None,
+            )
+        return source.replace(acid_view=changes.name)
+
+    @available
+    def hiveacid_is_full_load(self) -> bool:
+        """Whether an incremental run has turned into building its table anew."""
+        running = self._running()
+        return running is not None and running.is_full_load
+
+    @available
+    def hiveacid_begin_incremental(self, model: Mapping[str, Any], compiled_code: str) -> bool:
+        """Whether the SQL of an incremental model reads `acid_changes`; from here on it is known.
+
+        Raises:
+            IncrementalError: it does not, or it reads other sources that change.
+        """
+        handle = self._handle()
+        handle.incremental = None
+        views = self.run.views.among(parse(handle.session, compiled_code).reads)
+        ours = [self.run.models[view.name] for view in views if view.name in self.run.models]
+        name = model["name"]
+        if not ours:
+            if model["config"].get("incremental_strategy") == STRATEGY:
+                raise IncrementalError(
+                    f"Model {name} has `incremental_strategy: {STRATEGY}`, but its SQL does not "
+                    "read {{ acid_changes(source(…)) }}. Read the source so, or use another "
+                    "strategy."
+                )
+            return False
+        (changes, *more) = ours
+        others = [v for v in views if v.name not in self.run.models and not v.options.static]
+        if more or (others and changes.config.on_multi_source == "error"):
+            tables = [str(view.table) for view in (*(m.source for m in more), *others)]
+            raise IncrementalError(
+                f"Model {name} reads the changes of {changes.source.table}, and "
+                f"{' and '.join(tables)} besides: changes of the second source would be missed. "
+                "Declare it `static: true` if it does not change, set `on_multi_source: "
+                "full_refresh` to build the table anew whenever it does, or read it in a model of "
+                "its own. Only one source of a model can stand in acid_changes."
+            )
+        changes.others = others
+        changes.shows = Rows.SNAPSHOT
+        handle.incremental = changes
+        return True
+
+    @available
+    def hiveacid_decide(self, existing: HiveAcidRelation, compiled_code: str) -> str:
+        """What the run has to do: `nothing`, `full` or `apply`."""
+        handle = self._handle()
+        changes = self._changes()
+        if changes.is_partial:
+            self._rows(compiled_code, Rows.SNAPSHOT)
+            return Step.NOTHING.value
+        columns = [column.name.lower() for column in self.get_columns_in_relation(existing)]
+        decision = changes.decide(handle.session, has_row_id=ROW_ID in columns)
+        if decision.is_loss:
+            logger.warning(
+                f"Model {changes.model} is built anew from the whole of {changes.source.table}: "
+                f"{decision.reason}."
+            )
+        elif decision.step is Step.FULL:
+            logger.info(f"Model {changes.model} is built anew: {decision.reason}")
+        elif decision.reason:
+            logger.info(f"Model {changes.model} is compared by row ids: {decision.reason}")
+        return decision.step.value
+
+    @available
+    def hiveacid_load_in_full(self) -> None:
+        """From here on `is_incremental()` is false and the model's source shows all its rows."""
+        changes = self._changes()
+        changes.shows, changes.is_full_load = Rows.SNAPSHOT, True
+
+    @available
+    def hiveacid_refuse_ephemerals(self, model: Mapping[str, Any]) -> None:
+        """Refuse to build a model anew in the midst of an incremental run.
+
+        dbt's compiler puts the SQL of ephemeral parents into that of the model, once, for the
+        incremental run.
+
+        Raises:
+            IncrementalError: naming the model.
+        """
+        raise IncrementalError(
+            f"Model {model['name']} must be built anew, but its SQL depends on is_incremental() "
+            "and it has ephemeral parents, which dbt has compiled for an incremental run. Run it "
+            "with --full-refresh."
+        )
+
+    @available
+    def hiveacid_know_state(self, existing: HiveAcidRelation | None) -> None:
+        """Look at the state of a target that is about to be replaced."""
+        changes = self._running()
+        if changes is not None and changes.known is None and existing is not None:
+            changes.known = changes.known_of()
+
+    @available
+    def hiveacid_changed_rows(
+        self, compiled_code: str, target: HiveAcidRelation
+    ) -> dict[str, HiveAcidRelation]:
+        """Temporary views: `rows`, new rows with the model's columns; `changes`, for the stage."""
+        changes = self._changes()
+        frame = self._rows(compiled_code, Rows.ALL if changes.mode is Mode.OWN else Rows.INSERTS)
+        rows = self._temporary_view(target, "tmp", frame)
+        staged = staged_changes(
+            changes, frame, lambda: self._rows(compiled_code, Rows.DELETED), self._handle().session
+        )
+        return {"rows": rows, "changes": self._temporary_view(target, "changes", staged)}
+
+    @available
+    def hiveacid_way(self, stage: HiveAcidRelation) -> str:
+        """How the staged changes get into the target.
+
+        `nothing`: there are none. `strategy`: by dbt-spark's strategy. `merge`: one statement.
+        `append`: a table of new rows, whose files the target takes over. `rewrite`: a new version.
+
+        Raises:
+            IncrementalError: two inserted rows have the same `unique_key`.
+        """
+        changes = self._changes()
+        if changes.mode is Mode.OWN:
+            total = next(iter(self._query(f"select count(*) as n from {stage}")))["n"]
+            inserts, deletes = total, 0
+        else:
+            (counted,) = self._query(apply.counts(str(stage)))
+            inserts, deletes = counted["inserts"], counted["deletes"]
+        if not inserts and not deletes and not changes.is_bounded:
+            return "nothing"
+        if changes.mode is Mode.UNIQUE_KEY:
+            self._refuse_duplicates(changes, stage)
+        if not changes.config.is_plain:
+            return "strategy" if changes.mode is Mode.OWN else "merge"
+        if changes.mode is Mode.UNIQUE_KEY or deletes:
+            return "rewrite"
+        return "append"
+
+    @available
+    def hiveacid_statement(
+        self,
+        way: str,
+        stage: HiveAcidRelation,
+        existing: HiveAcidRelation,
+        update_columns: list[str] | None = None,
+        predicates: list[str] | None = None,
+    ) -> str:
+        """The statement, or the query of the new rows or of the new version, for `hiveacid_way`."""
+        changes = self._changes()
+        columns = self.get_columns_in_relation(existing)
+        target = apply.Target(str(existing), tuple((c.name, c.dtype) for c in columns))
+        staged, key = str(stage), changes.config.unique_key
+        if way == "append":
+            if changes.mode is Mode.OWN:
+                return f"select {target.casts('s')} from {staged} s"
+            return apply.staged_inserts(target, staged)
+        if way == "rewrite":
+            is_upsert = changes.mode is Mode.UNIQUE_KEY
+            return apply.rewritten(
+                target, staged, key if is_upsert else (ROW_ID,), is_upsert=is_upsert
+            )
+        if changes.mode is Mode.UNIQUE_KEY:
+            return apply.merge_by_key(target, staged, key, update_columns, predicates or ())
+        if changes.mode is Mode.ROW_ID:
+            return apply.merge_by_row_id(target, staged, predicates or ())
+        return apply.append(target, staged)
+
+    @available
+    def hiveacid_commit(self, sql: str, relation: HiveAcidRelation | None = None) -> Any:
+        """Run the statement that changes the target, with the new state in the same commit.
+
+        `relation` is the stage of a target that is built beside what has its name.
+
+        Raises:
+            ConcurrentRunError: another run was faster.
+        """
+        changes = self._running()
+        if changes is None or changes.is_partial or changes.config.is_plain:
+            return self.execute(sql, auto_begin=True)[0]
+        state = changes.next_state(self._handle().session, get_invocation_id())
+        base = changes.known if relation is None else None
+        store = self._commit_store(relation or changes.target)
+        with store.committing(base, state):
+            return self.execute(sql, auto_begin=True)[0]
+
+    @available
+    def hiveacid_append(self) -> None:
+        """Let the target take over the files of the finished stage."""
+        handle, changes = self._handle(), self._changes()
+        store = self._plain_store(changes.target)
+        state = changes.next_state(handle.session, get_invocation_id())
+        stage = handle.stages["stage"].relation
+        with handle.uninterrupted():
+            store.record(changes.known, state, str(stage.schema), str(stage.identifier))
+            # What a failure leaves is for the next run to finish, no longer to be removed.
+            del handle.stages["stage"]
+            store.read()
+
+    def give_state_to_stage(self) -> None:
+        """Put the new state beside the rows of the finished stage, before the switch.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target.
+        """
+        handle, changes = self._handle(), self._running()
+        if changes is None or changes.is_partial or not changes.config.is_plain:
+            return
+        if changes.shows is not Rows.SNAPSHOT:
+            self._plain_store(changes.target).check(changes.known)
+        stage = handle.stages["stage"].relation
+        state = changes.next_state(handle.session, get_invocation_id())
+        write_record(handle.session, str(stage.schema), str(stage.identifier), state)
+
+    def _rows(self, sql: str, shows: Rows) -> DataFrame:
+        handle, changes = self._handle(), self._changes()
+        changes.shows = shows
+        self.run.prepare(handle, sql)
+        return handle.session.sql(sql.strip().removesuffix(";"))
+
+    def _temporary_view(
+        self, target: HiveAcidRelation, role: str, frame: DataFrame
+    ) -> HiveAcidRelation:
+        handle = self._handle()
+        name = f"{target.identifier}__dbt_{role}"
+        frame.createOrReplaceTempView(f"`{name}`")
+        handle.temporary_views[name.lower()] = dict(handle.reads)
+        relation = target.incorporate(path={"identifier": name}, type="view")
+        return relation.include(database=False, schema=False)
+
+    def _refuse_duplicates(self, changes: ModelChanges, stage: HiveAcidRelation) -> None:
+        key = changes.config.unique_key
+        for row in self._query(apply.duplicate_key(str(stage), key)):
+            values = ", ".join(f"{name} = {row[name]}" for name in key)
+            raise IncrementalError(
+                f"Model {changes.model} has {row['times']} new rows with the same unique_key "
+                f"({values}), so that it is not known which of them is to stay. Nothing has been "
+                "changed. Choose a key that is unique, or make it so in the model's SQL."
+            )
+
+    def _changes(self) -> ModelChanges:
+        changes = self._handle().incremental
+        assert changes is not None, "hiveacid_begin_incremental comes first"
+        return changes
+
+    def _running(self) -> ModelChanges | None:
+        connection = self.connections.get_if_exists()
+        handle = getattr(connection, "_handle", None)
+        return getattr(handle, "incremental", None)

@@ -1,0 +1,246 @@
+"""One model over `acid_changes`: what its view shows, and what a run of it has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental.changes import (
+    deleted_row_ids,
+    deleted_rows,
+    inserted_rows,
+    reconcile_deletes,
+    reconcile_inserts,
+)
+from dbt.adapters.hiveacid.incremental.comparison import Extent, Loss
+from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
+from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.incremental.target_state import (
+    Known,
+    LostState,
+    TargetState,
+    following,
+)
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.sources import SourceView, SourceViews
+
+
+class Rows(Enum):
+    """What a view of changes shows at the moment."""
+
+    SNAPSHOT = "the whole snapshot as inserts"
+    INSERTS = "what was inserted"
+    DELETED = "the rows that were deleted, as they were"
+    ALL = "what was inserted, and the deleted rows"
+
+
+class Step(Enum):
+    """What a run of a model has to do."""
+
+    NOTHING = "nothing"
+    FULL = "full"
+    APPLY = "apply"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do, and, for a table that is to be built anew, why."""
+
+    step: Step
+    reason: str = ""
+    is_loss: bool = False
+
+
+@dataclass
+class ModelChanges:
+    """A model and the source whose changes it reads.
+
+    `view` is what the model's SQL names; `source` is the same source's ordinary view. `is_partial`
+    says that dbt was asked for a part of the rows (`--empty`, `--sample`). `others` are the other
+    ACID sources of the model that are not static.
+    """
+
+    model: str
+    source: SourceView
+    view: SourceView
+    target: HiveAcidRelation
+    config: IncrementalConfig
+    known_of: Callable[[], Known]
+    views: SourceViews
+    is_incremental: bool
+    is_partial: bool
+    others: Sequence[SourceView] = ()
+    known: Known = None
+    mode: Mode = Mode.OWN
+    shows: Rows | None = None
+    plan: ChangePlan | None = None
+    reconciled: bool = False
+    is_full_load: bool = False
+    _wholes: dict[str, ChangePlan] = field(default_factory=dict)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the plan leaves new write ids for later runs."""
+        return self.plan is not None and bool(self.plan.remaining)
+
+    def decide(self, session: SparkSession, *, has_row_id: bool) -> Decision:
+        """What an incremental run has to do to bring the target up to date.
+
+        Raises:
+            IncrementalError: history is lost, and the model says `on_history_loss: error`.
+        """
+        self.mode = self.config.mode(has_row_id=has_row_id)
+        decision = self._decide(session, has_row_id=has_row_id)
+        if decision.is_loss and self.config.on_history_loss == "error":
+            raise IncrementalError(
+                f"Model {self.model} cannot be brought up to date from the changes of "
+                f"{self.source.table}: {decision.reason}. Run it with --full-refresh, or set "
+                "`on_history_loss` to full_refresh or reconcile."
+            )
+        return decision
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The rows that the view shows at the moment."""
+        shows = self.shows or self._by_default(session)
+        if shows is Rows.SNAPSHOT:
+            return inserted_rows(session, self._whole(session, self.source))
+        assert self.plan is not None, "decide comes first"
+        if shows is Rows.DELETED:
+            return deleted_rows(session, self.plan)
+        inserts = inserted_rows(session, self.plan)
+        if self.reconciled:
+            inserts = inserts.unionByName(
+                reconcile_inserts(session, self.plan, self._target_ids(session))
+            )
+        if shows is Rows.INSERTS:
+            return inserts
+        return inserts.unionByName(deleted_rows(session, self.plan))
+
+    def create_view(self, session: SparkSession) -> PinnedTable:
+        """Make the temporary view in `session`, for what the view shows at the moment."""
+        self.frame(session).createOrReplaceTempView(self.view.name)
+        return self.views.pinned(self.source)
+
+    def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
+        """The row ids of the target's rows that are to go: one column `_row_id`."""
+        assert self.plan is not None, "decide comes first"
+        frames = [deleted_row_ids(session, self.plan)]
+        if self.reconciled:
+            frames.append(reconcile_deletes(session, self.plan, self._target_ids(session)))
+        return reduce(DataFrame.unionByName, [frame.select(ROW_ID) for frame in frames])
+
+    def next_state(self, session: SparkSession, invocation_id: str) -> TargetState:
+        """The state of the target once what the view shows has been applied to it."""
+        if self.plan is not None and self.shows is not Rows.SNAPSHOT:
+            state = self.plan.state
+        else:
+            state = self._whole(session, self.source).state
+        sources = {str(self.source.table): state.to_json()}
+        for other in self.others:
+            sources[str(other.table)] = self._whole(session, other).state.to_json()
+        return following(self.known, invocation_id, sources)
+
+    def _decide(self, session: SparkSession, *, has_row_id: bool) -> Decision:
+        since = self._since()
+        if isinstance(since, LostState):
+            return Decision(Step.FULL, since.reason, is_loss=True)
+        changed = self._changed_others(session)
+        if changed:
+            return Decision(Step.FULL, f"{', '.join(changed)} has changed, too")
+        self.plan = self._plan(session, self.source, since, self.config.max_write_ids)
+        losses = [
+            loss for loss in self.plan.losses if has_row_id or loss.extent is not Extent.ROW_IDS
+        ]
+        if self.plan.is_empty and not self.plan.remaining:
+            return Decision(Step.NOTHING)
+        if losses:
+            reason = "; ".join(map(str, losses))
+            if not self._can_reconcile(losses):
+                return Decision(Step.FULL, reason, is_loss=True)
+            self.reconciled = True
+            return Decision(Step.APPLY, reason)
+        if self.mode is Mode.APPEND and not deleted_row_ids(session, self.plan).isEmpty():
+            return Decision(
+                Step.FULL,
+                f"rows of {self.source.table} were deleted or updated, which takes `unique_key` or "
+                "a column `_row_id` to apply",
+                is_loss=True,
+            )
+        return Decision(Step.APPLY)
+
+    def _since(self) -> SourceState | LostState:
+        self.known = self.known_of()
+        if self.known is None:
+            return LostState(
+                f"{self.target} does not say which state of {self.source.table} its rows come from"
+            )
+        if isinstance(self.known, LostState):
+            return self.known
+        return _source_state(self.known, self.source)
+
+    def _changed_others(self, session: SparkSession) -> list[str]:
+        changed = []
+        for other in self.others:
+            assert isinstance(self.known, TargetState)
+            since = _source_state(self.known, other)
+            if isinstance(since, LostState):
+                changed.append(str(other.table))
+                continue
+            plan = self._plan(session, other, since, None)
+            if not plan.is_empty:
+                changed.append(str(other.table))
+        return changed
+
+    def _by_default(self, session: SparkSession) -> Rows:
+        if not self.is_incremental or self.is_partial:
+            return Rows.SNAPSHOT
+        since = self._since()
+        if isinstance(since, LostState):
+            return Rows.SNAPSHOT
+        self.plan = self._plan(session, self.source, since, self.config.max_write_ids)
+        return Rows.SNAPSHOT if self.plan.losses else Rows.ALL
+
+    def _can_reconcile(self, losses: Iterable[Loss]) -> bool:
+        return (
+            self.config.on_history_loss == "reconcile"
+            and self.mode is Mode.ROW_ID
+            and all(loss.reconcilable for loss in losses)
+        )
+
+    def _plan(
+        self, session: SparkSession, view: SourceView, since: SourceState | None, limit: int | None
+    ) -> ChangePlan:
+        return plan_changes(
+            session,
+            self.views.pinned(view),
+            since,
+            self.views.footers,
+            options=str(view.options),
+            max_write_ids=limit,
+        )
+
+    def _whole(self, session: SparkSession, view: SourceView) -> ChangePlan:
+        if view.name not in self._wholes:
+            self._wholes[view.name] = self._plan(session, view, None, None)
+        return self._wholes[view.name]
+
+    def _target_ids(self, session: SparkSession) -> DataFrame:
+        return session.table(str(self.target)).select(F.col(ROW_ID))
+
+
+def _source_state(known: TargetState, view: SourceView) -> SourceState | LostState:
+    found = known.sources.get(str(view.table))
+    if found is None:
+        return LostState(f"its rows come from {', '.join(known.sources)}, not from {view.table}")
+    try:
+        return SourceState.from_json(found)
+    except ValueError as error:
+        return LostState(f"its state cannot be read ({error})")

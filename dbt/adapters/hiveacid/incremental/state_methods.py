@@ -1,0 +1,85 @@
+"""The states of incremental models' targets: where they are, and the operations on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
+from dbt.adapters.hiveacid.incremental.stores import CommitStore, Store
+from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
+from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
+from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.spark.session import SessionHandle
+
+logger = AdapterLogger("HiveAcid")
+
+
+class StateMethods(metaclass=AdapterMeta):
+    """The adapter's methods for states."""
+
+    Relation: Any
+    get_relation: Any
+    _handle: Callable[[], SessionHandle]
+
+    @available
+    def hiveacid_show_state(self, node: Mapping[str, Any]) -> None:
+        """Print the state of an incremental model's target."""
+        target, config = self._target_of(node)
+        known = self._known(config, target)
+        if isinstance(known, TargetState):
+            lines = [
+                f"{target} has the state of commit {known.commit_id}, the {known.generation}. of "
+                f"its lineage, made by invocation {known.invocation_id}",
+                *(f"{name}: {json.dumps(state)}" for name, state in known.sources.items()),
+            ]
+        else:
+            reason = f": {known.reason}" if known is not None else ""
+            lines = [f"{target} has no state{reason}. The next run builds it anew"]
+        for line in lines:
+            logger.info(line)
+
+    @available
+    def hiveacid_remove_state(self, node: Mapping[str, Any]) -> None:
+        """Remove the state of an incremental model's target: the next run builds it anew."""
+        target, config = self._target_of(node)
+        if isinstance(self._known(config, target), TargetState):
+            self._store(target, config).reset()
+        logger.info(f"{target} has no state any more. The next run builds it anew")
+
+    def _target_of(self, node: Mapping[str, Any]) -> tuple[HiveAcidRelation, IncrementalConfig]:
+        target = self.Relation.create(
+            database=node["database"], schema=node["schema"], identifier=node["alias"]
+        )
+        return target, IncrementalConfig.of(str(node["name"]), node["config"])
+
+    def _known(self, config: IncrementalConfig, target: HiveAcidRelation) -> Known:
+        existing = self.get_relation(target.database, target.schema, target.identifier)
+        if existing is None or existing.is_view:
+            return None
+        found = "delta" if existing.is_delta else "iceberg" if existing.is_iceberg else "plain"
+        if found != ("plain" if config.is_plain else config.file_format):
+            return LostState(
+                f"{target} is not stored in the model's `file_format`, {config.file_format}"
+            )
+        return self._store(target, config).read()
+
+    def _store(self, target: HiveAcidRelation, config: IncrementalConfig) -> Store:
+        return self._plain_store(target) if config.is_plain else self._commit_store(target)
+
+    def _commit_store(self, target: HiveAcidRelation) -> CommitStore:
+        return DeltaStore(self._handle().session, self._query, str(target))
+
+    def _plain_store(self, target: HiveAcidRelation) -> PlainStore:
+        session = self._handle().session
+        return PlainStore(session, self._query, str(target.schema), str(target.identifier))
+
+    def _query(self, sql: str) -> Iterable[Any]:
+        return self._handle().session.sql(sql).collect()

@@ -1,0 +1,148 @@
+"""States in the commits of a Delta table (`commitInfo.userMetadata`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.incremental.stores import Query, overtaken
+from dbt.adapters.hiveacid.incremental.target_state import (
+    Known,
+    LostState,
+    TargetState,
+    parse,
+    reset_text,
+)
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+APP_ID = "spark.databricks.delta.write.txnAppId"
+APP_VERSION = "spark.databricks.delta.write.txnVersion"
+
+_FIRST_LOOK = 20
+"""So many commits are looked at before the whole history is asked for."""
+
+# Operations of Delta (`DeltaOperations`) that leave a table's rows as they are, or change single
+# rows, as somebody may who corrects a target by hand.
+_HARMLESS = frozenset(
+    {
+        "ADD COLUMNS",
+        "ADD CONSTRAINT",
+        "CHANGE COLUMN",
+        "CHANGE COLUMNS",
+        "CLUSTER BY",
+        "COMPUTE STATS",
+        "DELETE",
+        "DROP CONSTRAINT",
+        "FSCK",
+        "MERGE",
+        "OPTIMIZE",
+        "REORG",
+        "RENAME COLUMN",
+        "SET TBLPROPERTIES",
+        "STREAMING UPDATE",
+        "UNSET TBLPROPERTIES",
+        "UPDATE",
+        "UPDATE COLUMN METADATA",
+        "UPGRADE PROTOCOL",
+        "VACUUM END",
+        "VACUUM START",
+    }
+)
+
+
+def newest_state(history: Iterable[Any]) -> Known:
+    """The state of a table from the rows of DESCRIBE HISTORY, the newest commit first."""
+    restored: int | None = None
+    for commit in history:
+        if restored is not None and commit["version"] > restored:
+            continue
+        restored = None
+        state = parse(commit["userMetadata"])
+        if state is not None:
+            return state
+        operation, parameters = commit["operation"], commit["operationParameters"] or {}
+        if operation == "WRITE" and parameters.get("mode") == "Append":
+            continue
+        if operation == "RESTORE" and parameters.get("version") is not None:
+            restored = int(parameters["version"])
+            continue
+        if operation not in _HARMLESS:
+            return LostState(
+                f"version {commit['version']} of the table was made by {operation}, without "
+                "acid_changes"
+            )
+    return None
+
+
+class DeltaStore:
+    """The state of one Delta table."""
+
+    def __init__(self, session: SparkSession, query: Query, table: str) -> None:
+        self._session = session
+        self._query = query
+        self._table = table
+
+    def read(self) -> Known:
+        """What the table's rows come from, by its history."""
+        first = list(self._history(_FIRST_LOOK))
+        known = newest_state(first)
+        if known is None and len(first) == _FIRST_LOOK:
+            known = newest_state(self._history())
+        return known
+
+    @contextmanager
+    def committing(self, base: Known, state: TargetState) -> Iterator[None]:
+        """See `CommitStore.committing`.
+
+        Delta refuses one of two transactions that have the same id of an application and overlap,
+        and does nothing for one that comes after the other. Both are what compare-and-set needs.
+        """
+        settings = {USER_METADATA: state.to_text()}
+        if isinstance(base, TargetState):
+            settings |= {APP_ID: f"{state.lineage}", APP_VERSION: str(state.generation)}
+        try:
+            with self._configured(settings):
+                yield
+        except Exception as error:
+            if "ConcurrentTransactionException" in str(error):
+                raise overtaken(self._table) from error
+            raise
+        self._check(base, state)
+
+    def reset(self) -> None:
+        """See `Store.reset`."""
+        with self._configured({USER_METADATA: reset_text()}):
+            self._query(f"alter table {self._table} set tblproperties ('dbt_hiveacid' = 'reset')")
+
+    def _check(self, base: Known, state: TargetState) -> None:
+        states = [
+            (commit["version"], known)
+            for commit in self._history(_FIRST_LOOK)
+            if isinstance(known := parse(commit["userMetadata"]), TargetState)
+        ]
+        if not states or states[0][1].commit_id != state.commit_id:
+            raise overtaken(self._table)
+        if not isinstance(base, TargetState) or len(states) == 1:
+            return
+        if states[1][1].commit_id != base.commit_id:
+            # Somebody has built the table anew after `base` was read.
+            version = states[0][0]
+            self._query(f"restore table {self._table} to version as of {version - 1}")
+            raise overtaken(self._table)
+
+    def _history(self, limit: int | None = None) -> Iterable[Any]:
+        clause = "" if limit is None else f" limit {limit}"
+        return self._query(f"describe history {self._table}{clause}")
+
+    @contextmanager
+    def _configured(self, settings: dict[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
+            self._session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in settings:
+                self._session.conf.unset(name)

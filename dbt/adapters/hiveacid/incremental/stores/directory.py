@@ -1,0 +1,114 @@
+"""The few file operations that a state in a table's directory needs, on any Hadoop file system."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+
+class Directory:
+    """A directory; names are relative to it."""
+
+    def __init__(self, session: SparkSession, location: str) -> None:
+        """`location` is a Hadoop path, unescaped, with or without a scheme."""
+        jvm: Any = session._jvm
+        self._jvm = jvm
+        self._path = jvm.org.apache.hadoop.fs.Path(location)
+        self._configuration = session._jsparkSession.sessionState().newHadoopConf()
+        self._files = self._path.getFileSystem(self._configuration)
+
+    def names(self) -> list[str]:
+        """What lies in it; nothing if it does not exist."""
+        if not self._files.exists(self._path):
+            return []
+        return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
+
+    def data_files(self) -> list[str]:
+        """All files below it but the hidden ones of Spark (`_…`, `.…`)."""
+        found = []
+        root = self._files.makeQualified(self._path).toUri().getPath().rstrip("/")
+        pending = [self._path]
+        while pending:
+            for status in self._files.listStatus(pending.pop()):
+                path = status.getPath()
+                if path.getName().startswith(("_", ".")):
+                    continue
+                if status.isDirectory():
+                    pending.append(path)
+                else:
+                    found.append(path.toUri().getPath()[len(root) + 1 :])
+        return sorted(found)
+
+    def read(self, name: str) -> str:
+        """A file as UTF-8 text."""
+        stream = self._files.open(self._child(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def create(self, name: str, text: str) -> bool:
+        """Create a file with all its text at once; False if there is one of that name already."""
+        self._files.mkdirs(self._path)
+        draft = self._child(f".{name}.{uuid.uuid4().hex}")
+        stream = self._files.create(draft, False)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        try:
+            return self._rename_to_new(draft, self._child(name))
+        finally:
+            self._files.delete(draft, False)
+
+    def move_in(self, other: Directory, name: str) -> bool:
+        """Move a file from another directory to the same name here; False if it is not there."""
+        source, target = other._child(name), self._child(name)
+        if not self._files.exists(source):
+            return False
+        self._files.mkdirs(target.getParent())
+        if not self._files.rename(source, target):
+            raise OSError(f"{source.toString()} could not be renamed to {target.toString()}")
+        return True
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file or directory of that name."""
+        return bool(self._files.exists(self._child(name)))
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a directory with all in it, if there is one."""
+        self._files.delete(self._child(name), True)
+
+    def _child(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._path, name)
+
+    def _rename_to_new(self, source: Any, target: Any) -> bool:
+        # A local rename replaces what is there, whatever Hadoop's interface promises; a link does
+        # not. On HDFS the rename itself is atomic and refuses.
+        qualified = self._files.makeQualified(target)
+        if qualified.toUri().getScheme() == "file":
+            try:
+                os.link(
+                    self._files.makeQualified(source).toUri().getPath(),
+                    qualified.toUri().getPath(),
+                )
+            except FileExistsError:
+                return False
+            return True
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+            qualified.toUri(), self._configuration
+        )
+        options = self._jvm.java.lang.reflect.Array.newInstance(
+            self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename"), 0
+        )
+        try:
+            context.rename(source, target, options)
+        except Py4JJavaError as error:
+            if "FileAlreadyExistsException" in error.java_exception.getClass().getName():
+                return False
+            raise
+        return True

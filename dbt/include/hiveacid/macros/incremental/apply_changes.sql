@@ -1,0 +1,78 @@
+{#-- Bring a target up to date from the changes of its source. What changed is staged in full and the
+     run's snapshot checked, before one statement, or one switch, changes the target together with
+     its state. --#}
+{% macro hiveacid_apply_changes(target_relation, existing_relation, strategy, on_schema_change) %}
+  {%- set step = adapter.hiveacid_decide(existing_relation, compiled_code) -%}
+  {%- if step == 'full' -%}
+    {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
+    {%- do return(none) -%}
+  {%- elif step == 'nothing' -%}
+    {% do hiveacid_nothing_to_do() %}
+    {%- do return(none) -%}
+  {%- endif -%}
+
+  {%- set views = adapter.hiveacid_changed_rows(compiled_code, target_relation) -%}
+  {%- do process_schema_changes(on_schema_change, views['rows'], existing_relation) -%}
+  {%- set stage_relation = adapter.hiveacid_stage(target_relation, role='changes') -%}
+  {%- call statement('read_rows') -%}
+    create table {{ stage_relation }} using parquet as select * from {{ views['changes'] }}
+  {%- endcall -%}
+  {% do adapter.hiveacid_check_snapshot() %}
+
+  {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
+  {%- set way = adapter.hiveacid_way(stage_relation) -%}
+  {%- if way == 'nothing' -%}
+    {% do hiveacid_nothing_to_do() %}
+  {%- elif way == 'strategy' -%}
+    {% do hiveacid_commit(dbt_spark_get_incremental_sql(
+        strategy, stage_relation, target_relation, existing_relation, config.get('unique_key'),
+        predicates)) %}
+  {%- elif way == 'merge' -%}
+    {%- set update_columns = get_merge_update_columns(
+        config.get('merge_update_columns'), config.get('merge_exclude_columns'),
+        adapter.get_columns_in_relation(existing_relation)) -%}
+    {% do hiveacid_commit(adapter.hiveacid_statement(
+        way, stage_relation, existing_relation, update_columns, predicates)) %}
+  {%- else -%}
+    {%- set rows_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
+    {%- call statement('main') -%}
+      {{ create_table_as(False, rows_relation, adapter.hiveacid_statement(
+          way, stage_relation, existing_relation)) }}
+    {%- endcall -%}
+    {%- if way == 'append' -%}
+      {% do adapter.hiveacid_append() %}
+    {%- else -%}
+      {% do adapter.hiveacid_switch(existing_relation) %}
+    {%- endif -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro hiveacid_nothing_to_do() %}
+  {%- call noop_statement('main', 'OK, no changes') -%}
+    -- nothing has changed
+  {%- endcall -%}
+{% endmacro %}
+
+
+{#-- Run the statement that changes a target, or builds it in a stage; its new state goes into the
+     same commit, if the format has commits. --#}
+{% macro hiveacid_commit(sql, stage_relation=none) %}
+  {%- do write(sql) -%}
+  {%- do store_result('main', response=adapter.hiveacid_commit(sql, stage_relation)) -%}
+{% endmacro %}
+
+
+{#-- The model's SQL as a full refresh has it. dbt compiled it for an incremental run. --#}
+{% macro hiveacid_full_code() %}
+  {%- set incremental_code = render(model['raw_code']) if model.get('extra_ctes') -%}
+  {% do adapter.hiveacid_load_in_full() %}
+  {%- set full_code = render(model['raw_code']) -%}
+  {%- if not model.get('extra_ctes') -%}
+    {%- do return(full_code) -%}
+  {%- endif -%}
+  {%- if full_code != incremental_code -%}
+    {% do adapter.hiveacid_refuse_ephemerals(model) %}
+  {%- endif -%}
+  {%- do return(compiled_code) -%}
+{% endmacro %}

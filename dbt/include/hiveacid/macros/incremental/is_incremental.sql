@@ -1,0 +1,14 @@
+{#-- dbt's is_incremental(), but false once an incremental run has found that it must build its table
+     anew. dbt does not dispatch this macro: the same name in this package takes its place. --#}
+{% macro is_incremental() %}
+  {%- if not execute or adapter.hiveacid_is_full_load() -%}
+    {%- do return(False) -%}
+  {%- endif -%}
+  {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
+  {%- do return(
+      relation is not none
+      and relation.type == 'table'
+      and model.config.materialized == 'incremental'
+      and not should_full_refresh()
+  ) -%}
+{% endmacro %}

@@ -1,0 +1,25 @@
+{#-- Print which state of its source an incremental model's rows come from:
+     dbt run-operation hiveacid_state --args '{model: orders}' --#}
+{% macro hiveacid_state(model) %}
+  {% do adapter.hiveacid_show_state(hiveacid_node(model)) %}
+{% endmacro %}
+
+
+{#-- Remove it, so that the next run builds the table anew:
+     dbt run-operation hiveacid_reset_state --args '{model: orders}' --#}
+{% macro hiveacid_reset_state(model) %}
+  {% do adapter.hiveacid_remove_state(hiveacid_node(model)) %}
+{% endmacro %}
+
+
+{% macro hiveacid_node(model) %}
+  {%- if not execute -%}
+    {%- do return({}) -%}
+  {%- endif -%}
+  {%- set found = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model')
+      | selectattr('name', 'equalto', model) | list -%}
+  {%- if not found -%}
+    {% do exceptions.raise_compiler_error("There is no model named " ~ model ~ " in this project.") %}
+  {%- endif -%}
+  {%- do return(found[0]) -%}
+{% endmacro %}

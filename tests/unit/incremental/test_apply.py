@@ -1,0 +1,65 @@
+import pytest
+
+from dbt.adapters.hiveacid.incremental import apply
+
+TARGET = apply.Target("db.t", (("id", "int"), ("order by", "decimal(5,2)")))
+
+
+def test_columns_are_found_in_any_case_and_quoted():
+    assert TARGET.names("s") == "s.`id`, s.`order by`"
+    assert apply.quote("a`b") == "`a``b`" and apply.quote("`a`") == "`a`"
+
+
+def test_a_merge_by_key_removes_keys_that_no_insert_has():
+    sql = apply.merge_by_key(TARGET, "db.s", ["id"], None, [])
+    assert sql.splitlines() == [
+        "merge into db.t as DBT_INTERNAL_DEST",
+        "using (",
+        "  select * from db.s where _hiveacid_change = 'insert'",
+        "  union all",
+        "  select d.* from db.s d left anti join",
+        "    (select * from db.s where _hiveacid_change = 'insert') i on d.`id` <=> i.`id`",
+        "  where d._hiveacid_change = 'delete'",
+        ") as DBT_INTERNAL_SOURCE",
+        "on (DBT_INTERNAL_SOURCE.`id` <=> DBT_INTERNAL_DEST.`id`)",
+        "when matched and DBT_INTERNAL_SOURCE._hiveacid_change = 'delete' then delete",
+        "when matched then update set `id` = DBT_INTERNAL_SOURCE.`id`, "
+        "`order by` = DBT_INTERNAL_SOURCE.`order by`",
+        "when not matched and DBT_INTERNAL_SOURCE._hiveacid_change = 'insert' then",
+        "  insert (`id`, `order by`) values "
+        "(DBT_INTERNAL_SOURCE.`id`, DBT_INTERNAL_SOURCE.`order by`)",
+    ]
+
+
+def test_predicates_and_columns_to_update_are_the_models():
+    sql = apply.merge_by_key(
+        TARGET, "db.s", ["id", "day"], ["`order by`"], ["DBT_INTERNAL_DEST.id > 1"]
+    )
+    assert (
+        "on (DBT_INTERNAL_DEST.id > 1) and (DBT_INTERNAL_SOURCE.`id` <=> DBT_INTERNAL_DEST.`id` "
+        "and DBT_INTERNAL_SOURCE.`day` <=> DBT_INTERNAL_DEST.`day`)\n" in sql
+    )
+    assert "update set `order by` = DBT_INTERNAL_SOURCE.`order by`\n" in sql
+
+
+def test_a_merge_by_row_id_matches_deletes_only():
+    sql = apply.merge_by_row_id(TARGET, "db.s", [])
+    assert (
+        "on (DBT_INTERNAL_SOURCE._hiveacid_change = 'delete') and "
+        "(DBT_INTERNAL_SOURCE._row_id = DBT_INTERNAL_DEST._row_id)\n" in sql
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_upsert", "condition"), [(True, ""), (False, " where _hiveacid_change = 'delete'")]
+)
+def test_a_new_version_keeps_the_rows_that_no_change_names(is_upsert, condition):
+    sql = apply.rewritten(TARGET, "db.s", ["id"], is_upsert=is_upsert)
+    assert sql.splitlines() == [
+        "select t.`id`, t.`order by` from db.t t",
+        f"left anti join (select distinct `id` from db.s{condition}) s",
+        "on s.`id` <=> t.`id`",
+        "union all",
+        "select cast(s.`id` as int) as `id`, cast(s.`order by` as decimal(5,2)) as `order by` "
+        "from db.s s where s._hiveacid_change = 'insert'",
+    ]

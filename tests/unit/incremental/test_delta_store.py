@@ -1,0 +1,82 @@
+import pytest
+
+from dbt.adapters.hiveacid.incremental.stores.delta import newest_state
+from dbt.adapters.hiveacid.incremental.target_state import LostState, TargetState, reset_text
+
+ONE = TargetState("c1", "i", "l", 1, {})
+TWO = TargetState("c2", "i", "l", 2, {})
+
+
+def history(*commits):
+    """DESCRIBE HISTORY of commits given the oldest first."""
+    rows = [
+        {
+            "version": version,
+            "operation": operation,
+            "operationParameters": parameters,
+            "userMetadata": state.to_text() if isinstance(state, TargetState) else state,
+        }
+        for version, (operation, parameters, state) in enumerate(commits)
+    ]
+    return rows[::-1]
+
+
+CREATE = ("CREATE OR REPLACE TABLE AS SELECT", {}, ONE)
+MERGE = ("MERGE", {}, TWO)
+
+
+def test_the_newest_state_counts():
+    assert newest_state(history(CREATE)) == ONE
+    assert newest_state(history(CREATE, MERGE)) == TWO
+    assert newest_state([]) is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters"),
+    [
+        ("OPTIMIZE", {}),
+        ("VACUUM END", {}),
+        ("SET TBLPROPERTIES", {}),
+        ("ADD COLUMNS", {}),
+        ("DELETE", {}),
+        ("WRITE", {"mode": "Append"}),
+    ],
+)
+def test_other_commits_are_passed_over(operation, parameters):
+    assert newest_state(history(CREATE, MERGE, (operation, parameters, None))) == TWO
+    assert newest_state(history(CREATE, MERGE, (operation, parameters, "by hand"))) == TWO
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters"),
+    [
+        ("WRITE", {"mode": "Overwrite"}),
+        ("CREATE OR REPLACE TABLE AS SELECT", {}),
+        ("TRUNCATE", {}),
+        ("CLONE", {}),
+        ("RESTORE", {"version": None, "timestamp": "2026-01-01"}),
+        ("SOMETHING NEW", {}),
+    ],
+)
+def test_what_replaces_the_rows_loses_the_state(operation, parameters):
+    lost = newest_state(history(CREATE, MERGE, (operation, parameters, None)))
+    assert lost == LostState(
+        f"version 2 of the table was made by {operation}, without acid_changes"
+    )
+    assert newest_state(history(CREATE, (operation, parameters, None), MERGE)) == TWO
+
+
+def test_a_restored_version_has_the_state_that_it_had():
+    restored = ("RESTORE", {"version": "0", "timestamp": None}, None)
+    assert newest_state(history(CREATE, MERGE, restored)) == ONE
+    assert newest_state(history(CREATE, MERGE, restored, ("OPTIMIZE", {}, None))) == ONE
+    # What is restored must still be in the history.
+    beyond = history(CREATE, MERGE, restored)[:2]
+    assert newest_state(beyond) is None
+
+
+def test_a_removed_state_is_lost():
+    removed = ("SET TBLPROPERTIES", {}, reset_text())
+    assert newest_state(history(CREATE, removed)) == LostState(
+        "its state was removed by hiveacid_reset_state"
+    )

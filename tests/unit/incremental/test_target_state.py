@@ -1,0 +1,43 @@
+import json
+
+from dbt.adapters.hiveacid.incremental.target_state import (
+    LostState,
+    TargetState,
+    following,
+    parse,
+    reset_text,
+)
+
+STATE = TargetState("c1", "i1", "l1", 3, {"shop.orders": {"write_ids": "shop.orders:4::2:"}})
+
+
+def test_a_state_survives_its_text():
+    text = STATE.to_text()
+    assert "\n" not in text
+    assert parse(text) == STATE
+
+
+def test_other_texts_are_no_states():
+    assert parse(None) is parse("") is parse("loaded by hand") is parse('{"a": 1}') is None
+
+
+def test_a_state_that_cannot_be_read_is_lost_and_says_why():
+    newer = STATE.to_text().replace('"version":1', '"version":2')
+    assert "version 2" in parse(newer).reason
+    assert "cannot be read" in parse(STATE.to_text()[:-5]).reason
+    fields = json.loads(STATE.to_text())
+    del fields["dbt_hiveacid"]["sources"]
+    assert "cannot be read (KeyError: 'sources')" in parse(json.dumps(fields)).reason
+    assert parse(reset_text()) == LostState("its state was removed by hiveacid_reset_state")
+
+
+def test_commits_are_counted_within_a_lineage():
+    after = following(STATE, "i2", {"shop.orders": {}})
+    assert (after.lineage, after.generation, after.invocation_id) == ("l1", 4, "i2")
+    assert after.commit_id != following(STATE, "i2", {}).commit_id
+    for base in (None, LostState("gone")):
+        first = following(base, "i2", {})
+        assert first.generation == 1 and first.lineage not in (
+            "l1",
+            following(base, "", {}).lineage,
+        )
