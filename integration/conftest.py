@@ -14,9 +14,11 @@ from integration.avro import avro_jars
 from integration.dbt_project import DbtProject, spark_settings
 from integration.delta import delta_settings
 from integration.differential import Differential
+from integration.held import assert_nothing_held
 from integration.histories.report import SUMMARY
 from integration.hive import HiveClient, HiveServer, HiveSettings
 from integration.hive.jars import say
+from integration.incremental import Incremental
 from integration.small_tables import make_small_tables
 
 #: Delta and the client of a Hive 4 metastore exist for single lines of Spark only.
@@ -120,3 +122,12 @@ def differential(hive: HiveServer, hive_session: HiveClient, spark: SparkSession
 def dbt_project(tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession) -> DbtProject:
     """An empty dbt project on the test's database; its commands run on the shared Spark."""
     return DbtProject(tmp_path / "project", hive, database)
+
+
+@pytest.fixture
+def incremental(
+    dbt_project: DbtProject, hive_client: HiveClient, spark: SparkSession, database: str
+) -> Iterator[Incremental]:
+    """Incremental models in the test's project. No lock is left."""
+    yield Incremental(dbt_project, hive_client, spark, database)
+    assert_nothing_held(hive_client, database)

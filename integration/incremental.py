@@ -1,0 +1,71 @@
+"""Incremental models over `acid_changes` in a dbt project, compared with Hive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dbt_common.events.base_types import EventMsg
+from pyspark.sql import SparkSession
+
+from integration.dbt_project import DbtProject, node_results
+from integration.differential import canonical
+from integration.hive import HiveClient
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "incremental" / "models"
+
+BY_KEY = (EXAMPLES / "orders_by_key.sql").read_text(encoding="utf-8")
+BY_ROW_ID = (EXAMPLES / "orders_by_row_id.sql").read_text(encoding="utf-8")
+
+MODELS = {
+    "parquet_key": BY_KEY,
+    "delta_key": BY_KEY.replace("unique_key='id'", "unique_key='id', file_format='delta'"),
+    "delta_ids": BY_ROW_ID,
+    "orc_ids": BY_ROW_ID.replace("file_format='delta'", "file_format='orc'"),
+}
+
+ORDERS = """
+CREATE TABLE orders (id int, amount decimal(10,2), status string) {clause}
+  STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
+"""
+
+
+class Incremental:
+    """One source, a model of each kind over it, and dbt runs that are compared with Hive."""
+
+    def __init__(
+        self, project: DbtProject, hive: HiveClient, spark: SparkSession, database: str
+    ) -> None:
+        self.project = project
+        self.hive = hive
+        self.spark = spark
+        self.database = database
+        self.warnings: list[str] = []
+
+    def run(self, *arguments: str) -> dict[str, str]:
+        """Run dbt; the message of each model."""
+        self.warnings = []
+
+        def note(event: EventMsg) -> None:
+            if event.info.level == "warn":
+                self.warnings.append(event.info.msg)  # type: ignore[attr-defined]
+
+        result = self.project.succeed("run", *arguments, on_event=note)
+        return {node.node.name: str(node.message) for node in node_results(result)}
+
+    def rows(self, model: str, columns: str = "id, twice, status") -> list[tuple[str, ...]]:
+        """A target's rows, as a session that has never seen it reads them."""
+        frame = self.spark.newSession().sql(f"select {columns} from {self.database}.{model}")
+        return canonical(frame.collect())
+
+    def assert_like_hive(self, models: Iterable[str]) -> None:
+        """Each target has what Hive answers to the example's query."""
+        query = "select id, amount * 2, status from orders where status <> 'hidden'"
+        expected = canonical(self.hive.query(query))
+        for model in models:
+            assert self.rows(model) == expected, model
+
+    def version(self, model: str) -> int:
+        """The newest version of a Delta table."""
+        history = self.spark.newSession().sql(f"describe history {self.database}.{model} limit 1")
+        return int(history.collect()[0]["version"])

@@ -1,0 +1,168 @@
+"""Incremental models over `acid_changes` have what a full refresh gives, after each run."""
+
+from __future__ import annotations
+
+from integration.dbt_project import node_results
+from integration.differential import canonical
+from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+
+CHANGES = [
+    ("1", "delete", "4"),
+    ("1", "insert", "4"),
+    ("2", "insert", "2"),
+    ("3", "insert", "3"),
+]
+
+
+def test_every_kind_of_target_follows_one_history(incremental: Incremental) -> None:
+    hive, run = incremental.hive, incremental.run
+    hive.script(ORDERS.format(clause=""))
+    hive.execute(
+        "INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'hidden'), "
+        "(4, 40, 'new')"
+    )
+    incremental.project.sources("orders")
+    incremental.project.models(**MODELS)
+
+    def step(*statements: str) -> dict[str, str]:
+        for statement in statements:
+            hive.execute(statement)
+        messages = run()
+        incremental.assert_like_hive(MODELS)
+        return messages
+
+    step()
+    step("INSERT INTO orders VALUES (5, 50, 'new'), (6, 60, 'hidden')")
+    step(
+        "UPDATE orders SET amount = 11 WHERE id = 1",
+        "UPDATE orders SET status = 'hidden' WHERE id = 2",
+        "UPDATE orders SET status = 'new' WHERE id = 3",
+    )
+    step("DELETE FROM orders WHERE id = 4", "INSERT INTO orders VALUES (7, 70, 'new')")
+    # What no target has shown.
+    step("DELETE FROM orders WHERE id = 6")
+    assert incremental.warnings == []
+
+    versions = [incremental.version("delta_key"), incremental.version("delta_ids")]
+    messages = step()
+    assert set(messages.values()) == {"OK, no changes"}
+    assert versions == [incremental.version("delta_key"), incremental.version("delta_ids")]
+
+    hive.execute("DELETE FROM orders WHERE id = 7")
+    hive.execute("INSERT INTO orders VALUES (8, 80, 'new')")
+    hive.compact("orders", "major")
+    step()
+    lost = [warning for warning in incremental.warnings if "is built anew" in warning]
+    assert len(lost) == 2 and all("had not been seen" in warning for warning in lost)
+    step("UPDATE orders SET amount = 81 WHERE id = 8")
+    assert incremental.warnings == []
+
+
+def test_lost_partitions_are_compared_by_row_id(incremental: Incremental) -> None:
+    hive = incremental.hive
+    hive.script(ORDERS.format(clause="PARTITIONED BY (day string)"))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new', 'a'), (2, 20, 'new', 'b')")
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new', 'b'), (4, 40, 'new', 'c')")
+    incremental.project.sources("orders")
+    models = {name: MODELS[name] for name in ("delta_ids", "orc_ids")}
+    incremental.project.models(
+        strict=BY_KEY.replace("unique_key", "on_history_loss='error', unique_key"), **models
+    )
+    incremental.run()
+    created = incremental.version("delta_ids")
+    hive.execute("ALTER TABLE orders DROP PARTITION (day = 'a')")
+    hive.execute("INSERT OVERWRITE TABLE orders PARTITION (day = 'b') SELECT 5, 50, 'new'")
+    hive.execute("DELETE FROM orders WHERE id = 4")
+    hive.execute("INSERT INTO orders VALUES (6, 60, 'new', 'c')")
+    result = incremental.project.invoke("run")
+    incremental.assert_like_hive(models)
+    assert incremental.version("delta_ids") == created + 1
+    messages = {node.node.name: str(node.message) for node in node_results(result)}
+    assert "cannot be brought up to date from the changes of" in messages["strict"]
+    assert "partition day=a: it was dropped" in messages["strict"]
+    assert "base_0000004" in messages["strict"]
+
+
+def test_keys_of_a_model(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute(
+        "CREATE TABLE names (id int, name string) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    hive.execute("INSERT INTO names VALUES (1, 'one'), (2, 'two')")
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new')")
+    project.sources("orders", "names")
+    joined = """{{ config(materialized='incremental', incremental_strategy='acid_changes',
+        unique_key='id', on_multi_source='full_refresh') }}
+        select o.id, n.name from {{ acid_changes(source('shop', 'orders')) }} o
+        left join {{ source('shop', 'names') }} n on n.id = o.id"""
+    own = """{{ config(materialized='incremental', incremental_strategy='append') }}
+        select id, _change_type, _write_id from {{ acid_changes(source('shop', 'orders')) }}"""
+    evolving = """{{ config(materialized='incremental', incremental_strategy='acid_changes',
+        file_format='delta', unique_key='id', on_schema_change='append_new_columns',
+        merge_update_columns=['status']) }}
+        select id, status {% if var('more', false) %}, amount {% endif %}
+        from {{ acid_changes(source('shop', 'orders')) }}"""
+    project.models(
+        joined=joined,
+        second=joined.replace(", on_multi_source='full_refresh'", ""),
+        own=own,
+        bounded=BY_KEY.replace("unique_key='id'", "max_write_ids=1"),
+        evolving=evolving,
+    )
+    project.models(wrong=own.replace("'append'", "'append', max_write_ids='two'"))
+    failed = {
+        node.node.name: str(node.message)
+        for node in node_results(project.invoke("run"))
+        if str(node.status) == "error"
+    }
+    assert failed.keys() == {"second", "wrong"}
+    assert f"{incremental.database}.names besides" in failed["second"]
+    assert "`max_write_ids` must be a whole number from 1 up, not 'two'" in failed["wrong"]
+    for name in failed:
+        (project.path / "models" / f"{name}.sql").unlink()
+
+    hive.execute("INSERT INTO orders VALUES (2, 20, 'new')")
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
+    hive.execute("UPDATE orders SET status = 'paid' WHERE id = 1")
+    hive.execute("UPDATE names SET name = 'first' WHERE id = 1")
+    incremental.run("--empty")
+    assert incremental.rows("own", "*") == [("1", "insert", "1")]
+    (shown,) = node_results(project.succeed("show", "--select", "own"))
+    assert canonical(row.values() for row in shown.agate_table.rows) == CHANGES
+    incremental.run("--vars", "more: true")
+    assert incremental.rows("joined", "*") == [("1", "first"), ("2", "two"), ("3", "None")]
+    assert incremental.rows("own", "*") == sorted([("1", "insert", "1"), *CHANGES])
+    assert incremental.rows("evolving", "*") == [
+        ("1", "paid", "None"),
+        ("2", "new", "20"),
+        ("3", "new", "30"),
+    ]
+    assert incremental.rows("bounded", "id") == [("1",), ("2",)]
+    assert not any("is built anew from" in warning for warning in incremental.warnings)
+
+    incremental.run("--select", "bounded")
+    assert incremental.rows("bounded", "id") == [("1",), ("2",), ("3",)]
+    # Now comes the update, which takes a key or row ids to apply.
+    incremental.run("--select", "bounded")
+    assert incremental.rows("bounded", "id, status") == [("1", "paid"), ("2", "new"), ("3", "new")]
+    assert any("were deleted or updated, which takes" in w for w in incremental.warnings)
+
+    said: list[str] = []
+    project.succeed(
+        "run-operation",
+        "hiveacid_state",
+        "--args",
+        "{model: own}",
+        on_event=lambda event: said.append(event.info.msg),  # type: ignore[attr-defined]
+    )
+    assert any(f"{incremental.database}.orders:4:" in line for line in said)
+    project.succeed("run-operation", "hiveacid_reset_state", "--args", "{model: own}")
+    incremental.run("--select", "own")
+    assert any("was removed by hiveacid_reset_state" in w for w in incremental.warnings)
+    assert incremental.rows("own", "*") == [
+        ("1", "insert", "4"),
+        ("2", "insert", "2"),
+        ("3", "insert", "3"),
+    ]
