@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from dbt.adapters.hiveacid.incremental.changes import (
     deleted_row_ids,
@@ -21,20 +21,24 @@ from dbt.adapters.hiveacid.incremental.comparison import Extent
 from dbt.adapters.hiveacid.incremental.plan import CHANGE_TYPE, ROW_ID, ChangePlan, plan_changes
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from integration.differential import Differential, canonical
+from integration.hive import HiveClient
 
-ROW_ID_TYPE = "struct<write_id: bigint, bucket: int, row: bigint, partition: string>"
+_ROW_ID_TYPE = "struct<write_id: bigint, bucket: int, row: bigint, partition: string>"
+
+#: A row as `canonical` writes it.
+Shown = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A snapshot as a target keeps it: the state, and the rows with their row ids.
+    """A snapshot as a target keeps it.
 
-    `shown` are the rows that Hive showed then.
+    `shown` are the rows; `by_id` the same by row id, empty for an insert-only table.
     """
 
     state: SourceState
-    shown: list[tuple[str, ...]]
-    row_ids: list[tuple[Any, ...]]
+    shown: list[Shown]
+    by_id: dict[Row, Shown]
 
 
 class Changes:
@@ -49,64 +53,169 @@ class Changes:
         with self._differential.pinned(table) as pinned:
             plan = plan_changes(self._spark, pinned, None, self._differential.footers)
             rows = inserted_rows(self._spark, plan).collect()
-        shown = self._shown(table)
+        assert canonical(map(_values, rows)) == self.shown(table)
         assert {row[CHANGE_TYPE] for row in rows} <= {"insert"}
-        assert canonical(row[:-3] for row in rows) == shown
-        row_ids = [row[ROW_ID] for row in rows]
-        if pinned.table.is_full_acid:
-            assert len(set(row_ids)) == len(rows)
+        by_id = {row[ROW_ID]: _text(row) for row in rows if pinned.table.is_full_acid}
+        assert len(by_id) in (0, len(rows)), "row ids repeat"
         state = SourceState.from_json(json.loads(json.dumps(plan.state.to_json())))
-        return Seen(state, shown, row_ids)
+        return Seen(state, canonical(map(_values, rows)), by_id)
 
-    def check(
-        self,
-        table: str,
-        seen: Seen,
-        lost: Sequence[str] = (),
-        max_write_ids: int | None = None,
-        now: list[tuple[str, ...]] | None = None,
-    ) -> ChangePlan:
-        """Assert that the snapshot `seen`, less deleted, plus inserted rows is that of now.
+    def check(self, table: str, seen: Seen, lost: Sequence[str] = ()) -> ChangePlan:
+        """Assert that the rows of `seen`, less the deleted, and the inserted are those of now.
 
-        Where the history of some locations is `lost`, whose texts must occur in the plan's losses
-        one by one, their rows are reconciled by row id, if they can be.
+        Where the history of locations is lost, a text of each loss must be in `lost`, in order;
+        their rows are then reconciled by row id, if they can be.
         """
-        footers = self._differential.footers
         with self._differential.pinned(table) as pinned:
-            plan = plan_changes(
-                self._spark, pinned, seen.state, footers, max_write_ids=max_write_ids
-            )
+            plan = plan_changes(self._spark, pinned, seen.state, self._differential.footers)
             losses = [str(loss) for loss in plan.losses]
             assert len(losses) == len(lost), losses
             assert all(text in loss for text, loss in zip(lost, losses, strict=True)), losses
             if any(loss.extent is Extent.TABLE for loss in plan.losses):
                 return plan
-            inserted = inserted_rows(self._spark, plan).collect()
-            deleted = deleted_rows(self._spark, plan).collect()
-            ids = deleted_row_ids(self._spark, plan).collect()
-            target = self._target(seen)
-            if lost:
+            inserted, deleted = self._collect(plan)
+            if any(loss.reconcilable for loss in plan.losses):
+                target = self._target(seen)
                 inserted += reconcile_inserts(self._spark, plan, target).collect()
-                gone = reconcile_deletes(self._spark, plan, target).collect()
+                missing = reconcile_deletes(self._spark, plan, target).collect()
+                gone = [row[ROW_ID] for row in (*deleted, *missing)]
             else:
-                gone = []
-        assert sorted(map(tuple, ids)) == sorted(tuple(row[-3:]) for row in deleted)
+                gone = [row[ROW_ID] for row in deleted]
         if pinned.table.is_full_acid:
-            left = Counter(seen.row_ids)
-            left.subtract(row[ROW_ID] for row in deleted)
-            left.subtract(row[0] for row in gone)
-            left.update(row[ROW_ID] for row in inserted)
-            assert all(count in (0, 1) for count in left.values()), left
-        if max_write_ids is None and not gone:
-            rows = Counter(seen.shown)
-            rows.subtract(canonical(row[:-3] for row in deleted))
-            rows.update(canonical(row[:-3] for row in inserted))
-            assert sorted(rows.elements()) == (now or self._shown(table))
+            rows = list(_applied(seen.by_id, gone, inserted).values())
+        else:
+            assert not gone
+            rows = [*seen.shown, *map(_text, inserted)]
+        assert sorted(rows) == self.shown(table)
         return plan
 
-    def _target(self, seen: Seen) -> DataFrame:
-        ids = [(tuple(row_id),) for row_id in seen.row_ids if row_id is not None]
-        return self._spark.createDataFrame(ids, f"{ROW_ID} {ROW_ID_TYPE}")
+    def check_batches(self, table: str, seen: Seen, max_write_ids: int) -> list[ChangePlan]:
+        """Assert the same of changes that come in batches, and return the plan of each."""
+        plans: list[ChangePlan] = []
+        by_id, state = seen.by_id, seen.state
+        with self._differential.pinned(table) as pinned:
+            while not plans or plans[-1].remaining:
+                plan = plan_changes(
+                    self._spark,
+                    pinned,
+                    state,
+                    self._differential.footers,
+                    max_write_ids=max_write_ids,
+                )
+                assert not plan.losses
+                inserted, deleted = self._collect(plan)
+                by_id = _applied(by_id, [row[ROW_ID] for row in deleted], inserted)
+                state = plan.state
+                plans.append(plan)
+        assert sorted(by_id.values()) == self.shown(table)
+        return plans
 
-    def _shown(self, table: str) -> list[tuple[str, ...]]:
+    def shown(self, table: str) -> list[Shown]:
+        """The rows that Hive shows now."""
         return canonical(self._differential.client.query(f"SELECT * FROM {table}"))
+
+    def check_row_ids(self, table: str, seen: Seen) -> None:
+        """Assert that the row ids are Hive's own."""
+        shown = self._differential.client.query(f"SELECT ROW__ID FROM {table}")
+        hives = [json.loads(row_id) for (row_id,) in shown]
+        assert sorted((r["writeid"], r["bucketid"], r["rowid"]) for r in hives) == sorted(
+            tuple(row_id)[:3] for row_id in seen.by_id
+        )
+
+    def _collect(self, plan: ChangePlan) -> tuple[list[Row], list[Row]]:
+        """The inserted and the deleted rows."""
+        both = inserted_rows(self._spark, plan).union(deleted_rows(self._spark, plan)).collect()
+        inserted = [row for row in both if row[CHANGE_TYPE] == "insert"]
+        deleted = [row for row in both if row[CHANGE_TYPE] == "delete"]
+        assert len(inserted) + len(deleted) == len(both)
+        if plan.deletes:
+            ids = deleted_row_ids(self._spark, plan).collect()
+            assert sorted(map(tuple, ids)) == sorted(tuple(row[-3:]) for row in deleted)
+        if not plan.losses:
+            new = {row["_write_id"] for row in (*inserted, *deleted)}
+            assert all(write_id in plan.new_write_ids for write_id in new)
+        return inserted, deleted
+
+    def _target(self, seen: Seen) -> DataFrame:
+        ids = [(tuple(row_id),) for row_id in seen.by_id]
+        return self._spark.createDataFrame(ids, f"{ROW_ID} {_ROW_ID_TYPE}")
+
+
+class Story:
+    """What happens to one table, with the snapshots that targets took on the way.
+
+    After each step the changes since all of them are checked. One whose history was lost is no
+    longer followed.
+    """
+
+    def __init__(self, changes: Changes, client: HiveClient, table: str) -> None:
+        self._changes = changes
+        self._client = client
+        self._table = table
+        self._seen: dict[str, Seen] = {}
+
+    def remember(self, name: str) -> Seen:
+        """Take a snapshot."""
+        self._seen[name] = self._changes.take(self._table)
+        return self._seen[name]
+
+    def then(
+        self,
+        step: str | Callable[[], Any],
+        lost: Mapping[str, Sequence[str]] | None = None,
+    ) -> dict[str, ChangePlan]:
+        """Run a statement, `{t}` being the table, or a function; the plans of the changes.
+
+        `lost` has the texts of the losses by the name of the snapshot.
+        """
+        if callable(step):
+            step()
+        else:
+            self._client.execute(step.format(t=self._table))
+        lost = lost or {}
+        plans = {
+            name: self._changes.check(self._table, seen, lost.get(name, ()))
+            for name, seen in self._seen.items()
+        }
+        self._seen = {
+            name: seen
+            for name, seen in self._seen.items()
+            if all(loss.extent is Extent.ROW_IDS for loss in plans[name].losses)
+        }
+        return plans
+
+    def compact(self, kind: str, partition: str | None = None) -> Callable[[], None]:
+        """A step: compact the table or a partition."""
+        return lambda: self._client.compact(self._table, kind, partition)
+
+
+def directories(plan: ChangePlan) -> list[str]:
+    """The directories that the inserted rows and the deleted row ids are read from."""
+    files = [
+        *(data.file for data in (*plan.added.data, *plan.grown.data)),
+        *(delete.file for delete in (*plan.grown.deletes, *plan.deletes)),
+    ]
+    root = plan.pinned.table.storage.location
+    return sorted({f.path.removeprefix(root).lstrip("/").rpartition("/")[0] for f in files})
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    return tuple(row)[:-3]
+
+
+def _text(row: Row) -> Shown:
+    (text,) = canonical([_values(row)])
+    return text
+
+
+def _applied(
+    by_id: Mapping[Row, Shown], deleted: Sequence[Row], inserted: Sequence[Row]
+) -> dict[Row, Shown]:
+    """The rows of a target once changes have been applied; each must fit."""
+    left = dict(by_id)
+    for row_id in deleted:
+        assert left.pop(row_id, None) is not None, f"{row_id} is deleted, and was not there"
+    added = {row[ROW_ID]: _text(row) for row in inserted}
+    assert len(added) == len(inserted) and left.keys().isdisjoint(added)
+    assert Counter(deleted).total() == len(set(deleted))
+    return left | added

@@ -17,8 +17,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from dbt.adapters.hiveacid.acid import changes
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
+from dbt.adapters.hiveacid.acid.selection import AcidState
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.incremental import comparison
+from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.reader import deletes, full_acid, plan, read
 from dbt.adapters.hiveacid.reader.deletes import PARTITION, Bitmap
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
@@ -107,6 +111,38 @@ def _columns_by_name(patch: pytest.MonkeyPatch) -> None:
     _change_plans(patch, named_as_the_table)
 
 
+def _state_kept_as_a_number(patch: pytest.MonkeyPatch) -> None:
+    right = comparison.source_state
+
+    def source_state(pinned: PinnedTable, options: str, places: Sequence[Location]) -> SourceState:
+        state = right(pinned, options, places)
+        return replace(state, write_ids=ValidWriteIdList(state.write_ids.high_watermark))
+
+    patch.setattr(comparison, "source_state", source_state)
+
+
+def _late_commits_ignored(patch: pytest.MonkeyPatch) -> None:
+    right = changes.new_write_ids
+
+    def new_write_ids(since: ValidWriteIdList, now: ValidWriteIdList) -> changes.WriteIdRanges:
+        return right(since, now).within(since.high_watermark + 1, now.high_watermark)
+
+    patch.setattr(changes, "new_write_ids", new_write_ids)
+
+
+def _new_delete_events_ignored(patch: pytest.MonkeyPatch) -> None:
+    right = comparison.grown_part
+
+    def grown_part(state: AcidState, new: changes.WriteIdRanges) -> AcidState:
+        return replace(right(state, new), delete_deltas=())
+
+    patch.setattr(comparison, "grown_part", grown_part)
+
+
+def _dropped_partition_overlooked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(comparison, "dropped", lambda *_: [])
+
+
 def _no_heartbeat(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Heartbeat, "start", lambda _: None)
 
@@ -125,6 +161,8 @@ def _change_plans(patch: pytest.MonkeyPatch, change: Callable[[ReadPlan], ReadPl
     patch.setattr(read, "plan_full_acid", plan_full_acid)
 
 
+_CHANGES = "tests/unit/incremental/test_comparison.py::test_"
+
 FAULTS = {
     "delete deltas ignored": Fault(_delete_deltas_ignored, "partitioned"),
     "invalid write ids ignored": Fault(_invalid_write_ids_ignored, "aborted"),
@@ -133,6 +171,18 @@ FAULTS = {
     "row offset of originals skipped": Fault(_row_offset_of_originals_skipped, "originals"),
     "bases of TRUNCATE overlooked": Fault(_bases_of_truncate_overlooked, "truncated"),
     "columns by name": Fault(_columns_by_name, "renamed"),
+    "state kept as a number": Fault(
+        _state_kept_as_a_number, f"{_CHANGES}what_was_open_and_has_committed_since_is_new"
+    ),
+    "late commits ignored": Fault(
+        _late_commits_ignored, f"{_CHANGES}what_was_open_and_has_committed_since_is_new"
+    ),
+    "new delete events ignored": Fault(
+        _new_delete_events_ignored, f"{_CHANGES}only_directories_of_new_write_ids_are_read"
+    ),
+    "dropped partition overlooked": Fault(
+        _dropped_partition_overlooked, f"{_CHANGES}partitions_moved_created_anew_and_dropped"
+    ),
     "no heartbeat": Fault(
         _no_heartbeat, "tests/unit/snapshot/test_heartbeat.py::test_they_go_on_until_the_end"
     ),

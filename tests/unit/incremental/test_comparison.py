@@ -234,6 +234,23 @@ def test_a_complete_history(before, old, now, new, kind):
     assert (change.kind, change.loss) == (kind, None)
 
 
+def test_what_was_open_and_has_committed_since_is_new():
+    late = ["delta_2_2_0", "delta_3_3_0"]
+    change = compared(valid(3, open=[2]), valid(3), ["delta_3_3_0"], late)
+    assert change.kind is Kind.GROWN
+
+
+def test_only_directories_of_new_write_ids_are_read():
+    old = ["base_1", "delta_3_3_0"]
+    now = [*old, "delta_4_4_0", "delete_delta_4_4_1", "delta_6_6_0", "delete_delta_2_2_0"]
+    change = compared(valid(3, open=[2]), valid(5), old, now)
+    part = grown_part(change.place.state, new_write_ids(valid(3, open=[2]), valid(5)))
+    assert [d.directory.name for d in part.deltas] == ["delta_4_4_0"]
+    deletes = [d.directory.name for d in part.delete_deltas]
+    assert deletes == ["delete_delta_2_2_0", "delete_delta_4_4_1"]
+    assert (part.base, part.originals) == (None, ())
+
+
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
