@@ -8,12 +8,14 @@ import pyorc
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.incremental.images import image_plan
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.changes import Changes, Story, directories
 from integration.differential import Differential
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer
+from integration.rebalanced import rebalance
 from integration.tables import FULL_ACID, INSERT_ONLY
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
@@ -26,7 +28,11 @@ def changes(differential: Differential) -> Changes:
 
 
 def test_a_plain_table(
-    changes: Changes, hive: HiveServer, hive_client: HiveClient, database: str
+    changes: Changes,
+    differential: Differential,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
 ) -> None:
     """With compactions, a transaction that commits late, and changes in batches."""
     table = f"{database}.plain"
@@ -40,6 +46,9 @@ def test_a_plain_table(
         "delete_delta_0000003_0000003_0000",
         "delta_0000003_0000003_0001",
     ]
+    before_images = image_plan(differential.spark, plans["first"])
+    (file,) = before_images.data
+    assert file.file.relative == "delta_0000001_0000001_0000/bucket_00000_0"
     with MetastoreClient(hive.metastore_uri, timeout=30) as client:
         late = OpenWriter.begin(client, TableName(database, "plain"), None, deletes=False)
         late.insert([100, 101])
@@ -72,6 +81,24 @@ def test_a_plain_table(
     )
     story.remember("overwritten")
     story.then("TRUNCATE TABLE {t}", lost={"overwritten": ["write id 11 replaced all rows"]})
+
+
+def test_a_rebalanced_base(
+    changes: Changes, hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    """Stored row ids no longer hold; everything else does."""
+    table = f"{database}.balanced"
+    hive_client.execute(f"CREATE TABLE {table} (id int) {ORC}")
+    for first in (0, 10):
+        values = ", ".join(f"({i})" for i in range(first, first + 4))
+        hive_client.execute(f"INSERT INTO {table} VALUES {values}")
+    seen = changes.take(table)
+    hive_client.compact(table, "major")
+    changes.check(table, seen)
+    (base,) = (hive.warehouse / f"{database}.db" / "balanced").glob("base_*")
+    rebalance(base, buckets=2)
+    plan = changes.check(table, seen, [f"the compaction that made {base.name} may have numbered"])
+    assert plan.is_empty
 
 
 def test_a_partitioned_table(changes: Changes, hive_client: HiveClient, database: str) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from pathlib import Path
-from typing import Any
-
-import pyorc
 import pytest
 
-from dbt.adapters.hiveacid.acid.bucket import BucketProperty
 from integration.differential import Differential
 from integration.hive import HiveClient, HiveServer
+from integration.rebalanced import rebalance
 from integration.tables import FULL_ACID, compact_everywhere
 
 STORAGES = {
@@ -98,8 +93,7 @@ def test_a_rebalance_compaction(
 ) -> None:
     """Rows move to other buckets and get other row ids.
 
-    Hive 4.0.1 rebalances with Tez only, so the base is written here in the form that Hive's
-    `RebalanceQueryCompactor` gives it; Hive itself reads it, and goes on writing.
+    Hive itself reads the rewritten base, and goes on writing.
     """
     table = f"{database}.balanced"
     hive_client.execute(
@@ -111,7 +105,7 @@ def test_a_rebalance_compaction(
     hive_client.execute(f"DELETE FROM {table} WHERE id IN (3, 12)")
     hive_client.compact(table, "major")
     (base,) = (hive.warehouse / f"{database}.db" / "balanced").glob("base_*")
-    _rebalance(base, buckets=3)
+    rebalance(base, buckets=3)
     assert len(differential.check(table, where="id > 10").rows) == 18
     hive_client.execute(f"DELETE FROM {table} WHERE id % 4 = 0")
     differential.check(table)
@@ -119,22 +113,6 @@ def test_a_rebalance_compaction(
     differential.check(table, where="v = 'changed'")
     hive_client.compact(table, "minor")
     differential.check(table)
-
-
-def _rebalance(base: Path, buckets: int) -> None:
-    (old,) = base.glob("bucket_*")
-    with old.open("rb") as compacted:
-        reader = pyorc.Reader(compacted)
-        schema, rows = str(reader.schema), list(reader)
-    for path in base.glob("*bucket_*"):  # with the checksums of Hadoop's local file system
-        path.unlink()
-    per_bucket = -(-len(rows) // buckets)
-    numbered: list[tuple[int, tuple[Any, ...]]] = list(enumerate(rows))
-    for bucket, group in groupby(numbered, lambda row: row[0] // per_bucket):
-        with (base / f"bucket_{bucket:05d}").open("wb") as file, pyorc.Writer(file, schema) as out:
-            for number, (operation, write_id, _, _, writer, row) in group:
-                key = (write_id, BucketProperty(bucket, 0).encode(), number)
-                out.write((operation, *key, writer, row))
 
 
 def test_tables_made_from_queries_renamed_and_moved(

@@ -6,6 +6,7 @@ high-water mark: a transaction that was open then may have committed since.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -63,7 +64,10 @@ class WriteIdRanges:
 
     def intersects(self, low: int, high: int) -> bool:
         """Whether one of the ids `low`..`high`, both included, is here."""
-        return any(after < high and low <= last for after, last in self.ranges if low <= high)
+        if low > high:
+            return False
+        i = bisect_left(self.ranges, low, key=_last)
+        return i < len(self.ranges) and self.ranges[i][0] < high
 
     def within(self, low: int, high: int) -> WriteIdRanges:
         """The ids here that are among `low`..`high`, both included."""
@@ -89,6 +93,10 @@ class WriteIdRanges:
                 return
             yield after, min(last, after + count)
             count -= last - after
+
+
+def _last(range_: tuple[int, int]) -> int:
+    return range_[1]
 
 
 def _text(first: int, last: int) -> str:
