@@ -181,7 +181,7 @@ class SourceViews:
         with planned.lock:
             if planned.plan is None:
                 planned.plan = plan_read(session, self.pinned(view), self.footers)
-                _warn_of_nanoseconds(planned.plan)
+                warn_of_nanoseconds(planned.plan)
             return planned.plan
 
     def verify(self, session: SparkSession, name: TableName) -> Verification:
@@ -202,7 +202,8 @@ class _Planned:
     plan: ReadPlan | None = None
 
 
-def _warn_of_nanoseconds(plan: ReadPlan) -> None:
+def warn_of_nanoseconds(plan: ReadPlan) -> None:
+    """Warn of the timestamps in a plan's files that Spark cannot hold, if there are any."""
     if not plan.nanoseconds:
         return
     columns = ", ".join(f"{name} (in {file.path})" for name, file in plan.nanoseconds.items())

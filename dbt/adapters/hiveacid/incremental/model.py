@@ -30,7 +30,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
 )
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from dbt.adapters.hiveacid.sources import SourceView, SourceViews
+from dbt.adapters.hiveacid.sources import SourceView, SourceViews, warn_of_nanoseconds
 
 
 class Rows(Enum):
@@ -218,7 +218,7 @@ class ModelChanges:
     def _plan(
         self, session: SparkSession, view: SourceView, since: SourceState | None, limit: int | None
     ) -> ChangePlan:
-        return plan_changes(
+        plan = plan_changes(
             session,
             self.views.pinned(view),
             since,
@@ -226,6 +226,9 @@ class ModelChanges:
             options=str(view.options),
             max_write_ids=limit,
         )
+        for read in (plan.added, plan.grown):
+            warn_of_nanoseconds(read)
+        return plan
 
     def _whole(self, session: SparkSession, view: SourceView) -> ChangePlan:
         if view.name not in self._wholes:
