@@ -72,7 +72,8 @@ def _splits(
     earlier = earlier.rowsBetween(Window.unboundedPreceding, -1)
     before = F.coalesce(F.sum(_ROWS).over(earlier), F.lit(0))
     hashes = numbers_column([path_hash(path) for path in by_path], "bigint")
-    file = (F.array_position(hashes, F.col(_FILE)) - 1).cast("int")
+    # PySpark 3.5's own function of the name takes no column.
+    file = (F.call_function("array_position", hashes, F.col(_FILE)) - 1).cast("int")
 
     def of_file(values: Sequence[int], element: str) -> Column:
         return F.get(numbers_column(values, element), file)
