@@ -27,6 +27,9 @@ Record = Callable[[str, object], None]
 _EXTENSION = 2
 """A run may take so many times its minutes on a machine that is slow to reach the counts."""
 
+_FAILED_IN_HIVE = 0.2
+"""The largest share of histories that may end because Hive itself fails a statement."""
+
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"
 
 
@@ -60,8 +63,7 @@ def histories(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> 
 
 def test_random_histories(histories: Histories, record_property: Record) -> None:
     _run(histories, minutes=8, record=record_property)
-    mismatches = histories.tally.mismatches
-    assert not mismatches, f"seed {histories.seed}\n" + "\n\n".join(map(str, mismatches))
+    _assert_sound(histories)
 
 
 @pytest.mark.long
@@ -70,7 +72,17 @@ def test_random_histories_for_hours(histories: Histories, record_property: Recor
     seconds = _run(histories, minutes=120, record=record_property)
     today = dt.date.today()
     _DOCUMENT.write_text(document(histories.tally, histories.seed, seconds, today), "utf-8")
-    assert not histories.tally.mismatches, f"See {_DOCUMENT}"
+    _assert_sound(histories)
+
+
+def _assert_sound(histories: Histories) -> None:
+    tally = histories.tally
+    assert not tally.mismatches, f"seed {histories.seed}\n" + "\n\n".join(
+        map(str, tally.mismatches)
+    )
+    # Many of these would mean that the generator makes statements that Hive refuses.
+    share = len(tally.failed_in_hive) / tally.tables
+    assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
 
 
 def _run(histories: Histories, minutes: float, record: Record) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from integration.histories.operations import BEFORE_CONVERSION, OPERATIONS, Tabl
 from integration.histories.shape import Column, Shape
 from integration.hive import HiveSqlError
 
-_FAILURES = (AssertionError, HiveAcidError, HiveSqlError, PySparkException, Py4JJavaError)
+_MISMATCHES = (AssertionError, HiveAcidError, PySparkException, Py4JJavaError)
 _STEPS = (9, 16)
 _FREE_TABLES = 4
 """So many tables are what the seed says; the next ones suit the operations that were rare."""
@@ -37,8 +36,8 @@ LEAST = 5
 
 
 @dataclass(frozen=True)
-class Mismatch:
-    """A history after which the reader shows something else than Hive, and how to run it again."""
+class Broken:
+    """A history that ended before its time: why, and how to run it again."""
 
     table: int
     shape: str
@@ -54,13 +53,18 @@ class Mismatch:
 
 @dataclass
 class Tally:
-    """What was done so far."""
+    """What was done so far.
+
+    A mismatch is the reader's: it showed something else than Hive, or nothing. When Hive itself
+    fails a statement, there is nothing to compare with: the history ends, and is kept apart.
+    """
 
     tables: int = 0
     comparisons: int = 0
     operations: Counter[str] = field(default_factory=Counter)
     shapes: Counter[str] = field(default_factory=Counter)
-    mismatches: list[Mismatch] = field(default_factory=list)
+    mismatches: list[Broken] = field(default_factory=list)
+    failed_in_hive: list[Broken] = field(default_factory=list)
 
     def rare(self) -> list[str]:
         """The operations that have not been done often enough."""
@@ -95,7 +99,7 @@ class Histories:
         values = ", ".join(f"({n})" for n in range(1, 31))
         self._client.execute(f"INSERT INTO {numbers} VALUES {values}")
 
-    def run_one(self, shrink_seconds: float) -> Mismatch | None:
+    def run_one(self, shrink_seconds: float) -> None:
         """Run the next history; a mismatch ends it, and is made smaller for so long."""
         number = self.tally.tables
         self.tally.tables += 1
@@ -114,15 +118,15 @@ class Histories:
                 world.keep_alive()
                 self._compare(world, where)
                 self.tally.comparisons += 1
-        except _FAILURES as error:
+        except HiveSqlError as error:
+            script = self._script(world, steps, where)
+            self.tally.failed_in_hive.append(Broken(number, shape.name, str(error), script))
+        except _MISMATCHES as error:
             reason = f"{type(error).__name__}: {error}"
             script = self._script(world, self._shrunk(steps, where, error, shrink_seconds), where)
-            mismatch = Mismatch(number, shape.name, reason, script)
-            self.tally.mismatches.append(mismatch)
-            return mismatch
+            self.tally.mismatches.append(Broken(number, shape.name, reason, script))
         finally:
             world.end()
-        return None
 
     def _shape(self, rng: random.Random) -> Shape:
         shape = Shape.choose(rng)
@@ -230,10 +234,10 @@ class Histories:
                 step.run(world)
             self._compare(world, where)
             return False
-        except (NotNow, KeyError):
+        except (NotNow, KeyError, HiveSqlError):
             return False
-        except _FAILURES as again:
-            return _kind(again) == _kind(error)
+        except _MISMATCHES as again:
+            return type(again) is type(error)
         finally:
             with suppress(HiveSqlError):
                 world.end()
@@ -248,10 +252,3 @@ class Histories:
             f"SELECT * FROM {world.table}" + (f" WHERE {where};" if where else ";"),
         ]
         return "\n".join(lines)
-
-
-def _kind(error: Exception) -> str:
-    """What failed, without the names of one table and one run."""
-    if not isinstance(error, HiveSqlError):
-        return type(error).__name__
-    return re.sub(r"[\w.:/-]*\d[\w.:/-]*", "", str(error).partition("\nStatement:")[0])[:100]

@@ -17,7 +17,9 @@ def summary(tally: Tally, seed: int, seconds: float) -> str:
     return (
         f"Random histories with seed {seed}: {tally.tables} tables, "
         f"{sum(tally.operations.values())} operations, {tally.comparisons} comparisons, "
-        f"{len(tally.mismatches)} mismatches in {seconds:.0f} s. Operations: {counts}."
+        f"{len(tally.mismatches)} mismatches, {len(tally.failed_in_hive)} failed in Hive, in "
+        f"{seconds:.0f} s. Operations: {counts}."
+        + "".join(f"\nFailed in Hive: {failure.reason[:500]}" for failure in tally.failed_in_hive)
     )
 
 
@@ -32,14 +34,17 @@ def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
         "",
         f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "
         f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "
-        f"comparisons, {len(tally.mismatches)} mismatches.",
+        f"comparisons, {len(tally.mismatches)} mismatches; {len(tally.failed_in_hive)} histories "
+        "ended since Hive itself failed a statement.",
         "",
         *_table("operation", tally.operations),
         "",
         *_table("table", tally.shapes),
     ]
-    for mismatch in tally.mismatches:
-        lines += ["", "## A mismatch", "", *(f"    {line}" for line in str(mismatch).splitlines())]
+    ended = [("A mismatch", mismatch) for mismatch in tally.mismatches]
+    ended += [("A failure of Hive's", failure) for failure in tally.failed_in_hive]
+    for title, history in ended:
+        lines += ["", f"## {title}", "", *(f"    {line}" for line in str(history).splitlines())]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,11 @@ Record = dict[str, Any]
 _COMPACTED = frozenset({"ready for cleaning", "succeeded"})
 #: States of a compaction that is over without any.
 _NOT_COMPACTED = frozenset({"failed", "refused", "did not initiate", "aborted"})
+
+#: Hive 4.0.1 looks at the permissions of a table's files while it compiles a statement, and fails
+#: when its own cleaner has just removed one. Nothing has been executed then.
+_CLEANED_MEANWHILE = re.compile(r"while compiling statement.*No such file or directory", re.DOTALL)
+_ATTEMPTS = 5
 
 
 class HiveSqlError(RuntimeError):
@@ -141,13 +147,21 @@ class HiveClient:
     @contextmanager
     def _run(self, sql: str) -> Iterator[Any]:
         try:
-            self._cursor.execute(sql)
+            self._execute(sql)
             yield self._cursor
         except ImpylaError as error:
             raise HiveSqlError(f"{error}\nStatement: {sql}") from error
         finally:
             # Hive holds the locks of a query until its operation is closed.
             self._cursor.close_operation()
+
+    def _execute(self, sql: str) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._cursor.execute(sql)
+            except ImpylaError as error:
+                if attempt == _ATTEMPTS or not _CLEANED_MEANWHILE.search(str(error)):
+                    raise
 
 
 def split_statements(text: str) -> list[str]:
