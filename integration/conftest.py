@@ -60,6 +60,20 @@ def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
 
 
 @pytest.fixture(scope="session")
+def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """A Hive for random histories, which aborts transactions on request
+    (`hive.test.rollbacktxn`)."""
+    in_test = {
+        "hive.in.test": "true",
+        # Else such a metastore asks clients for a capability that only Hive's own tests have.
+        "metastore.client.capability.check": "false",
+    }
+    settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
+    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def hive_session(hive: HiveServer) -> Iterator[HiveClient]:
     """One session on HiveServer2 for all tests: a new one takes half a second."""
     with HiveClient(hive.hs2_port) as client:

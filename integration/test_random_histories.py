@@ -20,7 +20,7 @@ from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from integration.differential import Differential
 from integration.histories.history import LEAST, Histories
 from integration.histories.report import SUMMARY, document, summary
-from integration.hive import HiveClient, HiveServer, HiveSettings
+from integration.hive import HiveClient, HiveServer
 
 Record = Callable[[str, object], None]
 
@@ -31,19 +31,6 @@ _FAILED_IN_HIVE = 0.2
 """The largest share of histories that may end because Hive itself fails a statement."""
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"
-
-
-@pytest.fixture(scope="module")
-def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    """A Hive that aborts transactions on request (`hive.test.rollbacktxn`), for this module."""
-    in_test = {
-        "hive.in.test": "true",
-        # Else such a metastore asks clients for a capability that only Hive's own tests have.
-        "metastore.client.capability.check": "false",
-    }
-    settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
-    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:
-        yield server
 
 
 @pytest.fixture

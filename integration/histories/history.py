@@ -74,6 +74,9 @@ class Tally:
 class Histories:
     """Runs histories one after the other in one database, which has the table `numbers`."""
 
+    operations: Sequence[str] = tuple(OPERATIONS)
+    """What the steps are chosen from."""
+
     def __init__(
         self,
         differential: Differential,
@@ -173,7 +176,7 @@ class Histories:
         """Do one more operation, rather one that was rare so far; if it is over, end a writer."""
         if table.shape.partition:
             table.partitions = world.partitions()
-        names = list(OPERATIONS if table.transactional else BEFORE_CONVERSION)
+        names = list(self.operations if table.transactional else BEFORE_CONVERSION)
         if len(steps) < 3:
             names = [name for name in names if name.startswith(("insert", "load"))]
         if is_over:

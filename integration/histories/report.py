@@ -13,12 +13,11 @@ SUMMARY = "random histories"
 
 def summary(tally: Tally, seed: int, seconds: float) -> str:
     """A short account for a log."""
-    counts = ", ".join(f"{name} {n}" for name, n in sorted(tally.operations.items()))
     return (
         f"Random histories with seed {seed}: {tally.tables} tables, "
         f"{sum(tally.operations.values())} operations, {tally.comparisons} comparisons, "
         f"{len(tally.mismatches)} mismatches, {len(tally.failed_in_hive)} failed in Hive, in "
-        f"{seconds:.0f} s. Operations: {counts}."
+        f"{seconds:.0f} s. Operations: {listed(tally.operations)}."
         + "".join(f"\nFailed in Hive: {failure.reason[:500]}" for failure in tally.failed_in_hive)
     )
 
@@ -37,17 +36,29 @@ def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
         f"comparisons, {len(tally.mismatches)} mismatches; {len(tally.failed_in_hive)} histories "
         "ended since Hive itself failed a statement.",
         "",
-        *_table("operation", tally.operations),
+        *table("operation", tally.operations),
         "",
-        *_table("table", tally.shapes),
+        *table("table", tally.shapes),
     ]
+    return "\n".join([*lines, *endings(tally)]) + "\n"
+
+
+def endings(tally: Tally) -> list[str]:
+    """The histories that ended before their time, as a document has them."""
+    lines = []
     ended = [("A mismatch", mismatch) for mismatch in tally.mismatches]
     ended += [("A failure of Hive's", failure) for failure in tally.failed_in_hive]
     for title, history in ended:
         lines += ["", f"## {title}", "", *(f"    {line}" for line in str(history).splitlines())]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
-def _table(what: str, counts: Counter[str]) -> list[str]:
+def listed(counts: Counter[str]) -> str:
+    """Counts in one line."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def table(what: str, counts: Counter[str]) -> list[str]:
+    """Counts as a table."""
     rows = [f"| {name} | {count} |" for name, count in sorted(counts.items())]
     return [f"| {what} | times |", "|---|---|", *rows]

@@ -1,0 +1,212 @@
+"""The incremental models that one history feeds: a row of `MODELS` for each kind of target."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.metastore.models import TableName
+from integration.dbt_project import DbtProject, failures, node_results
+from integration.differential import Differential, canonical
+from integration.hive import HiveClient
+
+_TWICE = "amount * 2"
+#: An update that adds to the name takes a row out of the targets; some rows never get there.
+_WHERE = "(name IS NULL OR name NOT LIKE '%!') AND id % 7 <> 3"
+_CATCH_UP = 15
+"""So many runs are enough for a model that works its source off in steps."""
+
+
+@dataclass(frozen=True)
+class TargetModel:
+    """A kind of target: what its model says in `config`, beside the strategy.
+
+    `by_key` is for `unique_key`, `row_ids` for a column `_row_id`, `in_partitions` for a table that
+    is partitioned as its source, or by a number if that is not. `in_steps` is for a model with
+    `max_write_ids`, which has all rows only when nothing is left to do.
+    """
+
+    config: str
+    by_key: bool = False
+    row_ids: bool = False
+    in_partitions: bool = False
+    in_steps: bool = False
+
+    def sql(self, table: str, partition: Sequence[str]) -> str:
+        """The model over a table with these partition columns."""
+        settings = ["materialized='incremental'", "incremental_strategy='acid_changes'"]
+        columns = _columns(partition)
+        if self.by_key:
+            # Two parts of a multi-insert give a row to two partitions.
+            settings.append(f"unique_key={['id', *partition]}")
+        if self.row_ids:
+            columns.append("_row_id")
+        if self.in_partitions:
+            settings.append(f"partition_by={list(partition) or ['part']}")
+            columns += [] if partition else ["id % 3 AS part"]
+        return (
+            f"{{{{ config({', '.join([*settings, self.config])}) }}}}\n"
+            f"SELECT {', '.join(columns)}\n"
+            f"FROM {{{{ acid_changes(source('shop', '{table}')) }}}}\nWHERE {_WHERE}\n"
+        )
+
+
+MODELS: Mapping[str, TargetModel] = {
+    "parquet_key": TargetModel("file_format='parquet'", by_key=True),
+    "delta_key": TargetModel("file_format='delta'", by_key=True),
+    "delta_ids": TargetModel("file_format='delta', on_history_loss='reconcile'", row_ids=True),
+    "orc_ids": TargetModel("file_format='orc'", row_ids=True),
+    "parquet_append": TargetModel("file_format='parquet'"),
+    "parquet_parts": TargetModel(
+        "file_format='parquet', on_history_loss='reconcile'", row_ids=True, in_partitions=True
+    ),
+    "parquet_steps": TargetModel(
+        "file_format='parquet', max_write_ids=2", by_key=True, in_steps=True
+    ),
+}
+
+
+class WrongTarget(AssertionError):
+    """A target has other rows than Hive shows, or dbt failed to build it."""
+
+    def __init__(self, model: str, what: str, details: str) -> None:
+        super().__init__(f"{model}: {what}\n{details}")
+        self.model = model
+        self.what = what
+
+
+@dataclass
+class Targets:
+    """The targets of one source table, in a dbt project and a Spark database of their own.
+
+    `only` limits them to one model. `comparisons` counts by model.
+    """
+
+    project: DbtProject
+    spark: SparkSession
+    client: HiveClient
+    table: TableName
+    partition: tuple[str, ...]
+    schema: str
+    only: str | None = None
+    comparisons: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def make(
+        cls,
+        path: Path,
+        differential: Differential,
+        spark_settings: Mapping[str, str],
+        table: TableName,
+        partition: tuple[str, ...],
+        only: str | None = None,
+    ) -> Targets:
+        """Write the project over a table of the differential's Hive.
+
+        The targets lie in the catalog of its Spark, which has the settings `spark_settings`.
+        """
+        schema = f"{table.database}_{table.table}"
+        project = DbtProject(
+            path,
+            differential.hive,
+            table.database,
+            schema=schema,
+            threads=3,
+            spark=spark_settings,
+        )
+        project.sources(table.table)
+        models = {only: MODELS[only]} if only else MODELS
+        project.models(**{n: m.sql(table.table, partition) for n, m in models.items()})
+        spark, client = differential.spark, differential.client
+        return cls(project, spark, client, table, partition, schema, only)
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models."""
+        return [self.only] if self.only else list(MODELS)
+
+    def run(self, *arguments: str) -> None:
+        """Run dbt once, and compare what has all rows. Raises WrongTarget."""
+        full = "--full-refresh" in arguments
+        messages = self._dbt(*arguments)
+        self.compare(
+            name
+            for name in self.models
+            if full or not MODELS[name].in_steps or _has_no_changes(messages[name])
+        )
+
+    def catch_up(self) -> None:
+        """Run the models that work in steps until they find nothing to do, and compare them.
+
+        Raises WrongTarget.
+        """
+        names = [name for name in self.models if MODELS[name].in_steps]
+        pending = list(names)
+        for _ in range(_CATCH_UP):
+            if not pending:
+                break
+            messages = self._dbt("--select", *pending)
+            pending = [name for name in pending if not _has_no_changes(messages[name])]
+        if pending:
+            raise WrongTarget(pending[0], "it never finds all changes", f"after {_CATCH_UP} runs")
+        self.compare(names)
+
+    def compare(self, names: Iterable[str]) -> None:
+        """Compare targets with Hive's answer to the models' query. Raises WrongTarget."""
+        names = list(names)
+        if not names:
+            return
+        columns = ", ".join(["id", "name", "twice", *self.partition])
+        selects = [
+            f"select '{name}' as model, {columns} from {self.schema}.{name}" for name in names
+        ]
+        query = f"SELECT {', '.join(_columns(self.partition))} FROM {self.table} WHERE {_WHERE}"
+        expected = Counter(canonical(self.client.query(query)))
+        # A session that has never seen the tables.
+        rows = self.spark.newSession().sql(" union all ".join(selects)).collect()
+        for name in names:
+            found = Counter(canonical(tuple(row)[1:] for row in rows if row["model"] == name))
+            if found != expected:
+                missing, surplus = expected - found, found - expected
+                raise WrongTarget(
+                    name,
+                    "it has other rows than Hive shows",
+                    f"Hive shows {expected.total()} rows, the target has {found.total()}.\n"
+                    f"Missing: {sorted(missing.elements())}\n"
+                    f"Surplus: {sorted(surplus.elements())}",
+                )
+            self.comparisons[name] += 1
+
+    def script(self) -> str:
+        """The query that the targets are compared with, and the model, if it is one."""
+        query = f"SELECT {', '.join(_columns(self.partition))} FROM {self.table} WHERE {_WHERE};"
+        if self.only is None:
+            return query
+        model = MODELS[self.only].sql(self.table.table, self.partition)
+        return f"{query}\n-- The model {self.only}:\n{model}"
+
+    def drop(self) -> None:
+        """Remove the targets."""
+        self.spark.sql(f"drop database if exists {self.schema} cascade")
+
+    def _dbt(self, *arguments: str) -> dict[str, str]:
+        """Run dbt; the message of each model. Raises WrongTarget."""
+        result = self.project.invoke("run", *arguments)
+        nodes = node_results(result)
+        failed = [node.node.name for node in nodes if str(node.status) != "success"]
+        if not result.success or failed:
+            model = failed[0] if failed else self.models[0]
+            raise WrongTarget(model, "dbt failed", failures(result))
+        return {node.node.name: str(node.message) for node in nodes}
+
+
+def _columns(partition: Sequence[str]) -> list[str]:
+    return ["id", "name", f"{_TWICE} AS twice", *partition]
+
+
+def _has_no_changes(message: str) -> bool:
+    return message == "OK, no changes"

@@ -1,0 +1,82 @@
+"""Random histories of Hive operations, with dbt runs between them.
+
+Incremental models of every kind have, after each run, what Hive answers to their query.
+
+Environment variables choose what a run does: HISTORIES_SEED (fresh by default), and
+INCREMENTAL_HISTORIES, how many.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from integration.dbt_project import spark_settings
+from integration.differential import Differential
+from integration.histories.incremental import FedHistories
+from integration.histories.incremental_report import document, summary
+from integration.histories.report import SUMMARY
+from integration.hive import HiveClient, HiveServer
+
+Record = Callable[[str, object], None]
+
+_DOCUMENT = Path(__file__).parents[1] / "docs" / "incremental-histories.md"
+
+
+@pytest.fixture
+def histories(
+    hive: HiveServer, hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path
+) -> Iterator[FedHistories]:
+    seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
+    database = f"fed_{seed}"
+    with (
+        HiveClient(hive_in_test.hs2_port) as client,
+        MetastoreClient(hive_in_test.metastore_uri, timeout=60) as metastore,
+    ):
+        client.execute(f"CREATE DATABASE {database}")
+        differential = Differential(hive_in_test, client, spark)
+        settings = spark_settings(hive)
+        histories = FedHistories(differential, metastore, database, tmp_path, seed, settings)
+        histories.prepare()
+        yield histories
+
+
+def test_targets_follow_random_histories(histories: FedHistories, record_property: Record) -> None:
+    _run(histories, count=6, record=record_property)
+    _assert_right(histories)
+
+
+@pytest.mark.long
+def test_targets_follow_many_histories(histories: FedHistories, record_property: Record) -> None:
+    """Goes on after a mismatch, and writes docs/incremental-histories.md."""
+    seconds = _run(histories, count=30, record=record_property)
+    _DOCUMENT.write_text(document(histories, seconds, dt.date.today()), "utf-8")
+    _assert_right(histories)
+
+
+def _run(histories: FedHistories, count: int, record: Record) -> float:
+    """Run so many histories; the seconds that they took."""
+    count = int(os.environ.get("INCREMENTAL_HISTORIES") or count)
+    started = time.monotonic()
+    for _ in range(count):
+        histories.run_one(shrink_seconds=180)
+    seconds = time.monotonic() - started
+    record(SUMMARY, summary(histories, seconds))
+    return seconds
+
+
+def _assert_right(histories: FedHistories) -> None:
+    """No target was wrong, and Hive itself went through most histories."""
+    tally = histories.tally
+    wrong = "\n\n".join(map(str, tally.mismatches))
+    assert not tally.mismatches, f"seed {histories.seed}\n{wrong}"
+    failed = "\n\n".join(map(str, tally.failed_in_hive))
+    assert 3 * len(tally.failed_in_hive) <= tally.tables, failed
