@@ -123,6 +123,11 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
     for name in failed:
         (project.path / "models" / f"{name}.sql").unlink()
 
+    # A column comes though no row does.
+    messages = incremental.run("--select", "evolving", "--vars", "more: true")
+    assert messages == {"evolving": "OK, no changes"}
+    assert incremental.rows("evolving", "id, amount") == [("1", "None")]
+
     hive.execute("INSERT INTO orders VALUES (2, 20, 'new')")
     hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
     hive.execute("UPDATE orders SET status = 'paid' WHERE id = 1")

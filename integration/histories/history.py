@@ -24,6 +24,9 @@ from integration.hive import HiveSqlError
 
 _MISMATCHES = (AssertionError, HiveAcidError, PySparkException, Py4JJavaError)
 _STEPS = (9, 16)
+COLUMNS = (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(10,2)"))
+"""What tables have when they are created."""
+
 _FREE_TABLES = 4
 """So many tables are what the seed says; the next ones suit the operations that were rare."""
 _ENDINGS = ("late commit", "late abort")
@@ -154,15 +157,10 @@ class Histories:
     def _begin(
         self, world: World, shape: Shape, rng: random.Random, steps: list[Step]
     ) -> TableState:
-        columns = [
-            Column("id", "int"),
-            Column("name", "string"),
-            Column("amount", "decimal(10,2)"),
-        ]
-        table = TableState(shape, rng, columns, transactional=not shape.converted)
+        table = TableState(shape, rng, list(COLUMNS), transactional=not shape.converted)
         direct = str(shape.direct_insert).lower()
         setting = Sql(f"SET hive.acid.direct.insert.enabled={direct}")
-        self._do(world, Step("create", (setting, Sql(shape.create(columns)))), steps)
+        self._do(world, Step("create", (setting, Sql(shape.create(list(COLUMNS))))), steps)
         if shape.converted:
             for _ in range(rng.randint(1, 4)):
                 self._next_step(world, table, steps)

@@ -17,7 +17,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.differential import Differential
 from integration.held import locks_of_dbt
 from integration.histories.actions import NotNow, Step, World
-from integration.histories.history import Broken, Histories
+from integration.histories.history import COLUMNS, Broken, Histories
 from integration.histories.operations import OPERATIONS, TableState
 from integration.histories.shape import Shape
 from integration.histories.targets import Targets, WrongTarget
@@ -53,6 +53,11 @@ class FedWorld(World):
         assert self.targets is not None
         return self.targets
 
+    def follow_columns(self) -> None:
+        """Let the models take up the columns that were added to the table."""
+        columns = self.metastore.get_table(self.table).storage.columns
+        self.fed.add_columns(tuple(column.name for column in columns[len(COLUMNS) :]))
+
     def end(self) -> None:
         """Remove the targets, too. No lock of dbt's may be left."""
         super().end()
@@ -71,6 +76,7 @@ class DbtRun:
         """Raises WrongTarget."""
         assert isinstance(world, FedWorld)
         world.keep_alive()
+        world.follow_columns()
         world.fed.run(*self.arguments)
         world.keep_alive()
 

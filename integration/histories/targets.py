@@ -27,7 +27,8 @@ class TargetModel:
 
     `by_key` is for `unique_key`, `row_ids` for a column `_row_id`, `in_partitions` for a table that
     is partitioned as its source, or by a number if that is not. `in_steps` is for a model with
-    `max_write_ids`, which has all rows only when nothing is left to do.
+    `max_write_ids`, which has all rows only when nothing is left to do. A model that `grows` takes
+    up each column that is added to the source.
     """
 
     config: str
@@ -35,11 +36,15 @@ class TargetModel:
     row_ids: bool = False
     in_partitions: bool = False
     in_steps: bool = False
+    grows: bool = False
 
-    def sql(self, table: str, partition: Sequence[str]) -> str:
-        """The model over a table with these partition columns."""
+    def sql(self, table: str, partition: Sequence[str], added: Sequence[str]) -> str:
+        """The model over a table with these partition columns and added columns."""
         settings = ["materialized='incremental'", "incremental_strategy='acid_changes'"]
         columns = _columns(partition)
+        if self.grows:
+            settings.append("on_schema_change='append_new_columns'")
+            columns += added
         if self.by_key:
             # Two parts of a multi-insert give a row to two partitions.
             settings.append(f"unique_key={['id', *partition]}")
@@ -56,13 +61,18 @@ class TargetModel:
 
 
 MODELS: Mapping[str, TargetModel] = {
-    "parquet_key": TargetModel("file_format='parquet'", by_key=True),
+    "parquet_key": TargetModel("file_format='parquet'", by_key=True, grows=True),
     "delta_key": TargetModel("file_format='delta'", by_key=True),
-    "delta_ids": TargetModel("file_format='delta', on_history_loss='reconcile'", row_ids=True),
+    "delta_ids": TargetModel(
+        "file_format='delta', on_history_loss='reconcile'", row_ids=True, grows=True
+    ),
     "orc_ids": TargetModel("file_format='orc'", row_ids=True),
     "parquet_append": TargetModel("file_format='parquet'"),
     "parquet_parts": TargetModel(
-        "file_format='parquet', on_history_loss='reconcile'", row_ids=True, in_partitions=True
+        "file_format='parquet', on_history_loss='reconcile'",
+        row_ids=True,
+        in_partitions=True,
+        grows=True,
     ),
     "parquet_steps": TargetModel(
         "file_format='parquet', max_write_ids=2", by_key=True, in_steps=True
@@ -83,7 +93,8 @@ class WrongTarget(AssertionError):
 class Targets:
     """The targets of one source table, in a dbt project and a Spark database of their own.
 
-    `only` limits them to one model. `comparisons` counts by model.
+    `only` limits them to one model. `added` are the columns that were added to the source.
+    `comparisons` counts by model.
     """
 
     project: DbtProject
@@ -93,6 +104,7 @@ class Targets:
     partition: tuple[str, ...]
     schema: str
     only: str | None = None
+    added: tuple[str, ...] = ()
     comparisons: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -119,15 +131,28 @@ class Targets:
             spark=spark_settings,
         )
         project.sources(table.table)
-        models = {only: MODELS[only]} if only else MODELS
-        project.models(**{n: m.sql(table.table, partition) for n, m in models.items()})
         spark, client = differential.spark, differential.client
-        return cls(project, spark, client, table, partition, schema, only)
+        targets = cls(project, spark, client, table, partition, schema, only)
+        targets.write_models()
+        return targets
 
     @property
     def models(self) -> list[str]:
         """The names of the models."""
         return [self.only] if self.only else list(MODELS)
+
+    def write_models(self) -> None:
+        """Write the models as the source's columns are now."""
+        names = {name: MODELS[name] for name in self.models}
+        self.project.models(
+            **{n: m.sql(self.table.table, self.partition, self.added) for n, m in names.items()}
+        )
+
+    def add_columns(self, added: tuple[str, ...]) -> None:
+        """Let the models that grow take up columns."""
+        if added != self.added:
+            self.added = added
+            self.write_models()
 
     def run(self, *arguments: str) -> None:
         """Run dbt once, and compare what has all rows. Raises WrongTarget."""
@@ -157,19 +182,16 @@ class Targets:
 
     def compare(self, names: Iterable[str]) -> None:
         """Compare targets with Hive's answer to the models' query. Raises WrongTarget."""
-        names = list(names)
-        if not names:
-            return
-        columns = ", ".join(["id", "name", "twice", *self.partition])
-        selects = [
-            f"select '{name}' as model, {columns} from {self.schema}.{name}" for name in names
-        ]
-        query = f"SELECT {', '.join(_columns(self.partition))} FROM {self.table} WHERE {_WHERE}"
-        expected = Counter(canonical(self.client.query(query)))
+        query = f"SELECT {', '.join(self._select)} FROM {self.table} WHERE {_WHERE}"
+        shown = self.client.query(query)
         # A session that has never seen the tables.
-        rows = self.spark.newSession().sql(" union all ".join(selects)).collect()
+        session = self.spark.newSession()
         for name in names:
-            found = Counter(canonical(tuple(row)[1:] for row in rows if row["model"] == name))
+            columns = ["id", "name", "twice", *self.partition]
+            columns += self.added if MODELS[name].grows else ()
+            frame = session.table(f"{self.schema}.{name}").select(*columns)
+            expected = Counter(canonical(row[: len(columns)] for row in shown))
+            found = Counter(canonical(frame.collect()))
             if found != expected:
                 missing, surplus = expected - found, found - expected
                 raise WrongTarget(
@@ -183,15 +205,19 @@ class Targets:
 
     def script(self) -> str:
         """The query that the targets are compared with, and the model, if it is one."""
-        query = f"SELECT {', '.join(_columns(self.partition))} FROM {self.table} WHERE {_WHERE};"
+        query = f"SELECT {', '.join(self._select)} FROM {self.table} WHERE {_WHERE};"
         if self.only is None:
             return query
-        model = MODELS[self.only].sql(self.table.table, self.partition)
+        model = MODELS[self.only].sql(self.table.table, self.partition, self.added)
         return f"{query}\n-- The model {self.only}:\n{model}"
 
     def drop(self) -> None:
         """Remove the targets."""
         self.spark.sql(f"drop database if exists {self.schema} cascade")
+
+    @property
+    def _select(self) -> list[str]:
+        return [*_columns(self.partition), *self.added]
 
     def _dbt(self, *arguments: str) -> dict[str, str]:
         """Run dbt; the message of each model. Raises WrongTarget."""

@@ -176,6 +176,12 @@ class IncrementalMethods(StateMethods):
             changes.known = changes.known_of()
 
     @available
+    def hiveacid_no_rows(self, compiled_code: str, target: HiveAcidRelation) -> HiveAcidRelation:
+        """A temporary view with the model's columns, for a run that has nothing to do."""
+        shows = Rows.SNAPSHOT if self._changes().is_partial else Rows.INSERTS
+        return self._temporary_view(target, "tmp", self._rows(compiled_code, shows).limit(0))
+
+    @available
     def hiveacid_changed_rows(
         self, compiled_code: str, target: HiveAcidRelation
     ) -> dict[str, HiveAcidRelation]:

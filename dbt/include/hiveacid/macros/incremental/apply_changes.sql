@@ -7,6 +7,11 @@
     {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
     {%- do return(none) -%}
   {%- elif step == 'nothing' -%}
+    {%- if on_schema_change != 'ignore' -%}
+      {%- do process_schema_changes(
+          on_schema_change, adapter.hiveacid_no_rows(compiled_code, target_relation),
+          existing_relation) -%}
+    {%- endif -%}
     {% do hiveacid_nothing_to_do() %}
     {%- do return(none) -%}
   {%- endif -%}
