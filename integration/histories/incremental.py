@@ -41,6 +41,15 @@ KINDS: Mapping[str, Callable[[Shape], bool]] = {
 """The sources, which histories have in turns."""
 
 
+_DESTRUCTIVE = frozenset(
+    name
+    for name in OPERATIONS
+    if name.startswith(("overwrite", "truncate", "drop")) or name == "delete without where"
+)
+"""What takes all rows of a place at once. Other operations come more often, since most targets
+follow such a one with a full refresh only."""
+
+
 @dataclass
 class FedWorld(World):
     """A table of a real Hive, and the targets that it feeds."""
@@ -174,6 +183,10 @@ class FedHistories(Histories):
             done += 1
         for step in _LAST:
             self._do(world, step, steps)
+
+    def _times(self, name: str) -> int:
+        times = super()._times(name)
+        return 3 * times + 2 if name in _DESTRUCTIVE else times
 
     def _fed_world(self, name: str, only: str | None = None) -> FedWorld:
         scratch = self._scratch / name
