@@ -119,7 +119,8 @@ class DbtProject(DbtDirectory):
             "server_side_parameters": {**spark_settings(hive), **(spark or {})},
             **(profile or {}),
         }
-        self._write_yaml("profiles.yml", {"test": {"target": "dev", "outputs": {"dev": target}}})
+        self._targets = {"dev": target}
+        self._write_profile()
         self._write_yaml(
             "dbt_project.yml",
             {
@@ -130,6 +131,11 @@ class DbtProject(DbtDirectory):
                 "flags": {"send_anonymous_usage_stats": False},
             },
         )
+
+    def add_target(self, name: str, schema: str) -> None:
+        """Add a target to the profile that differs from `dev` in its schema only."""
+        self._targets[name] = {**self._targets["dev"], "schema": schema}
+        self._write_profile()
 
     def sources(self, *tables: str, **config: Any) -> None:
         """Declare the source `shop` with these tables of the database."""
@@ -145,6 +151,10 @@ class DbtProject(DbtDirectory):
         """Write models by name."""
         for name, sql in models.items():
             self.write(f"models/{name}.sql", sql)
+
+    def _write_profile(self) -> None:
+        profile = {"target": "dev", "outputs": self._targets}
+        self._write_yaml("profiles.yml", {"test": profile})
 
     def _write_yaml(self, relative: str, content: Mapping[str, Any]) -> None:
         self.write(relative, yaml.safe_dump(content, sort_keys=False))

@@ -96,6 +96,16 @@ def test_a_name_that_only_source_may_make(project: DbtProject) -> None:
     }
 
 
+def test_a_model_with_the_name_of_an_acid_table(
+    project: DbtProject, database: str, hive_client: HiveClient
+) -> None:
+    before = hive_client.query("SELECT * FROM orders")
+    project.models(again="{{ config(alias='orders') }} select 1 as a")
+    (message,) = errors(project, "run").values()
+    assert message.startswith(f"{database}.orders is a transactional Hive table. Spark would drop")
+    assert hive_client.query("SELECT * FROM orders") == before
+
+
 def test_a_missing_table(project: DbtProject, hive: HiveServer, database: str) -> None:
     project.sources("orders", "no_such")
     project.models(missing="select * from {{ source('shop', 'no_such') }}")

@@ -55,6 +55,10 @@ class RawAcidReferenceError(HiveAcidError):
     """A statement names a transactional table directly, which Spark would read wrong."""
 
 
+class AcidTargetError(HiveAcidError):
+    """A model has the name of a transactional table, which it would replace."""
+
+
 class ViewOverAcidError(HiveAcidError):
     """A permanent view was asked for over an ACID source; it could not hold a snapshot."""
 

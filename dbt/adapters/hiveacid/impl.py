@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.selected import Selection
 from dbt.adapters.hiveacid.signals import TerminationHandler
 from dbt.adapters.hiveacid.spark.files import follow_directory
+from dbt.adapters.hiveacid.spark.guard import refuse_acid_target
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.staging import Stage, build_location, discard, switch
 from dbt.adapters.hiveacid.versions import restore_statement, version_query
@@ -173,8 +174,17 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
                     self.execute(restore_statement(former, version))
             raise
 
+    def drop_relation(self, relation: BaseRelation) -> None:
+        """Drop a table or view. Raises AcidTargetError for a transactional table."""
+        self._refuse_acid_target(relation)
+        super().drop_relation(relation)
+
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
-        """Rename a table or view; its rows stay where Spark finds them."""
+        """Rename a table or view; its rows stay where Spark finds them.
+
+        Raises AcidTargetError for a transactional table.
+        """
+        self._refuse_acid_target(from_relation)
         super().rename_relation(from_relation, to_relation)
         try:
             session = self._handle().session
@@ -212,6 +222,10 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
         return super().calculate_freshness(
             source.as_read(), loaded_at_field, filter, macro_resolver
         )
+
+    def _refuse_acid_target(self, relation: BaseRelation) -> None:
+        if relation.schema and relation.identifier:
+            refuse_acid_target(self._handle().session, relation.schema, relation.identifier)
 
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle

@@ -117,6 +117,7 @@ class SourceViews:
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
         self._plans: dict[tuple[int, str], _Planned] = {}
+        self._warned: set[TableName] = set()
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         """The name to read a source by; None for one that Spark reads right itself."""
@@ -181,8 +182,22 @@ class SourceViews:
         with planned.lock:
             if planned.plan is None:
                 planned.plan = plan_read(session, self.pinned(view), self.footers)
-                warn_of_nanoseconds(planned.plan)
+                self.warn_of_nanoseconds(planned.plan)
             return planned.plan
+
+    def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
+        """Warn of the timestamps in a plan's files that Spark cannot hold, once for each table."""
+        name = plan.pinned.table.name
+        with self._lock:
+            if not plan.nanoseconds or name in self._warned:
+                return
+            self._warned.add(name)
+        columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
+        logger.warning(
+            f"{name} has timestamps with nanoseconds, which Spark cuts to microseconds: {columns}. "
+            "Values that differ only there become equal. If that matters, let Hive keep them as "
+            "text, in a column of type string."
+        )
 
     def verify(self, session: SparkSession, name: TableName) -> Verification:
         """Check a transactional table in the run's snapshot, whether it is a source or not."""
@@ -200,15 +215,3 @@ class _Planned:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     plan: ReadPlan | None = None
-
-
-def warn_of_nanoseconds(plan: ReadPlan) -> None:
-    """Warn of the timestamps in a plan's files that Spark cannot hold, if there are any."""
-    if not plan.nanoseconds:
-        return
-    columns = ", ".join(f"{name} (in {file.path})" for name, file in plan.nanoseconds.items())
-    logger.warning(
-        f"{plan.pinned.table.name} has timestamps with nanoseconds, which Spark cuts to "
-        f"microseconds: {columns}. Values that differ only there become equal. If that matters, "
-        "let Hive keep them as text, in a column of type string."
-    )

@@ -30,7 +30,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
 )
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from dbt.adapters.hiveacid.sources import SourceView, SourceViews, warn_of_nanoseconds
+from dbt.adapters.hiveacid.sources import SourceView, SourceViews
 
 
 class Rows(Enum):
@@ -227,7 +227,7 @@ class ModelChanges:
             max_write_ids=limit,
         )
         for read in (plan.added, plan.grown):
-            warn_of_nanoseconds(read)
+            self.views.warn_of_nanoseconds(read)
         return plan
 
     def _whole(self, session: SparkSession, view: SourceView) -> ChangePlan:

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
+from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"
@@ -35,6 +35,24 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
             "Jinja can compute them."
         )
     _Catalog(session).refuse(statement.reads, default_database=None, path=())
+
+
+def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
+    """Refuse to drop or rename a table that is transactional.
+
+    A model with the name of such a table would take its place, and its rows with it; Spark asks
+    for none of Hive's locks.
+
+    Raises:
+        AcidTargetError: naming the table.
+    """
+    if _Catalog(session).is_transactional(database, table):
+        raise AcidTargetError(
+            f"{database}.{table} is a transactional Hive table. Spark would drop or rename it "
+            "without Hive's locks, and its rows would be lost to Hive. Give the model, seed or "
+            "snapshot of this name another `alias` or `schema`. To remove the table itself, drop "
+            "it in Hive."
+        )
 
 
 class _Catalog:
@@ -62,9 +80,12 @@ class _Catalog:
             if table is not None:
                 self._refuse_table(".".join(qualified), table, path)
 
+    def is_transactional(self, database: str, name: str) -> bool:
+        table = self._lookup(database, name)
+        return table is not None and _is_transactional(table)
+
     def _refuse_table(self, name: str, table: Any, path: tuple[str, ...]) -> None:
-        transactional = table.properties().get("transactional")
-        if transactional.isDefined() and transactional.get().lower() == "true":
+        if _is_transactional(table):
             raise RawAcidReferenceError(_message(name, path))
         if table.viewText().isDefined():
             text = parse(self._session, table.viewText().get())
@@ -101,6 +122,11 @@ class _Catalog:
             # No such table, or nothing that the session catalog knows (`parquet.`/path``): Spark
             # meets the same when it runs the statement, and says so.
             return None
+
+
+def _is_transactional(table: Any) -> bool:
+    transactional = table.properties().get("transactional")
+    return bool(transactional.isDefined() and transactional.get().lower() == "true")
 
 
 def _message(name: str, path: tuple[str, ...]) -> str:

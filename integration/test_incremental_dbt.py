@@ -1,0 +1,189 @@
+"""Incremental models over `acid_changes` with dbt's other features."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.dbt_project import node_results
+from integration.differential import canonical
+from integration.hive import HiveClient
+from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+
+PARTITIONED = BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'")
+LOG = """{{ config(materialized='incremental', incremental_strategy='acid_changes') }}
+select id, amount * 2 as twice, status from {{ acid_changes(source('shop', 'log')) }}"""
+
+
+@pytest.fixture
+def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
+    """The name of a second database, for a second target of a profile."""
+    name = f"{database}_ci"
+    yield name
+    hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
+
+
+def failed(incremental: Incremental, *arguments: str) -> dict[str, str]:
+    """The messages of the models that fail in a command."""
+    results = node_results(incremental.project.invoke(*arguments))
+    return {r.node.name: str(r.message) for r in results if str(r.status) == "error"}
+
+
+def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path: Path) -> None:
+    hive = incremental.hive
+    hive.script(ORDERS.format(clause=""))
+    hive.execute(
+        "CREATE TABLE log (id int, amount decimal(10,2), status string) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+    )
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'b c/d=1'), (3, 30, NULL)")
+    hive.execute("INSERT INTO log VALUES (1, 10, 'new'), (2, 20, 'b c/d=1')")
+    root = f"location_root='{tmp_path}/targets'"
+    by_key = {
+        "partitioned": PARTITIONED,
+        "placed": BY_KEY.replace("unique_key", f"{root}, unique_key"),
+        "placed_delta": MODELS["delta_key"].replace("unique_key", f"{root}, unique_key"),
+        "predicates": MODELS["delta_key"].replace(
+            "unique_key", "incremental_predicates=['DBT_INTERNAL_DEST.id < 100'], unique_key"
+        ),
+    }
+    logs = {
+        "entries": LOG,
+        "entries_partitioned": LOG.replace(") }}", ", partition_by=['status']) }}", 1),
+        "entries_placed": LOG.replace(") }}", f", {root}) }}}}", 1),
+        "entries_delta": LOG.replace(") }}", ", file_format='delta') }}", 1),
+    }
+    incremental.project.sources("orders", "log")
+    incremental.project.models(**by_key, **logs)
+
+    def step(*statements: str) -> None:
+        for statement in statements:
+            hive.execute(statement)
+        incremental.run()
+        incremental.assert_like_hive(by_key)
+        expected = canonical(hive.query("select id, amount * 2, status from log"))
+        for model in logs:
+            assert incremental.rows(model) == expected, model
+
+    step()
+    step("INSERT INTO orders VALUES (4, 40, 'other')", "INSERT INTO log VALUES (4, 40, 'other')")
+    step(
+        "UPDATE orders SET status = 'moved' WHERE id = 1",
+        "DELETE FROM orders WHERE id = 2",
+        "INSERT INTO log VALUES (5, 50, NULL)",
+    )
+    assert incremental.warnings == []
+    hive.execute("INSERT INTO log VALUES (6, 60, 'new')")
+    hive.compact(f"{incremental.database}.log", "major")
+    step()
+    lost = [warning for warning in incremental.warnings if "is built anew" in warning]
+    assert len(lost) == len(logs), incremental.warnings
+
+
+def test_commands_of_dbt(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.execute(
+        "CREATE TABLE orders (id int, amount decimal(10,2), status string, at timestamp) "
+        "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+    )
+    hive.execute(
+        "INSERT INTO orders VALUES (1, 10, 'new', current_date()), "
+        "(2, 20, 'new', timestamp '2020-01-01 00:00:00')"
+    )
+    project.sources("orders", config={"event_time": "at"})
+    project.models(
+        keys=BY_KEY.replace("amount * 2", "{{ var('amount', 'amount') }} * 2"),
+        ids=MODELS["delta_ids"],
+        below="select count(*) as n, sum(twice) as twice from {{ ref('keys') }}",
+    )
+    incremental.run("--sample", "1 day")
+    assert incremental.rows("keys", "id") == [("1",)]
+    incremental.run()
+    assert len(incremental.warnings) == 2
+    incremental.assert_like_hive(["keys", "ids"])
+
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new', current_date())")
+    hive.execute("DELETE FROM orders WHERE id = 1")
+    before = incremental.rows("keys")
+    incremental.run("--sample", "1 day")
+    assert incremental.rows("keys") == before
+    wrong = failed(incremental, "run", "--vars", "amount: assert_true(id < 3)")
+    assert set(wrong) == {"keys"}
+    assert incremental.rows("keys") == before
+    project.succeed("retry", "--vars", "amount: amount")
+    incremental.assert_like_hive(["keys", "ids"])
+    assert incremental.rows("below", "n") == [("2",)]
+    assert incremental.warnings == []
+
+
+def test_clone_and_defer(
+    incremental: Incremental, hive_client: HiveClient, tmp_path: Path, other_schema: str
+) -> None:
+    hive, project, spark = incremental.hive, incremental.project, incremental.spark
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders")
+    project.models(
+        keys=MODELS["delta_key"],
+        plain=BY_KEY,
+        below="select count(*) as n from {{ ref('keys') }}",
+    )
+    project.add_target("ci", other_schema)
+    incremental.run()
+    state = tmp_path / "state"
+    shutil.copytree(project.path / "target", state)
+    hive.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    in_ci = ("--target", "ci", "--state", str(state))
+
+    def rows(model: str) -> list[tuple[str, ...]]:
+        frame = spark.newSession().sql(f"select * from {other_schema}.{model}")
+        return canonical(frame.collect())
+
+    incremental.run("--select", "below", "--defer", *in_ci)
+    assert rows("below") == [("2",)]
+    project.succeed("clone", "--select", "keys", *in_ci)
+    assert rows("keys") == incremental.rows("keys")
+    incremental.run("--select", "keys", *in_ci)
+    (lost,) = incremental.warnings
+    assert "was made by CLONE, without acid_changes" in lost
+    assert rows("keys") == canonical(hive.query("select id, amount * 2, status from orders"))
+    incremental.run("--exclude", "below")
+    incremental.assert_like_hive(["keys", "plain"])
+    assert incremental.warnings == []
+
+
+def test_models_that_cannot_be_brought_up_to_date(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders")
+    names = ("twice_parquet", "twice_delta", "mixed")
+    inner = "{{ config(materialized='ephemeral') }} select 1 as one"
+    mixed = """{{ config(materialized='incremental', incremental_strategy='acid_changes',
+        unique_key='id') }}
+        select id, {% if is_incremental() %} one {% else %} 0 {% endif %} as later
+        from {{ acid_changes(source('shop', 'orders')) }} cross join {{ ref('inner') }}"""
+    project.models(twice_parquet=BY_KEY, twice_delta=MODELS["delta_key"], inner=inner, mixed=mixed)
+    incremental.run()
+    before = {name: incremental.rows(name, "*") for name in names}
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new'), (3, 31, 'new')")
+    hive.compact("orders", "minor")
+    wrong = failed(incremental, "run", "--exclude", "mixed")
+    assert set(wrong) == set(names) - {"mixed"}
+    for message in wrong.values():
+        assert "2 new rows with the same unique_key (id = 3)" in message
+    hive.execute("DELETE FROM orders WHERE amount = 31")
+    hive.compact("orders", "major")
+    wrong = failed(incremental, "run", "--select", "mixed")
+    assert "it has ephemeral parents" in wrong["mixed"]
+    assert before == {name: incremental.rows(name, "*") for name in names}
+    incremental.run("--select", "mixed", "--full-refresh")
+    assert incremental.rows("mixed", "*") == [("1", "0"), ("2", "0"), ("3", "0")]
+    hive.execute("DELETE FROM orders WHERE id = 2")
+    hive.execute("INSERT INTO orders VALUES (4, 40, 'new')")
+    incremental.run()
+    assert incremental.rows("mixed", "*") == [("1", "0"), ("3", "0"), ("4", "1")]
+    incremental.assert_like_hive(names[:2])
