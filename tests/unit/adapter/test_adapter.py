@@ -164,6 +164,7 @@ def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatc
     monkeypatch.setattr(SQLAdapter, "rename_relation", lambda _, *names: renamed.append(names))
     monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
     monkeypatch.setattr(impl, "follow_directory", lost)
+    monkeypatch.setattr(impl, "refuse_acid_target", lambda *_: None)
     old = adapter.Relation.create(schema="marts", identifier="old", type="table")
     new = adapter.Relation.create(schema="marts", identifier="new", type="table")
     with pytest.raises(PySparkException):
