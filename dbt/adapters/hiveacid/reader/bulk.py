@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from py4j.java_gateway import JavaClass
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 _SEPARATOR = "\0"
@@ -45,11 +46,7 @@ class Bulk:
         )
 
     def java(self, name: str) -> Any:
-        """A Java class, for its static methods and constructors.
-
-        By `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`,
-        …, which takes milliseconds each time.
-        """
+        """As the function `java`."""
         return JavaClass(name, self._client)
 
     # Method handles
@@ -234,6 +231,16 @@ class Bulk:
         for i, value in enumerate(values):
             array[i] = value
         return array
+
+
+def java(context: SparkContext, name: str) -> Any:
+    """A Java class, for its static methods and constructors.
+
+    By `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`, …,
+    which takes milliseconds each time.
+    """
+    assert context._gateway is not None
+    return JavaClass(name, context._gateway._gateway_client)
 
 
 def each(scala_sequence: Any) -> Iterator[Any]:

@@ -18,15 +18,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader.bulk import each
+from dbt.adapters.hiveacid.reader.bulk import each, java
 
 _SETTING = "spark.hiveacid.search_argument"
 _SCAN = "hiveacid.scan"
 _SPARKS_OWN = "spark.sql.orc.filterPushdown"
+
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_SOURCES = "org.apache.spark.sql.sources"
+_SARG = "org.apache.hadoop.hive.ql.io.sarg"
 
 _numbers = itertools.count(1)
 
@@ -100,8 +103,8 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
 
 
 def _not_run(spark: SparkSession) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    modes = java(spark.sparkContext, "org.apache.spark.sql.execution.CommandExecutionMode")
+    return modes.SKIP()
 
 
 class _Filters:
@@ -109,7 +112,6 @@ class _Filters:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._jvm: Any = spark._jvm
         #: Of each of our scans, by its number, the search argument of every place that reads it.
         self._found: dict[str, list[str | None]] = {}
         self._is_ours_alone = True
@@ -159,45 +161,54 @@ class _Filters:
             self._is_ours_alone = False
 
     def _search_argument(self, plan: Any, condition: Any) -> str | None:
-        datasources = self._jvm.org.apache.spark.sql.execution.datasources
-        strategy = getattr(getattr(datasources, "DataSourceStrategy$"), "MODULE$")
+        strategy = getattr(self._java(f"{_DATASOURCES}.DataSourceStrategy$"), "MODULE$")
         row = plan.schema().apply("row").dataType()
-        columns = {f.name() for f in row.fields() if _ORDERED.fullmatch(f.dataType().typeName())}
-        filters = self._jvm.java.util.ArrayList()
+        filters = self._java("java.util.ArrayList")()
         for conjunct in _conjuncts(condition):
             translated = strategy.translateFilter(conjunct, True)
-            renamed = self._renamed(translated.get(), columns) if translated.isDefined() else None
+            renamed = self._renamed(translated.get(), row) if translated.isDefined() else None
             if renamed is not None:
                 filters.add(renamed)
         if not filters:
             return None
-        sequence = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(filters).toSeq()
-        argument = datasources.orc.OrcFilters.createFilter(row, sequence)
-        return _serialized(self._jvm, argument.get()) if argument.isDefined() else None
+        converters = self._java("scala.jdk.javaapi.CollectionConverters")
+        argument = self._java(f"{_DATASOURCES}.orc.OrcFilters").createFilter(
+            row, converters.asScala(filters).toSeq()
+        )
+        if not argument.isDefined():
+            return None
+        return _serialized(self._spark.sparkContext, argument.get())
 
-    def _renamed(self, filter: Any, columns: set[str]) -> Any:
+    def _renamed(self, filter: Any, row: Any) -> Any:
         """The filter on the columns inside `row`, or one that keeps more rows; None for neither."""
         kind = filter.getClass().getSimpleName()
-        sources = self._jvm.org.apache.spark.sql.sources
         if kind in ("And", "Or"):
-            left = self._renamed(filter.left(), columns)
-            right = self._renamed(filter.right(), columns)
+            left = self._renamed(filter.left(), row)
+            right = self._renamed(filter.right(), row)
             if left is not None and right is not None:
-                return getattr(sources, kind)(left, right)
+                return self._java(f"{_SOURCES}.{kind}")(left, right)
             return (left or right) if kind == "And" else None
         if kind not in _COMPARISONS and kind != "In":
             return None
         inside, _, name = filter.attribute().partition(".")
-        if inside != "row" or name not in columns or not _SIMPLE_NAME.fullmatch(name):
+        if inside != "row" or not _SIMPLE_NAME.fullmatch(name):
+            return None
+        index = row.getFieldIndex(name)
+        if not index.isDefined():  # the name as the statement has it, in another case
+            return None
+        if not _ORDERED.fullmatch(row.fields()[index.get()].dataType().typeName()):
             return None
         value = filter.values() if kind == "In" else filter.value()
-        return getattr(sources, kind)(name, value)
+        return self._java(f"{_SOURCES}.{kind}")(name, value)
+
+    def _java(self, name: str) -> Any:
+        return java(self._spark.sparkContext, name)
 
 
 def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
     """Whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
     name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
-    return bool(is_instance_of(spark.sparkContext._gateway, plan, name))
+    return bool(java(spark.sparkContext, "py4j.reflection.TypeUtil").isInstanceOf(name, plan))
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:
@@ -211,17 +222,15 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
 @functools.cache
 def _matched_by_all(context: SparkContext) -> str:
     """The same text always; kept, since each statement makes views, and each view has scans."""
-    jvm: Any = context._jvm
-    sarg = jvm.org.apache.hadoop.hive.ql.io.sarg
-    every = getattr(sarg, "SearchArgument$TruthValue").YES_NO_NULL
-    builder = sarg.SearchArgumentFactory.newBuilder()
-    return _serialized(jvm, builder.startAnd().literal(every).end().build())
+    every = java(context, f"{_SARG}.SearchArgument$TruthValue").YES_NO_NULL
+    builder = java(context, f"{_SARG}.SearchArgumentFactory").newBuilder()
+    return _serialized(context, builder.startAnd().literal(every).end().build())
 
 
-def _serialized(jvm: Any, argument: Any) -> str:
-    configuration = jvm.org.apache.hadoop.conf.Configuration(False)
-    names = jvm.java.lang.reflect.Array.newInstance(
-        jvm.java.lang.Class.forName("java.lang.String"), 0
-    )
-    jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(configuration, argument, names)
+def _serialized(context: SparkContext, argument: Any) -> str:
+    assert context._gateway is not None
+    configuration = java(context, "org.apache.hadoop.conf.Configuration")(False)
+    names = context._gateway.new_array(java(context, "java.lang.String"), 0)
+    orc = java(context, "org.apache.orc.mapred.OrcInputFormat")
+    orc.setSearchArgument(configuration, argument, names)
     return str(configuration.get("orc.kryo.sarg"))

@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
+from dbt.adapters.hiveacid.reader.bulk import java
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"
@@ -61,9 +62,9 @@ class _Catalog:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._seen: set[tuple[str, str]] = set()
-        jvm: Any = session._jvm
-        self._option = jvm.scala.Option
-        self._identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier
+        context = session.sparkContext
+        self._option = java(context, "scala.Option")
+        self._identifier = java(context, "org.apache.spark.sql.catalyst.TableIdentifier")
         state = session._jsparkSession.sessionState()
         self._catalog = state.catalog()
         self._manager = state.catalogManager()

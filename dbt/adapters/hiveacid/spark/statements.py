@@ -14,10 +14,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader.bulk import each
+from dbt.adapters.hiveacid.reader.bulk import each, java
 
 NameParts = tuple[str, ...]
 """A name as it was written: `("a", "b")` for `a.b`."""
+
+_ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
 
 # Leaves that hold a plan in a field, where tree walks do not see it.
 _HOLDERS = {
@@ -56,11 +58,10 @@ class Statement:
 def parse(session: SparkSession, sql: str) -> Statement:
     """What `sql` names. A statement that Spark cannot parse names nothing: running it says why."""
     state = session._jsparkSession.sessionState()
-    jvm: Any = session._jvm
-    analysis = jvm.org.apache.spark.sql.catalyst.analysis
+    substitution = java(session.sparkContext, f"{_ANALYSIS}.CTESubstitution")
     try:
         parsed = state.sqlParser().parsePlan(sql)
-        plan = analysis.CTESubstitution.apply(parsed)
+        plan = substitution.apply(parsed)
     except (ParseException, Py4JJavaError):
         return Statement()
     reads: set[NameParts] = set()
