@@ -57,20 +57,27 @@ def test_targets_follow_random_histories(histories: FedHistories, record_propert
 @pytest.mark.long
 def test_targets_follow_many_histories(histories: FedHistories, record_property: Record) -> None:
     """Goes on after a mismatch, and writes docs/incremental-histories.md."""
-    seconds = _run(histories, count=30, record=record_property)
-    _DOCUMENT.write_text(document(histories, seconds, dt.date.today()), "utf-8")
+
+    def write_document(seconds: float) -> None:
+        _DOCUMENT.write_text(document(histories, seconds, dt.date.today()), "utf-8")
+
+    _run(histories, count=30, record=record_property, after_each=write_document)
     _assert_right(histories)
 
 
-def _run(histories: FedHistories, count: int, record: Record) -> float:
-    """Run so many histories; the seconds that they took."""
+def _run(
+    histories: FedHistories,
+    count: int,
+    record: Record,
+    after_each: Callable[[float], None] = lambda seconds: None,
+) -> None:
+    """Run so many histories; `after_each` is told the seconds since the start."""
     count = int(os.environ.get("INCREMENTAL_HISTORIES") or count)
     started = time.monotonic()
     for _ in range(count):
         histories.run_one(shrink_seconds=180)
-    seconds = time.monotonic() - started
-    record(SUMMARY, summary(histories, seconds))
-    return seconds
+        after_each(time.monotonic() - started)
+    record(SUMMARY, summary(histories, time.monotonic() - started))
 
 
 def _assert_right(histories: FedHistories) -> None:

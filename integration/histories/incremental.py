@@ -145,7 +145,7 @@ class FedHistories(Histories):
         number = self.tally.tables
         self.tally.tables += 1
         rng = random.Random(f"{self.seed}/{number}")
-        kind = list(KINDS)[number % len(KINDS)]
+        kind = list(KINDS)[(self.seed + number) % len(KINDS)]
         shape = Shape.choose(rng)
         while not KINDS[kind](shape):
             shape = Shape.choose(rng)
