@@ -229,6 +229,14 @@ def test_another_table_under_the_name(
     hive_client.execute(create)
     hive_client.execute(f"INSERT INTO {table} VALUES (2)")
     changes.check(table, seen, ["it is another table of the name (id "])
+
+    seen = changes.take(table)
+    hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (amount decimal(10,2))")
+    hive_client.execute(f"INSERT INTO {table} VALUES (3, 1.25)")
+    changes.check(table, changes.take(table))
+    seen = changes.take(table)
+    hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN amount amount string")
+    changes.check(table, seen, ["its column amount is string, before decimal(10,2)"])
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN id `_row_id` int")
     with pytest.raises(UnreadableTableError, match="has a column _row_id, as its changes have"):
         changes.take(table)

@@ -384,6 +384,29 @@ def test_another_table_or_another_history(write_ids, options, table, what):
     assert not any(loss.reconcilable for loss in losses)
 
 
+@pytest.mark.parametrize(
+    ("now", "what"),
+    [
+        ("id int, name string, more date", []),
+        ("id int, called string", []),
+        ("id bigint, name string", ["its column id is bigint, before int"]),
+        ("name string, id int", ["column name is number 0, before 1", "column id is number 1"]),
+        ("name string", ["its column name is number 0, before 1"]),
+    ],
+)
+def test_columns_whose_values_may_have_changed(now, what):
+    before, after = (
+        replace(STORAGE, columns=tuple(Column(*column.split()) for column in text.split(", ")))
+        for text in ("id int, name string", now)
+    )
+    pinned = pinned_table(valid(3), storage=before)
+    since = source_state(pinned, "", places(pinned, ["delta_3_3_0"]))
+    losses = table_losses(pinned_table(valid(3), storage=after), since, "")
+    assert len(losses) == len(what)
+    assert all(text in str(loss) for text, loss in zip(what, losses, strict=True))
+    assert not any(loss.reconcilable for loss in losses)
+
+
 def taken(since, now, count, *directories, **table):
     before = pinned_table(since, **table)
     state = source_state(before, "", places(before, ["delta_1_1_0"]))

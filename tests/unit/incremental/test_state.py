@@ -13,6 +13,7 @@ STATE = SourceState(
     table_id=17,
     create_time=1_700_000_000,
     is_full_acid=True,
+    columns=(("id", "int"), ("größe", "decimal(10,2)")),
     write_ids=ValidWriteIdList(9, frozenset({4}), frozenset({2}), "shop.orders"),
     options="partitions=…",
     locations=(
@@ -37,6 +38,10 @@ def test_a_location_without_base_and_files_is_empty():
         ("table_id", "17"),
         ("create_time", None),
         ("is_full_acid", 1),
+        ("columns", {}),
+        ("columns", ["id"]),
+        ("columns", [["id", "int", None]]),
+        ("columns", [["id", 4]]),
         ("write_ids", 9),
         ("write_ids", "9"),
         ("options", None),

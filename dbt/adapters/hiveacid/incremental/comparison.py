@@ -92,6 +92,7 @@ def source_state(pinned: PinnedTable, options: str, places: Iterable[Location]) 
         table_id=pinned.table.id,
         create_time=pinned.table.create_time,
         is_full_acid=pinned.table.is_full_acid,
+        columns=tuple((column.name, column.type) for column in pinned.table.storage.columns),
         write_ids=pinned.write_ids,
         options=options,
         locations=tuple(
@@ -125,6 +126,7 @@ def table_losses(pinned: PinnedTable, since: SourceState, options: str) -> list[
         kinds = ("insert-only", "full ACID")
         found.append(f"it was {kinds[since.is_full_acid]} and is {kinds[table.is_full_acid]} now")
     else:
+        found += since.changed_columns(table.storage.columns)
         gone = valid_only_in(since.write_ids, pinned.write_ids)
         if gone:
             found.append(

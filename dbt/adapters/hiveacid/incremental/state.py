@@ -6,12 +6,12 @@ without a directory, and a table of the same name may be another table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
-from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.metastore.models import Column, TableName
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,34 @@ class SourceState:
     """What has been seen of one source.
 
     `table_id` is the metastore's own key of the table (None before Hive 4), `create_time` in
-    seconds by its clock. `options` is the text of the options that the source was read with.
+    seconds by its clock. `columns` are the names and types of the columns in the files, in their
+    order. `options` is the text of the options that the source was read with.
     """
 
     table: TableName
     table_id: int | None
     create_time: int
     is_full_acid: bool
+    columns: tuple[tuple[str, str], ...]
     write_ids: ValidWriteIdList
     options: str
     locations: tuple[LocationState, ...]
+
+    def changed_columns(self, columns: Iterable[Column]) -> list[str]:
+        """The columns that had another type, or another column's place: what changed of each.
+
+        New columns are NULL in the rows that were seen, and a model that reads a column by its new
+        name has another text than before.
+        """
+        before = {name: (place, type_) for place, (name, type_) in enumerate(self.columns)}
+        found = []
+        for place, column in enumerate(columns):
+            old_place, old_type = before.get(column.name, (place, column.type))
+            if old_type != column.type:
+                found.append(f"its column {column.name} is {column.type}, before {old_type}")
+            elif old_place != place:
+                found.append(f"its column {column.name} is number {place}, before {old_place}")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """As plain data that `json.dumps` takes."""
@@ -76,6 +94,7 @@ class SourceState:
             "table_id": self.table_id,
             "create_time": self.create_time,
             "is_full_acid": self.is_full_acid,
+            "columns": [list(column) for column in self.columns],
             "write_ids": str(self.write_ids),
             "options": self.options,
             "locations": [location.to_json() for location in self.locations],
@@ -97,6 +116,8 @@ class SourceState:
         _check("table id", table_id, table_id is None or _is_int(table_id))
         _check("create time", create_time, _is_int(create_time))
         _check("kind", data["is_full_acid"], isinstance(data["is_full_acid"], bool))
+        columns = data["columns"]
+        _check("columns", columns, isinstance(columns, list) and all(map(_is_column, columns)))
         _check("write ids", data["write_ids"], isinstance(data["write_ids"], str))
         _check("options", data["options"], isinstance(data["options"], str))
         _check("locations", data["locations"], isinstance(data["locations"], list))
@@ -105,6 +126,7 @@ class SourceState:
             table_id,
             create_time,
             data["is_full_acid"],
+            tuple((name, type_) for name, type_ in columns),
             ValidWriteIdList.parse(data["write_ids"]),
             data["options"],
             tuple(LocationState.from_json(location) for location in data["locations"]),
@@ -116,6 +138,7 @@ _KEYS = {
     "table_id",
     "create_time",
     "is_full_acid",
+    "columns",
     "write_ids",
     "options",
     "locations",
@@ -124,6 +147,12 @@ _KEYS = {
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_column(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    return all(isinstance(text, str) for text in value)
 
 
 def _check(what: str, value: Any, is_right: bool) -> None:
