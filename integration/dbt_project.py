@@ -15,8 +15,11 @@ from dbt_common.events.base_types import EventMsg
 
 from integration.hive import HiveServer
 
-SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For tables of a few rows: compiling Java code less well takes a quarter off the tests' time."""
+SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""For tables of a few rows: compiling Java code less well takes a quarter off the tests' time.
+
+Such a Java has room for 48 MB of code, which Spark's generated code has filled once.
+"""
 
 SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 """A SQL expression that takes 0.2 seconds a row."""
