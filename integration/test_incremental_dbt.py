@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dbt.tests.util import patch_microbatch_end_time
 
 from integration.dbt_project import node_results
 from integration.differential import canonical
@@ -187,3 +188,37 @@ def test_models_that_cannot_be_brought_up_to_date(incremental: Incremental) -> N
     incremental.run()
     assert incremental.rows("mixed", "*") == [("1", "0"), ("3", "0"), ("4", "1")]
     incremental.assert_like_hive(names[:2])
+
+
+def test_strategies_of_dbt_spark(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.execute(
+        "CREATE TABLE orders (id int, status string, at timestamp) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+    )
+    hive.execute(
+        "INSERT INTO orders VALUES (1, 'new', timestamp '2024-01-01 10:00:00'), "
+        "(2, 'new', timestamp '2024-01-02 10:00:00'), (3, 'new', timestamp '2024-01-02 11:00:00')"
+    )
+    project.sources("orders", config={"event_time": "at"})
+    config = "{{ config(materialized='incremental', partition_by=['day'], "
+    query = "select id, status, cast(at as date) as day from {{ source('shop', 'orders') }}"
+    project.models(
+        batches=f"{config} incremental_strategy='microbatch', event_time='at', batch_size='day', "
+        f"begin='2024-01-01') }}}} {query}",
+        overwritten=f"{config} incremental_strategy='insert_overwrite') }}}} {query} "
+        "{% if is_incremental() %} where at >= timestamp '2024-01-02 00:00:00' {% endif %}",
+    )
+
+    def step(today: str) -> None:
+        with patch_microbatch_end_time(f"{today} 12:00:00"):
+            incremental.run()
+        expected = canonical(hive.query("select id, status, cast(at as date) from orders"))
+        for model in ("batches", "overwritten"):
+            assert incremental.rows(model, "id, status, day") == expected, model
+
+    step("2024-01-02")
+    hive.execute("UPDATE orders SET status = 'paid' WHERE id = 2")
+    hive.execute("DELETE FROM orders WHERE id = 3")
+    hive.execute("INSERT INTO orders VALUES (4, 'new', timestamp '2024-01-03 10:00:00')")
+    step("2024-01-03")

@@ -10,6 +10,7 @@ from dbt.tests.adapter.empty.test_empty import BaseTestEmpty
 from dbt.tests.adapter.incremental.test_incremental_merge_exclude_columns import (
     BaseMergeExcludeColumns,
 )
+from dbt.tests.adapter.incremental.test_incremental_microbatch import BaseMicrobatch
 from dbt.tests.adapter.query_comment.test_query_comment import BaseQueryComments
 from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
 from dbt.tests.adapter.store_test_failures_tests.basic import (
@@ -51,6 +52,17 @@ class TestMergeExcludeColumns(Delta, BaseMergeExcludeColumns):
     def project_config_update(self):
         models = {"+file_format": "delta", "+incremental_strategy": "merge"}
         return {"models": models, "seeds": {"+file_format": "delta"}}
+
+
+class TestMicrobatch(BaseMicrobatch):
+    @pytest.fixture(scope="class")
+    def microbatch_model_sql(self):
+        return """
+            {{ config(materialized='incremental', incremental_strategy='microbatch',
+                event_time='event_time', batch_size='day', partition_by=['day'],
+                begin=modules.datetime.datetime(2020, 1, 1, 0, 0, 0)) }}
+            select *, cast(event_time as date) as day from {{ ref('input_model') }}
+        """
 
 
 class TestQueryComments(BaseQueryComments):
