@@ -18,10 +18,11 @@ from integration.held import assert_nothing_held
 from integration.histories.report import SUMMARY
 from integration.hive import HiveClient, HiveServer, HiveSettings
 from integration.hive.jars import say
+from integration.iceberg import iceberg_jars, iceberg_settings
 from integration.incremental import Incremental
 from integration.small_tables import make_small_tables
 
-#: Delta and the client of a Hive 4 metastore exist for single lines of Spark only.
+#: Delta, Iceberg and the client of a Hive 4 metastore exist for single lines of Spark only.
 DEVELOPMENT_LINE = "4.1."
 
 
@@ -111,13 +112,15 @@ def small_tables(hive: HiveServer, hive_session: HiveClient) -> Iterator[str]:
 def spark(hive: HiveServer) -> Iterator[SparkSession]:
     """The Spark that the tests share, dbt's commands in this process included.
 
-    It has Delta and the module for Avro, and its catalog is Hive's metastore, unless it is another
-    line of Spark (see `tools/spark_line.py`).
+    It has Delta, Iceberg and the module for Avro, and its catalog is Hive's metastore, unless it is
+    another line of Spark (see `tools/spark_line.py`).
     """
     builder = SparkSession.builder
     if pyspark.__version__.startswith(DEVELOPMENT_LINE):
         settings = {**spark_settings(hive), **delta_settings(say)}
-        settings["spark.jars"] = ",".join([settings["spark.jars"], *map(str, avro_jars(say))])
+        settings |= iceberg_settings(hive.work / "lake")
+        jars = [settings["spark.jars"], *map(str, [*avro_jars(say), *iceberg_jars(say)])]
+        settings["spark.jars"] = ",".join(jars)
         builder = builder.enableHiveSupport()
     else:
         settings = {k: v for k, v in spark_settings(hive).items() if "hive" not in k}

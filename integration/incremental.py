@@ -12,17 +12,29 @@ from integration.dbt_project import DbtProject, node_results
 from integration.differential import canonical
 from integration.hive import HiveClient
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "incremental" / "models"
+EXAMPLES = Path(__file__).parents[1] / "examples" / "incremental"
 
-BY_KEY = (EXAMPLES / "orders_by_key.sql").read_text(encoding="utf-8")
-BY_ROW_ID = (EXAMPLES / "orders_by_row_id.sql").read_text(encoding="utf-8")
+BY_KEY = (EXAMPLES / "models" / "orders_by_key.sql").read_text(encoding="utf-8")
+BY_ROW_ID = (EXAMPLES / "models" / "orders_by_row_id.sql").read_text(encoding="utf-8")
+
+LAKE = "file_format='iceberg', schema='lake.' ~ target.schema"
+"""What a model says whose table is Iceberg's, in the catalog `lake`."""
+
+MERGE_ON_READ = "tblproperties={'write.merge.mode': 'merge-on-read'}"
 
 MODELS = {
     "parquet_key": BY_KEY,
     "delta_key": BY_KEY.replace("unique_key='id'", "unique_key='id', file_format='delta'"),
     "delta_ids": BY_ROW_ID,
     "orc_ids": BY_ROW_ID.replace("file_format='delta'", "file_format='orc'"),
+    "iceberg_key": BY_KEY.replace("unique_key='id'", f"unique_key='id', {LAKE}"),
+    "iceberg_ids": BY_ROW_ID.replace("file_format='delta'", f"{LAKE}, {MERGE_ON_READ}").replace(
+        "_row_id", "_row_id as _hive_row_id"
+    ),
 }
+
+SCHEMAS = "macros/generate_schema_name.sql"
+"""A macro that takes a model's `schema` as it is, so that it can name a catalog."""
 
 ORDERS = """
 CREATE TABLE orders (id int, amount decimal(10,2), status string) {clause}
@@ -41,6 +53,7 @@ class Incremental:
         self.spark = spark
         self.database = database
         self.warnings: list[str] = []
+        project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
 
     def run(self, *arguments: str) -> dict[str, str]:
         """Run dbt; the message of each model."""
@@ -55,8 +68,12 @@ class Incremental:
 
     def rows(self, model: str, columns: str = "id, twice, status") -> list[tuple[str, ...]]:
         """A target's rows, as a session that has never seen it reads them."""
-        frame = self.spark.newSession().sql(f"select {columns} from {self.database}.{model}")
+        frame = self.spark.newSession().sql(f"select {columns} from {self.table(model)}")
         return canonical(frame.collect())
+
+    def table(self, model: str) -> str:
+        """A target's name in SQL."""
+        return f"{'lake.' if model.startswith('iceberg') else ''}{self.database}.{model}"
 
     def assert_like_hive(self, models: Iterable[str]) -> None:
         """Each target has what Hive answers to the example's query."""
@@ -66,6 +83,8 @@ class Incremental:
             assert self.rows(model) == expected, model
 
     def version(self, model: str) -> int:
-        """The newest version of a Delta table."""
-        history = self.spark.newSession().sql(f"describe history {self.database}.{model} limit 1")
-        return int(history.collect()[0]["version"])
+        """The newest version of a Delta table, or how many commits an Iceberg table has seen."""
+        session, table = self.spark.newSession(), self.table(model)
+        if model.startswith("iceberg"):
+            return session.table(f"{table}.metadata_log_entries").count()
+        return int(session.sql(f"describe history {table} limit 1").collect()[0]["version"])

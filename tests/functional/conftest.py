@@ -1,4 +1,5 @@
-"""dbt's own adapter tests on a Spark in this process: its own Derby catalog, Delta, no Hive.
+"""dbt's own adapter tests on a Spark in this process: its own Derby catalog, Delta and Iceberg, no
+Hive.
 
 The metastore of the profile is one that knows no tables, so that every source is Spark's own.
 """
@@ -15,11 +16,12 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.metastore import structs
 from dbt.adapters.hiveacid.spark.process import root_session
 from integration.dbt_project import SMALL_JVM
+from integration.iceberg import iceberg_package, iceberg_settings
 from tests.unit.metastore.thrift_server import ThriftServer
 
 HERE = Path(__file__).parent
 
-DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
+PACKAGES = ("io.delta:delta-spark_4.1_2.13:4.4.0", iceberg_package())
 
 
 @pytest.fixture(scope="session")
@@ -56,11 +58,12 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={home}/catalog;create=true"
         ),
-        "spark.jars.packages": DELTA,
+        "spark.jars.packages": ",".join(PACKAGES),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # A Delta table in a test has one small file: no need for 50 tasks to read its log.
         "spark.databricks.delta.snapshotPartitions": 1,
+        **iceberg_settings(home / "lake"),
     }
 
 

@@ -9,18 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
 from dbt.adapters.hiveacid.incremental.stores import plain
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
+from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import (
     STATE_DIRECTORY,
     PlainStore,
     write_record,
 )
 from dbt.adapters.hiveacid.incremental.target_state import LostState, following
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import location
+from dbt.adapters.hiveacid.versions import current_version, restore
 
 SLEEP = "reflect('java.lang.Thread', 'sleep', 4000L)"
 
@@ -115,6 +119,190 @@ class TestDelta:
             self.commit(session, store, created, 2, f"insert into {name} values (2)")
         assert rows(session, name) == [(7,)]
         assert store.read() == rebuilt
+
+
+class TestIceberg:
+    @pytest.fixture
+    def table(self, session: Any, name: str) -> Iterator[str]:
+        session.sql("create schema if not exists lake.marts")
+        yield f"lake.marts.{name}"
+        session.sql(f"drop table if exists lake.marts.{name}")
+
+    def commit(self, session: Any, store: IcebergStore, base: Any, number: int, sql: str) -> Any:
+        """Commit a statement, which writes into `{}`."""
+        state = following(base, "invocation", sources(number))
+        written = f"{store._name}.{store.begin(base)}"
+        with store.committing(base, state):
+            session.sql(sql.format(written))
+        return state
+
+    def build(
+        self, session: Any, table: str, base: Any, number: int, properties: str = ""
+    ) -> tuple[IcebergStore, Any]:
+        store = IcebergStore(session, table)
+        state = following(base, "invocation", sources(number))
+        with store.committing(base, state):
+            session.sql(
+                f"create or replace table {table} using iceberg {properties} "
+                f"as select {number} as id"
+            )
+        return store, state
+
+    def snapshots(self, session: Any, table: str) -> list[int]:
+        query = f"select snapshot_id from {table}.snapshots order by committed_at"
+        return [row["snapshot_id"] for row in session.sql(query).collect()]
+
+    def branches(self, session: Any, table: str) -> list[str]:
+        return [row["name"] for row in session.sql(f"select name from {table}.refs").collect()]
+
+    def test_the_state_is_that_of_the_newest_commit(self, session: Any, table: str) -> None:
+        store, created = self.build(session, table, None, 1)
+        assert store.read() == created
+        inserted = self.commit(
+            session, IcebergStore(session, table), created, 2, "insert into {} values (2)"
+        )
+        assert (inserted.lineage, inserted.generation) == (created.lineage, 2)
+        assert store.read() == inserted
+        # A statement without rows: the state moves all the same.
+        for statement in (
+            "insert into {} select 9 where false",
+            "insert overwrite {} select id from {} where false",
+            "merge into {} t using (select 9 as id) s on t.id = s.id when matched then delete",
+        ):
+            run = IcebergStore(session, table)
+            written = run.begin(store.read())
+            base = store.read()
+            state = following(base, "invocation", sources(3))
+            with run.committing(base, state):
+                session.sql(statement.replace("{}", f"{table}.{written}"))
+            assert store.read() == state
+            if "overwrite" in statement:
+                assert rows(session, table) == []
+                session.sql(f"insert into {table} values (1), (2)")
+        assert rows(session, table) == [(1,), (2,)]
+        assert self.branches(session, table) == ["main"]
+        first = self.snapshots(session, table)[0]
+        session.sql(f"call lake.system.rollback_to_snapshot('{table[5:]}', {first})")
+        assert (store.read(), rows(session, table)) == (created, [(1,)])
+        store.reset()
+        assert store.read() == LostState("its state was removed by hiveacid_reset_state")
+        assert rows(session, table) == [(1,)]
+
+    @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+    def test_what_others_do_keeps_the_state_or_loses_it(
+        self, session: Any, table: str, mode: str
+    ) -> None:
+        properties = ", ".join(
+            f"'write.{kind}.mode'='{mode}'" for kind in ("update", "delete", "merge")
+        )
+        store, created = self.build(session, table, None, 1, f"tblproperties ({properties})")
+        session.sql(f"insert into {table} select /*+ coalesce(1) */ id from range(2, 6)")
+        session.sql(
+            f"merge into {table} t using (select 2 as id) s on t.id = s.id when matched then delete"
+        )
+        session.sql(f"alter table {table} add column note string")
+        session.sql(f"call lake.system.rewrite_data_files('{table[5:]}')")
+        session.sql(f"delete from {table} where id = 1")
+        kept = store.read()
+        session.sql(f"update {table} set note = 'x' where id = 3")
+        if mode == "copy-on-write":
+            # It rewrites files, as INSERT OVERWRITE does.
+            assert isinstance(store.read(), LostState)
+        else:
+            assert kept == store.read() == created
+        head = self.snapshots(session, table)[-1]
+        lost = (
+            f"insert overwrite {table} values (7, 'y')",
+            f"truncate table {table}",
+            f"create or replace table {table} using iceberg as select 7 as id",
+        )
+        for statement in lost:
+            session.sql(statement)
+            assert isinstance(store.read(), LostState), statement
+            session.sql(f"call lake.system.set_current_snapshot('{table[5:]}', {head})")
+        if mode == "merge-on-read":
+            assert store.read() == created
+            session.sql(
+                f"call lake.system.expire_snapshots(table => '{table[5:]}', "
+                "older_than => timestamp '2999-01-01', retain_last => 1)"
+            )
+            known = store.read()
+            assert isinstance(known, LostState) and "has expired" in known.reason
+
+    def test_a_second_run_from_the_same_state_changes_nothing(
+        self, session: Any, table: str
+    ) -> None:
+        store, created = self.build(session, table, None, 1)
+        # A run that died left its branch.
+        dead = IcebergStore(session, table)
+        dead.begin(created)
+        # Another has begun, and writes while this one commits.
+        late = IcebergStore(session, table)
+        written = late.begin(created)
+        first = self.commit(
+            session, IcebergStore(session, table), created, 2, "insert into {} values (2)"
+        )
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            with late.committing(created, following(created, "late", sources(2))):
+                session.sql(f"insert into {table}.{written} values (2)")
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            IcebergStore(session, table).begin(created)
+        assert rows(session, table) == [(1,), (2,)]
+        assert store.read() == first
+        assert self.branches(session, table) == ["main"]
+
+    def test_a_run_that_overlaps_another_changes_nothing(self, session: Any, table: str) -> None:
+        store, created = self.build(session, table, None, 1)
+        other = session.newSession()
+        slow = f"insert into {{}} select 2 from range(1) where {SLEEP} is null"
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(self.commit, other, IcebergStore(other, table), created, 2, slow)
+            time.sleep(1)
+            second = self.commit(
+                session, IcebergStore(session, table), created, 2, "insert into {} values (3)"
+            )
+            with pytest.raises(ConcurrentRunError, match="was faster"):
+                first.result()
+        assert rows(session, table) == [(1,), (3,)]
+        assert store.read() == second
+        assert self.branches(session, table) == ["main"]
+
+    def test_a_table_built_anew_meanwhile_keeps_its_rows(self, session: Any, table: str) -> None:
+        store, created = self.build(session, table, None, 1)
+        late = IcebergStore(session, table)
+        written = late.begin(created)
+        _, rebuilt = self.build(session, table, created, 7)
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            with late.committing(created, following(created, "late", sources(2))):
+                session.sql(f"insert into {table}.{written} values (2)")
+        assert rows(session, table) == [(7,)]
+        assert store.read() == rebuilt
+
+    def test_a_failed_statement_leaves_no_branch(self, session: Any, table: str) -> None:
+        store, created = self.build(session, table, None, 1)
+        with pytest.raises(AnalysisException, match="nowhere"):
+            self.commit(session, store, created, 2, "insert into {} select nowhere")
+        assert self.branches(session, table) == ["main"]
+        assert store.read() == created
+
+    def test_a_former_version_comes_back_whole(self, session: Any, table: str) -> None:
+        relation = HiveAcidRelation.create(
+            schema="lake.marts", identifier=table.split(".")[2], is_iceberg=True
+        )
+        store, created = self.build(session, table, None, 1, "tblproperties ('kind' = 'a')")
+        version = current_version(session, relation)
+        session.sql(
+            f"create or replace table {table} using iceberg partitioned by (extra) "
+            "tblproperties ('kind' = 'b', 'more' = 'c') as select 2 as id, 'x' as extra"
+        )
+        restore(session, relation, version)
+        assert rows(session, table) == [(1,)]
+        assert session.table(table).columns == ["id"]
+        shown = session.sql(f"show tblproperties {table}").collect()
+        described = {row["key"]: row["value"] for row in shown}
+        assert described["kind"] == "a" and "more" not in described
+        assert session.sql(f"select * from {table}.partitions").columns[0] == "record_count"
+        assert store.read() == created
 
 
 class TestPlain:

@@ -30,7 +30,7 @@ from dbt.adapters.hiveacid.spark.files import follow_directory
 from dbt.adapters.hiveacid.spark.guard import refuse_acid_target
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.staging import Stage, build_location, discard, switch
-from dbt.adapters.hiveacid.versions import restore_statement, version_query
+from dbt.adapters.hiveacid.versions import current_version, restore
 
 logger = AdapterLogger("HiveAcid")
 
@@ -151,10 +151,7 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
     @available
     def hiveacid_version(self, relation: HiveAcidRelation | None) -> Any:
         """The current version of a Delta or Iceberg table; None for a table that is yet to be."""
-        if relation is None:
-            return None
-        _, table = self.execute(version_query(relation), fetch=True)
-        return table.rows[0][0] if table.rows else None
+        return None if relation is None else current_version(self._handle().session, relation)
 
     @available
     def hiveacid_check_or_restore(
@@ -170,8 +167,8 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
             with self._handle().uninterrupted():
                 if former is None:
                     self.drop_relation(target)
-                elif version is not None:
-                    self.execute(restore_statement(former, version))
+                else:
+                    restore(self._handle().session, former, version)
             raise
 
     def drop_relation(self, relation: BaseRelation) -> None:
@@ -200,6 +197,21 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
             with handle.uninterrupted():
                 discard(self, handle.stages.pop(role), handle.session)
         super().post_model_hook(config, context)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """dbt-spark's relations, under the schema's name as it was given.
+
+        A schema may be in a catalog of its own (`lake.marts`), of which Spark's answer has only the
+        last part.
+        """
+        relations = super().list_relations_without_caching(schema_relation)
+        if "." not in str(schema_relation.schema):
+            return relations
+        return [
+            relation.incorporate(path={"schema": schema_relation.schema})
+            for relation in relations
+            if relation.schema
+        ]
 
     def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:
         """dbt-spark's relations; Iceberg's in Spark's session catalog are seen as such."""

@@ -93,6 +93,8 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
     database, table = str(stage.relation.schema), str(stage.relation.identifier)
     if stage.location_root is None:
         location = default_location(session, database, table)
+        if location is None:
+            return
     else:
         target = str(stage.target.identifier)
         location = build_location(stage.location_root, target, stage.invocation_id)

@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from dbt.adapters.spark.relation import SparkRelation
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.spark.iceberg import IcebergTable
 
 
-def version_query(relation: SparkRelation) -> str:
-    """A query for the current version of a Delta or Iceberg table: the first column of its row."""
+def current_version(session: SparkSession, relation: SparkRelation) -> Any:
+    """What `restore` takes to make a Delta or Iceberg table again what it is now."""
     if relation.is_delta:
-        return f"describe history {relation} limit 1"
-    return f"select snapshot_id from {relation}.refs where name = 'main'"
+        return session.sql(f"describe history {relation} limit 1").collect()[0]["version"]
+    return IcebergTable(session, str(relation)).version()
 
 
-def restore_statement(relation: SparkRelation, version: Any) -> str:
-    """What makes `version` the table's current one again.
-
-    Iceberg restores the rows; columns that exist in the former version only stay out of sight.
-    """
+def restore(session: SparkSession, relation: SparkRelation, version: Any) -> None:
+    """Make a former version of a table its current one: rows, columns and properties."""
     if relation.is_delta:
-        return f"restore table {relation} to version as of {version}"
-    return (
-        "call spark_catalog.system.set_current_snapshot("
-        f"table => '{relation}', snapshot_id => {version})"
-    )
+        session.sql(f"restore table {relation} to version as of {version}")
+    else:
+        IcebergTable(session, str(relation)).restore(version)

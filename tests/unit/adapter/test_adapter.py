@@ -126,10 +126,12 @@ def test_a_replaced_target_gets_its_former_version_back_when_the_snapshot_is_los
     def lost():
         raise TransactionLostError("transaction 17 is lost")
 
-    handle = SimpleNamespace(uninterrupted=nullcontext, has_read={"shop.orders": pinned(12)})
+    session = SimpleNamespace(sql=ran.append)
+    handle = SimpleNamespace(
+        uninterrupted=nullcontext, has_read={"shop.orders": pinned(12)}, session=session
+    )
     monkeypatch.setattr(adapter.run.snapshot, "check_alive", lost)
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
-    monkeypatch.setattr(adapter, "execute", ran.append)
     monkeypatch.setattr(adapter, "drop_relation", ran.append)
     target = adapter.Relation.create(schema="marts", identifier="m", type="table")
     former = target.replace(is_delta=True)

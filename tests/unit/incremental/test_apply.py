@@ -43,7 +43,7 @@ def test_predicates_and_columns_to_update_are_the_models():
 
 
 def test_a_merge_by_row_id_matches_deletes_only():
-    sql = apply.merge_by_row_id(TARGET, "db.s", [])
+    sql = apply.merge_by_row_id(TARGET, "db.s", "_row_id", [])
     assert (
         "on (DBT_INTERNAL_SOURCE._hiveacid_change = 'delete') and "
         "(DBT_INTERNAL_SOURCE._row_id = DBT_INTERNAL_DEST._row_id)\n" in sql

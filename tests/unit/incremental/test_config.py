@@ -48,7 +48,7 @@ def test_all_that_is_wrong_is_told_at_once():
         "Model orders cannot be built from acid_changes: `on_history_loss` must be one of "
         "reconcile, full_refresh, error, not 'ignore'; `on_multi_source` must be one of error, "
         "full_refresh, not 'merge'; `max_write_ids` must be a whole number from 1 up, not 0; "
-        "`file_format` must be one of delta, parquet, orc, which can keep the state of "
+        "`file_format` must be one of delta, iceberg, parquet, orc, which can keep the state of "
         "the sources with the rows, not 'csv'; `incremental_strategy: microbatch` cuts a run by "
         "time, acid_changes by write ids; use one of them."
     )
@@ -65,7 +65,7 @@ def test_what_needs_a_merge_is_refused_on_plain_formats():
     of(incremental_strategy="acid_changes", file_format="delta", **merge)
     with pytest.raises(DbtRuntimeError) as error:
         of(incremental_strategy="acid_changes", file_format="orc", **merge)
-    assert "`merge_update_columns` needs the file format delta, not" in error.value.msg
-    assert "`incremental_predicates` needs the file format delta, not" in error.value.msg
+    assert "`merge_update_columns` needs the file format delta or iceberg, not" in error.value.msg
+    assert "`incremental_predicates` needs the file format delta or iceberg, not" in error.value.msg
     with pytest.raises(DbtRuntimeError, match="insert_overwrite` cannot keep the state"):
         of(incremental_strategy="insert_overwrite")

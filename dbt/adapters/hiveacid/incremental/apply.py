@@ -2,15 +2,13 @@
 
 A *stage* is a table of changes: the model's columns, and `CHANGE`, which says what a row is. An
 insert has the row to be there. A delete has the key that is to go, and NULL in all other columns;
-in row-id mode the key is `_row_id`.
+in row-id mode the key is the row id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from dbt.adapters.hiveacid.incremental.plan import ROW_ID
 
 CHANGE = "_hiveacid_change"
 INSERT = "insert"
@@ -63,12 +61,12 @@ def merge_by_key(
     )
 
 
-def merge_by_row_id(target: Target, stage: str, predicates: Iterable[str]) -> str:
-    """MERGE by row id: deletes, and inserts that match nothing."""
+def merge_by_row_id(target: Target, stage: str, row_id: str, predicates: Iterable[str]) -> str:
+    """MERGE by row id (the column `row_id`): deletes, and inserts that match nothing."""
     on = [
         *predicates,
         f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}'",
-        f"DBT_INTERNAL_SOURCE.{ROW_ID} = DBT_INTERNAL_DEST.{ROW_ID}",
+        f"DBT_INTERNAL_SOURCE.{row_id} = DBT_INTERNAL_DEST.{row_id}",
     ]
     return (
         f"merge into {target.name} as DBT_INTERNAL_DEST\n"

@@ -11,10 +11,10 @@ from dbt_common.exceptions import DbtRuntimeError
 
 STRATEGY = "acid_changes"
 
-FORMATS = ("delta", "parquet", "orc")
+FORMATS = ("delta", "iceberg", "parquet", "orc")
 """The formats of targets that can keep a state with their rows."""
 
-_MERGEABLE = ("delta",)
+_MERGEABLE = ("delta", "iceberg")
 
 
 class Mode(Enum):
@@ -109,7 +109,7 @@ class IncrementalConfig:
         return self.file_format not in _MERGEABLE
 
     def mode(self, *, has_row_id: bool) -> Mode:
-        """How changes get into the target; `has_row_id` says that it has a column `_row_id`."""
+        """How changes get into the target; `has_row_id` says that it has a column of row ids."""
         if self.strategy != STRATEGY:
             return Mode.OWN
         if self.unique_key:
@@ -129,11 +129,11 @@ def _strategy_problems(strategy: str, file_format: str, config: Mapping[str, Any
     if strategy == "insert_overwrite":
         problems.append(
             f"`incremental_strategy: insert_overwrite` cannot keep the state in a {file_format} "
-            "table; use acid_changes, append, or the file format delta"
+            "table; use acid_changes, append, or the file format delta or iceberg"
         )
     if strategy == STRATEGY:
         problems += [
-            f"`{key}` needs the file format delta, not {file_format}"
+            f"`{key}` needs the file format delta or iceberg, not {file_format}"
             for key in _MERGE_KEYS
             if config.get(key)
         ]

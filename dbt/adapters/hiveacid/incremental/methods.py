@@ -15,7 +15,7 @@ from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental import apply
 from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step
-from dbt.adapters.hiveacid.incremental.plan import ROW_ID
+from dbt.adapters.hiveacid.incremental.plan import ROW_ID_NAMES
 from dbt.adapters.hiveacid.incremental.staged import staged_changes
 from dbt.adapters.hiveacid.incremental.state_methods import StateMethods
 from dbt.adapters.hiveacid.incremental.stores.plain import write_record
@@ -134,7 +134,8 @@ class IncrementalMethods(StateMethods):
             self._rows(compiled_code, Rows.SNAPSHOT)
             return Step.NOTHING.value
         columns = [column.name.lower() for column in self.get_columns_in_relation(existing)]
-        decision = changes.decide(handle.session, has_row_id=ROW_ID in columns)
+        row_id = next((name for name in ROW_ID_NAMES if name in columns), None)
+        decision = changes.decide(handle.session, row_id)
         if decision.is_loss:
             logger.warning(
                 f"Model {changes.model} is built anew from the whole of {changes.source.table}: "
@@ -242,13 +243,27 @@ class IncrementalMethods(StateMethods):
         if way == "rewrite":
             is_upsert = changes.mode is Mode.UNIQUE_KEY
             return apply.rewritten(
-                target, staged, key if is_upsert else (ROW_ID,), is_upsert=is_upsert
+                target, staged, key if is_upsert else (changes.row_id,), is_upsert=is_upsert
             )
         if changes.mode is Mode.UNIQUE_KEY:
             return apply.merge_by_key(target, staged, key, update_columns, predicates or ())
         if changes.mode is Mode.ROW_ID:
-            return apply.merge_by_row_id(target, staged, predicates or ())
+            return apply.merge_by_row_id(target, staged, changes.row_id, predicates or ())
         return apply.append(target, staged)
+
+    @available
+    def hiveacid_begin_commit(self, existing: HiveAcidRelation) -> HiveAcidRelation:
+        """What the statement that changes a target of a format with commits has to write into.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target already.
+        """
+        changes = self._changes()
+        changes.store = self._commit_store(existing, changes.config)
+        part = changes.store.begin(changes.known)
+        if part is None:
+            return existing
+        return existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
 
     @available
     def hiveacid_commit(self, sql: str, relation: HiveAcidRelation | None = None) -> Any:
@@ -264,7 +279,8 @@ class IncrementalMethods(StateMethods):
             return self.execute(sql, auto_begin=True)[0]
         state = changes.next_state(self._handle().session, get_invocation_id())
         base = changes.known if relation is None else None
-        store = self._commit_store(relation or changes.target)
+        target = relation or changes.target
+        store = changes.store or self._commit_store(target, changes.config)
         with store.committing(base, state):
             return self.execute(sql, auto_begin=True)[0]
 

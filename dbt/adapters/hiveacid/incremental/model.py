@@ -22,6 +22,7 @@ from dbt.adapters.hiveacid.incremental.comparison import Extent, Loss
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
 from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.incremental.stores import CommitStore
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
     LostState,
@@ -65,7 +66,7 @@ class ModelChanges:
 
     `view` is what the model's SQL names; `source` is the same source's ordinary view. `is_partial`
     says that dbt was asked for a part of the rows (`--empty`, `--sample`). `others` are the other
-    ACID sources of the model that are not static.
+    ACID sources of the model that are not static. `store` has begun a commit of the changes.
     """
 
     model: str
@@ -84,6 +85,8 @@ class ModelChanges:
     plan: ChangePlan | None = None
     reconciled: bool = False
     is_full_load: bool = False
+    row_id: str = ROW_ID
+    store: CommitStore | None = None
     _wholes: dict[str, ChangePlan] = field(default_factory=dict)
 
     @property
@@ -91,12 +94,15 @@ class ModelChanges:
         """Whether the plan leaves new write ids for later runs."""
         return self.plan is not None and bool(self.plan.remaining)
 
-    def decide(self, session: SparkSession, *, has_row_id: bool) -> Decision:
+    def decide(self, session: SparkSession, row_id: str | None) -> Decision:
         """What an incremental run has to do to bring the target up to date.
+
+        `row_id` is the target's column of row ids, if it has one (`ROW_ID_NAMES`).
 
         Raises:
             IncrementalError: history is lost, and the model says `on_history_loss: error`.
         """
+        self.row_id, has_row_id = row_id or ROW_ID, row_id is not None
         self.mode = self.config.mode(has_row_id=has_row_id)
         decision = self._decide(session, has_row_id=has_row_id)
         if decision.is_loss and self.config.on_history_loss == "error":
@@ -130,12 +136,13 @@ class ModelChanges:
         return self.views.pinned(self.source)
 
     def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
-        """The row ids of the target's rows that are to go: one column `_row_id`."""
+        """The row ids of the target's rows that are to go: one column, `row_id`."""
         assert self.plan is not None, "decide comes first"
         frames = [deleted_row_ids(session, self.plan)]
         if self.reconciled:
             frames.append(reconcile_deletes(session, self.plan, self._target_ids(session)))
-        return reduce(DataFrame.unionByName, [frame.select(ROW_ID) for frame in frames])
+        row_ids = F.col(ROW_ID).alias(self.row_id)
+        return reduce(DataFrame.unionByName, [frame.select(row_ids) for frame in frames])
 
     def next_state(self, session: SparkSession, invocation_id: str) -> TargetState:
         """The state of the target once what the view shows has been applied to it."""
@@ -236,7 +243,7 @@ class ModelChanges:
         return self._wholes[view.name]
 
     def _target_ids(self, session: SparkSession) -> DataFrame:
-        return session.table(str(self.target)).select(F.col(ROW_ID))
+        return session.table(str(self.target)).select(F.col(self.row_id).alias(ROW_ID))
 
 
 def _source_state(known: TargetState, view: SourceView) -> SourceState | LostState:

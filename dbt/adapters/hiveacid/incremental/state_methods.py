@@ -12,6 +12,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
 from dbt.adapters.hiveacid.incremental.stores import CommitStore, Store
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
+from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
@@ -72,10 +73,13 @@ class StateMethods(metaclass=AdapterMeta):
         return self._store(target, config).read()
 
     def _store(self, target: HiveAcidRelation, config: IncrementalConfig) -> Store:
-        return self._plain_store(target) if config.is_plain else self._commit_store(target)
+        return self._plain_store(target) if config.is_plain else self._commit_store(target, config)
 
-    def _commit_store(self, target: HiveAcidRelation) -> CommitStore:
-        return DeltaStore(self._handle().session, self._query, str(target))
+    def _commit_store(self, target: HiveAcidRelation, config: IncrementalConfig) -> CommitStore:
+        session = self._handle().session
+        if config.file_format == "iceberg":
+            return IcebergStore(session, str(target))
+        return DeltaStore(session, self._query, str(target))
 
     def _plain_store(self, target: HiveAcidRelation) -> PlainStore:
         session = self._handle().session

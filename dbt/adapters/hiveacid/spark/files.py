@@ -31,9 +31,15 @@ def location(session: SparkSession, database: str, table: str) -> str:
     )
 
 
-def default_location(session: SparkSession, database: str, table: str) -> str:
-    """Where Spark would put the files of a new managed table."""
-    uri = _catalog(session).defaultTablePath(_identifier(session, database, table))
+def default_location(session: SparkSession, database: str, table: str) -> str | None:
+    """Where Spark would put the files of a new managed table.
+
+    None for a database that Spark's own catalog does not have: that of another catalog.
+    """
+    try:
+        uri = _catalog(session).defaultTablePath(_identifier(session, database, table))
+    except (AnalysisException, Py4JJavaError):
+        return None
     return _locations(session).URIToString(uri)
 
 

@@ -34,6 +34,16 @@ class Store(Protocol):
 class CommitStore(Store, Protocol):
     """The state of a target of a format with commits."""
 
+    def begin(self, base: Known) -> str | None:
+        """Prepare the statement that changes the target from `base`.
+
+        The part below the table that the statement has to write into, as SQL names it: a branch;
+        None for the table itself. Building a target anew needs no such call.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target since `base` was read.
+        """
+
     def committing(self, base: Known, state: TargetState) -> AbstractContextManager[None]:
         """Around the one statement that changes the target from `base` to `state`.
 

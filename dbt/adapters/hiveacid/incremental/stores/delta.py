@@ -93,6 +93,9 @@ class DeltaStore:
             known = newest_state(self._history())
         return known
 
+    def begin(self, base: Known) -> None:
+        """See `CommitStore.begin`: Delta itself compares when it commits."""
+
     @contextmanager
     def committing(self, base: Known, state: TargetState) -> Iterator[None]:
         """See `CommitStore.committing`.

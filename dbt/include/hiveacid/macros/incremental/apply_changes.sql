@@ -29,15 +29,16 @@
   {%- if way == 'nothing' -%}
     {% do hiveacid_nothing_to_do() %}
   {%- elif way == 'strategy' -%}
+    {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
     {% do hiveacid_commit(dbt_spark_get_incremental_sql(
-        strategy, stage_relation, target_relation, existing_relation, config.get('unique_key'),
-        predicates)) %}
+        strategy, stage_relation, written, written, config.get('unique_key'), predicates)) %}
   {%- elif way == 'merge' -%}
+    {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
     {%- set update_columns = get_merge_update_columns(
         config.get('merge_update_columns'), config.get('merge_exclude_columns'),
         adapter.get_columns_in_relation(existing_relation)) -%}
     {% do hiveacid_commit(adapter.hiveacid_statement(
-        way, stage_relation, existing_relation, update_columns, predicates)) %}
+        way, stage_relation, written, update_columns, predicates)) %}
   {%- else -%}
     {%- set rows_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
     {%- call statement('main') -%}

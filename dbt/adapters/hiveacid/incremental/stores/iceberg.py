@@ -1,0 +1,180 @@
+"""States in the snapshots of an Iceberg table: a property of the summary.
+
+The changes of a run are written into a branch of the table that only this run knows. One commit
+makes the branch the table, if the table is still what the branch began with. So readers see all of
+a run or nothing, and of two runs one fails before anybody has seen its rows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.incremental.stores import overtaken
+from dbt.adapters.hiveacid.incremental.target_state import (
+    KEY,
+    Known,
+    LostState,
+    TargetState,
+    parse,
+    reset_text,
+)
+from dbt.adapters.hiveacid.spark.iceberg import MAIN, IcebergTable, head
+
+SNAPSHOT_PROPERTY = f"spark.sql.iceberg.snapshot-property.{KEY}"
+
+BRANCH = "dbt_hiveacid_"
+"""What the names of the branches of runs begin with."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One of a table's snapshots; `parent_id` is None for the first one."""
+
+    id: int
+    parent_id: int | None
+    operation: str
+    summary: Mapping[str, str]
+
+
+def newest_state(ancestry: Iterable[Snapshot]) -> Known:
+    """The state of a table from its current snapshot and those that it came from, newest first.
+
+    Operations of others (`DataOperations`) keep a state if they leave the rows as they are or
+    change single rows, as somebody may who corrects a target by hand.
+    """
+    snapshot = None
+    for snapshot in ancestry:
+        state = parse(snapshot.summary.get(KEY))
+        if state is not None:
+            return state
+        if snapshot.operation == "delete" and snapshot.summary.get("total-data-files") == "0":
+            return LostState(f"snapshot {snapshot.id} of the table removed all rows")
+        if snapshot.operation == "overwrite" and not _changes_single_rows(snapshot):
+            return LostState(
+                f"snapshot {snapshot.id} of the table replaced rows, without acid_changes"
+            )
+    if snapshot is not None and snapshot.parent_id is not None:
+        return LostState(
+            f"snapshot {snapshot.parent_id} of the table has expired, and later ones do not tell"
+        )
+    return None
+
+
+def _changes_single_rows(snapshot: Snapshot) -> bool:
+    # INSERT OVERWRITE and a copy-on-write UPDATE look the same. MERGE leaves its counts, and what
+    # merges on read adds delete files.
+    return any(
+        name.startswith("spark.merge-into.") or name == "added-delete-files"
+        for name in snapshot.summary
+    )
+
+
+class IcebergStore:
+    """The state of one Iceberg table."""
+
+    def __init__(self, session: SparkSession, table: str) -> None:
+        self._session = session
+        self._name = table
+        self._branch: str | None = None
+        self._begun_at: int | None = None
+
+    def read(self) -> Known:
+        """What the table's rows come from, by its snapshots."""
+        return _state(self._table().metadata())
+
+    def begin(self, base: Known) -> str:
+        """See `CommitStore.begin`."""
+        branch = BRANCH + uuid.uuid4().hex
+
+        def create(metadata: Any, builder: Any) -> None:
+            if _commit_id(_state(metadata)) != _commit_id(base):
+                raise overtaken(self._name)
+            self._begun_at = head(metadata)
+            builder.setBranchSnapshot(self._begun_at, branch)
+
+        self._table().commit(create)
+        self._branch = branch
+        return f"branch_{branch}"
+
+    @contextmanager
+    def committing(self, base: Known, state: TargetState) -> Iterator[None]:
+        """See `CommitStore.committing`."""
+        branch = self._branch
+        try:
+            self._session.conf.set(SNAPSHOT_PROPERTY, state.to_text())
+            try:
+                yield
+            finally:
+                self._session.conf.unset(SNAPSHOT_PROPERTY)
+            if branch is not None:
+                self._publish(branch, state)
+        except Exception as error:
+            if branch is None:
+                raise
+            self._discard(branch)
+            if _commit_id(self.read()) != _commit_id(base):
+                raise overtaken(self._name) from error
+            raise
+        if branch is None:
+            self._check(state)
+
+    def reset(self) -> None:
+        """See `Store.reset`."""
+        self._table().java.newAppend().set(KEY, reset_text()).commit()
+
+    def _check(self, state: TargetState) -> None:
+        metadata = self._table().metadata()
+        texts = (s.summary.get(KEY) for s in _ancestry(metadata, head(metadata)))
+        if state.to_text() not in texts:
+            # Somebody else has built the table anew since.
+            raise overtaken(self._name)
+
+    def _publish(self, branch: str, state: TargetState) -> None:
+        table = self._table()
+        if _commit_id(_state(table.metadata(), branch)) != state.commit_id:
+            # A statement that has no rows to write may leave no snapshot behind.
+            table.java.newAppend().toBranch(branch).set(KEY, state.to_text()).commit()
+
+        def publish(metadata: Any, builder: Any) -> None:
+            newest = head(metadata, branch)
+            if newest is None or head(metadata) != self._begun_at:
+                raise overtaken(self._name)
+            builder.setBranchSnapshot(newest, MAIN)
+            # With those of runs that have died, and of runs that are overtaken now.
+            for name in list(metadata.refs()):
+                if name.startswith(BRANCH):
+                    builder.removeRef(name)
+
+        table.commit(publish)
+
+    def _discard(self, branch: str) -> None:
+        self._table().commit(lambda _, builder: builder.removeRef(branch))
+
+    def _table(self) -> IcebergTable:
+        return IcebergTable(self._session, self._name)
+
+
+def _state(metadata: Any, branch: str = MAIN) -> Known:
+    return newest_state(_ancestry(metadata, head(metadata, branch)))
+
+
+def _ancestry(metadata: Any, snapshot_id: int | None) -> Iterator[Snapshot]:
+    while snapshot_id is not None:
+        snapshot = metadata.snapshot(snapshot_id)
+        if snapshot is None:
+            return
+        parent_id = snapshot.parentId()
+        yield Snapshot(
+            snapshot_id, parent_id, str(snapshot.operation()), dict(snapshot.summary() or {})
+        )
+        snapshot_id = parent_id
+
+
+def _commit_id(known: Known) -> str | None:
+    return known.commit_id if isinstance(known, TargetState) else None

@@ -1,0 +1,105 @@
+"""Iceberg tables by Iceberg's own Java API, as the catalogs of a Spark session load them.
+
+What SQL has no statement for: several changes of a table in one commit, which fails if somebody has
+changed the table since it was looked at (`TableOperations.commit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+MAIN = "main"
+"""The branch that a table's name alone stands for (`SnapshotRef.MAIN_BRANCH`)."""
+
+_ATTEMPTS = 5
+"""So often a commit is tried when others change the table at the same time, as Iceberg does."""
+
+
+@dataclass(frozen=True)
+class IcebergVersion:
+    """What a table is at one moment: rows, columns and layout (`TableMetadata`).
+
+    `snapshot_id` is None for a table that never had a row.
+    """
+
+    snapshot_id: int | None
+    schema_id: int
+    spec_id: int
+    sort_order_id: int
+    properties: Mapping[str, str]
+
+
+class IcebergTable:
+    """One table; `name` is its name in SQL."""
+
+    def __init__(self, session: SparkSession, name: str) -> None:
+        # Spark looks for a catalog's settings in the session that the thread has made active, which
+        # only a statement does. Then the session remembers the catalog.
+        session.table(name)
+        jvm: Any = session._jvm
+        self._sets = jvm.java.util.HashSet
+        self.java = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            session._jsparkSession, name
+        )
+        self._operations = self.java.operations()
+
+    def metadata(self) -> Any:
+        """Iceberg's `TableMetadata` as it is now. Spark's catalogs may remember an older one."""
+        return self._operations.refresh()
+
+    def version(self) -> IcebergVersion:
+        """The table as it is now."""
+        metadata = self.metadata()
+        return IcebergVersion(
+            head(metadata),
+            metadata.currentSchemaId(),
+            metadata.defaultSpecId(),
+            metadata.defaultSortOrderId(),
+            dict(metadata.properties()),
+        )
+
+    def restore(self, version: IcebergVersion) -> None:
+        """Make the table what it was, in one commit. Its history keeps what has been since."""
+
+        def change(metadata: Any, builder: Any) -> None:
+            builder.setCurrentSchema(version.schema_id)
+            builder.setDefaultPartitionSpec(version.spec_id)
+            builder.setDefaultSortOrder(version.sort_order_id)
+            new = set(metadata.properties()) - set(version.properties)
+            builder.removeProperties(self._sets(list(new)))
+            builder.setProperties(dict(version.properties))
+            if version.snapshot_id is None:
+                builder.removeRef(MAIN)
+            else:
+                builder.setBranchSnapshot(version.snapshot_id, MAIN)
+
+        self.commit(change)
+
+    def commit(self, change: Callable[[Any, Any], None]) -> None:
+        """Change the table in one commit.
+
+        `change` is given the table's metadata and a builder to change it with
+        (`TableMetadata.Builder`), and once more when somebody else was faster.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            metadata = self.metadata()
+            builder = metadata.buildFrom(metadata)
+            change(metadata, builder)
+            try:
+                self._operations.commit(metadata, builder.build())
+                return
+            except Py4JJavaError as error:
+                kind = error.java_exception.getClass().getSimpleName()
+                if kind != "CommitFailedException" or attempt == _ATTEMPTS:
+                    raise
+
+
+def head(metadata: Any, branch: str = MAIN) -> int | None:
+    """The id of a branch's newest snapshot; None if there is no such branch."""
+    ref = metadata.ref(branch)
+    return None if ref is None else int(ref.snapshotId())
