@@ -17,7 +17,7 @@ from dbt.adapters.hiveacid.incremental.changes import (
     reconcile_deletes,
     reconcile_inserts,
 )
-from dbt.adapters.hiveacid.incremental.comparison import Extent
+from dbt.adapters.hiveacid.incremental.losses import Extent
 from dbt.adapters.hiveacid.incremental.plan import CHANGE_TYPE, ROW_ID, ChangePlan, plan_changes
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from integration.differential import Differential, canonical

@@ -21,7 +21,7 @@ from dbt.adapters.hiveacid.acid import changes
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.selection import AcidState
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
-from dbt.adapters.hiveacid.incremental import comparison
+from dbt.adapters.hiveacid.incremental import comparison, losses, traces
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.reader import deletes, full_acid, plan, read
 from dbt.adapters.hiveacid.reader.deletes import PARTITION, Bitmap
@@ -131,16 +131,16 @@ def _late_commits_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def _new_delete_events_ignored(patch: pytest.MonkeyPatch) -> None:
-    right = comparison.grown_part
+    right = traces.grown_part
 
     def grown_part(state: AcidState, new: changes.WriteIdRanges) -> AcidState:
         return replace(right(state, new), delete_deltas=())
 
-    patch.setattr(comparison, "grown_part", grown_part)
+    patch.setattr(traces, "grown_part", grown_part)
 
 
 def _dropped_partition_overlooked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(comparison, "dropped", lambda *_: [])
+    patch.setattr(losses, "dropped", lambda *_: [])
 
 
 def _no_heartbeat(patch: pytest.MonkeyPatch) -> None:

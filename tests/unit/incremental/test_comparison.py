@@ -14,17 +14,14 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.selection import AcidState, select
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.incremental.comparison import (
-    Extent,
     Kind,
     compare,
-    dropped,
-    grown_part,
-    is_renumbered,
     new_bases,
     source_state,
-    table_losses,
     take,
 )
+from dbt.adapters.hiveacid.incremental.losses import Extent, dropped, is_renumbered, table_losses
+from dbt.adapters.hiveacid.incremental.traces import grown_part
 from dbt.adapters.hiveacid.metastore.models import (
     Column,
     Partition,

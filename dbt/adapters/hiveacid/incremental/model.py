@@ -18,8 +18,8 @@ from dbt.adapters.hiveacid.incremental.changes import (
     reconcile_deletes,
     reconcile_inserts,
 )
-from dbt.adapters.hiveacid.incremental.comparison import Extent, Loss
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.losses import Extent, Loss
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.incremental.stores import CommitStore

@@ -18,20 +18,22 @@ from dbt.adapters.hiveacid.acid.selection import SelectedDir
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.incremental.comparison import (
-    Extent,
     Kind,
     LocationChange,
-    Loss,
     compare,
-    dropped,
-    grown_part,
-    is_renumbered,
     new_bases,
     source_state,
-    table_losses,
     take,
 )
+from dbt.adapters.hiveacid.incremental.losses import (
+    Extent,
+    Loss,
+    dropped,
+    is_renumbered,
+    table_losses,
+)
 from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.incremental.traces import grown_part
 from dbt.adapters.hiveacid.metastore.models import Table
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters

@@ -1,0 +1,192 @@
+"""Where the history of a source since a state is no longer complete, and why. Pure.
+
+A location's history is complete if every change since the state can still be told from its
+directories: inserted rows by their write id, deleted rows by their delete events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dbt.adapters.hiveacid.acid.bucket import decode_bucket
+from dbt.adapters.hiveacid.acid.changes import WriteIdRanges, valid_only_in
+from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS
+from dbt.adapters.hiveacid.acid.selection import is_compacted
+from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
+from dbt.adapters.hiveacid.incremental.traces import base_directory, covers, has_seen, meets
+from dbt.adapters.hiveacid.metastore.partition_names import partition_name
+from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
+from dbt.adapters.hiveacid.reader.plan import Location
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+
+
+class Extent(Enum):
+    """What a loss makes unusable."""
+
+    LOCATION = "location"
+    """The changes of one location; its rows can be compared with the target's by row id."""
+
+    TABLE = "table"
+    """The changes of the whole source, or of a location whose rows cannot be compared."""
+
+    ROW_IDS = "row ids"
+    """Row ids that a target has stored; changes are complete for targets without them."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A part of the history that is gone.
+
+    `location` is the partition's name, empty for the table's own location and for the whole table;
+    `what` says what happened, with the directory and the write ids.
+    """
+
+    location: str
+    what: str
+    extent: Extent
+
+    @property
+    def reconcilable(self) -> bool:
+        """Whether row ids in the target can make up for it."""
+        return self.extent is Extent.LOCATION
+
+    def __str__(self) -> str:
+        where = f"partition {self.location}: " if self.location else ""
+        return f"{where}{self.what}"
+
+
+def table_losses(pinned: PinnedTable, since: SourceState, options: str) -> list[Loss]:
+    """Reasons why nothing can be said about changes since the state."""
+    table = pinned.table
+    found = []
+    if since.table_id is not None and table.id is not None and since.table_id != table.id:
+        found.append(
+            f"it is another table of the name (id {table.id} in the metastore, before "
+            f"{since.table_id})"
+        )
+    elif since.create_time != table.create_time:
+        found.append(
+            f"it is another table of the name (createTime {table.create_time}, before "
+            f"{since.create_time})"
+        )
+    elif since.is_full_acid != table.is_full_acid:
+        kinds = ("insert-only", "full ACID")
+        found.append(f"it was {kinds[since.is_full_acid]} and is {kinds[table.is_full_acid]} now")
+    else:
+        found += since.changed_columns(table.storage.columns)
+        gone = valid_only_in(since.write_ids, pinned.write_ids)
+        if gone:
+            found.append(
+                f"write ids {gone} had been seen and are no longer valid, as after the metastore "
+                "was restored from a backup"
+            )
+    if since.options != options:
+        found.append(
+            f"it is read with other options ({options or 'none'}, before {since.options or 'none'})"
+        )
+    return [Loss("", what, Extent.TABLE) for what in found]
+
+
+def dropped(pinned: PinnedTable, since: SourceState) -> list[Loss]:
+    """The locations of the state that the table no longer has."""
+    if not pinned.table.partition_keys:
+        return []
+    keys = [column.name for column in pinned.table.partition_keys]
+    present = {partition.values for partition in pinned.partitions}
+    extent = Extent.LOCATION if since.is_full_acid else Extent.TABLE
+    return [
+        Loss(partition_name(keys, old.values), f"it was dropped; it was at {old.path}", extent)
+        for old in since.locations
+        if old.values not in present and not old.is_empty
+    ]
+
+
+def is_renumbered(files: Sequence[tuple[int, RowIdRange]]) -> bool:
+    """Whether the rows of a base may have been given new row ids by a REBALANCE compaction.
+
+    That numbers all rows together from 0 on, in the order of the new buckets, and gives them
+    statement 0 (`CompactionQueryBuilder.buildSelectClauseForRebalance`). Another compaction keeps
+    the row ids, in which the number begins anew with each bucket and write. A base that holds only
+    one write, without gaps, can be either; it is taken for renumbered.
+
+    Args:
+        files: for each file with rows how many there are, and their row ids.
+    """
+    next_row = 0
+    for rows, ids in sorted(files, key=lambda file: file[1].row):
+        bucket, last = decode_bucket(ids.bucket[0]), next_row + rows - 1
+        if ids.bucket[0] != ids.bucket[1] or bucket.statement_id or ids.row != (next_row, last):
+            return False
+        next_row = last + 1
+    return next_row > 0
+
+
+def location_loss(
+    pinned: PinnedTable,
+    place: Location,
+    since: SourceState,
+    old: LocationState,
+    name: str,
+    new: WriteIdRanges,
+    is_renumbered: bool,
+) -> Loss | None:
+    """Why the history of a location that the state knows is not complete, if so."""
+    if place.storage.location != old.path:
+        what = f"it was moved from {old.path} to {place.storage.location}"
+        return Loss(name, what, Extent.TABLE)
+    by_row_ids = Extent.LOCATION if since.is_full_acid and not is_renumbered else Extent.TABLE
+    if pinned.table.partition_keys:
+        create_time = pinned.partitions[place.partition].create_time
+        if create_time != old.create_time:
+            what = (
+                f"it was dropped and created anew (createTime {create_time}, before "
+                f"{old.create_time})"
+            )
+            return Loss(name, what, by_row_ids)
+    reason = _lost_base(place, old, new)
+    if reason is not None:
+        return Loss(name, reason, by_row_ids)
+    if old.last_write_id is not None and not covers(place.state, old.last_write_id):
+        what = (
+            f"what write id {old.last_write_id} wrote has gone, and no compaction took it in: it "
+            "was truncated, or dropped and created anew, without a trace"
+        )
+        return Loss(name, what, by_row_ids)
+    if not since.is_full_acid:
+        for directory in place.state.deltas:
+            low, high = directory.write_id_range
+            if meets(directory, new) and has_seen(since.write_ids, low, high):
+                what = (
+                    f"{directory.directory.name} holds rows that had been seen together with those "
+                    f"of write ids {new.within(low, high)}, and insert-only rows carry no write id"
+                )
+                return Loss(name, what, Extent.TABLE)
+    return None
+
+
+def _lost_base(place: Location, old: LocationState, new: WriteIdRanges) -> str | None:
+    base = place.state.base
+    if base is None:
+        return None if old.base is None else f"its base {old.base} has gone"
+    directory = base_directory(base)
+    if directory.name == old.base:
+        return None
+    write_id = directory.write_id
+    if directory.write_id == BASE_OF_ORIGINALS:
+        return None
+    if is_compacted(place.listing, directory):
+        past = new.within(1, write_id)
+        if not past:
+            return None
+        return (
+            f"the compaction that made {directory.name} took in write ids {past}, which had not "
+            "been seen: it removed their delete events"
+        )
+    if write_id in new:
+        return f"write id {write_id} replaced all rows (overwrite or truncate): {directory.name}"
+    return (
+        f"its base was {old.base or 'none'} and is {directory.name}, though write id {write_id} "
+        "is not new"
+    )

@@ -1,0 +1,62 @@
+"""What write ids have left in the directories of a location. Pure."""
+
+from __future__ import annotations
+
+from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
+from dbt.adapters.hiveacid.acid.directories import BaseDir
+from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir
+from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
+
+
+def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
+    """What of a location can hold rows and delete events of new write ids.
+
+    No base can: one with new write ids is a loss.
+    """
+    return AcidState(
+        base=None,
+        deltas=tuple(d for d in state.deltas if meets(d, new)),
+        delete_deltas=tuple(d for d in state.delete_deltas if meets(d, new)),
+        originals=(),
+        skipped=(),
+    )
+
+
+def has_seen(write_ids: ValidWriteIdList, low: int, high: int) -> bool:
+    """Whether a state with these write ids has seen any of `low` to `high`."""
+    return write_ids.is_range_valid(low, high) is not RangeResponse.NONE
+
+
+def base_directory(base: SelectedDir) -> BaseDir:
+    """The name of a base, parsed."""
+    assert isinstance(base.directory, BaseDir)
+    return base.directory
+
+
+def directories(state: AcidState) -> list[SelectedDir]:
+    """All directories but the base."""
+    return [*state.deltas, *state.delete_deltas]
+
+
+def meets(directory: SelectedDir, new: WriteIdRanges) -> bool:
+    """Whether a directory can hold something of new write ids."""
+    return new.intersects(*directory.write_id_range)
+
+
+def last_write_id(state: AcidState) -> int | None:
+    """See `LocationState.last_write_id`."""
+    last = max((d.write_id_range[1] for d in directories(state) if d.files), default=None)
+    return 0 if last is None and state.originals else last
+
+
+def covers(state: AcidState, write_id: int) -> bool:
+    """Whether what a write id wrote is still there, as written or compacted.
+
+    A base takes in all that is below it; original files are write id 0.
+    """
+    if state.base is not None and (write_id == 0 or write_id <= state.base.write_id_range[1]):
+        return True
+    if write_id == 0:
+        return bool(state.originals)
+    ranges = (directory.write_id_range for directory in directories(state))
+    return any(low <= write_id <= high for low, high in ranges)
