@@ -23,6 +23,8 @@ from dbt.adapters.hiveacid.acid.selection import AcidState
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.incremental import comparison, losses, traces
 from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
+from dbt.adapters.hiveacid.incremental.target_state import Known, TargetState, parse
 from dbt.adapters.hiveacid.reader import deletes, full_acid, plan, read
 from dbt.adapters.hiveacid.reader.deletes import PARTITION, Bitmap
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
@@ -143,6 +145,17 @@ def _dropped_partition_overlooked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(losses, "dropped", lambda *_: [])
 
 
+def _state_written_before_the_data(patch: pytest.MonkeyPatch) -> None:
+    right = PlainStore._create
+
+    def create(store: PlainStore, base: Known, text: str) -> None:
+        # The record is the state alone: what is to be moved is known to the run only.
+        state = parse(text)
+        right(store, base, state.to_text() if isinstance(state, TargetState) else text)
+
+    patch.setattr(PlainStore, "_create", create)
+
+
 def _no_heartbeat(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Heartbeat, "start", lambda _: None)
 
@@ -182,6 +195,11 @@ FAULTS = {
     ),
     "dropped partition overlooked": Fault(
         _dropped_partition_overlooked, f"{_CHANGES}partitions_moved_created_anew_and_dropped"
+    ),
+    "state written before the data": Fault(
+        _state_written_before_the_data,
+        "tests/functional/test_state_stores.py::TestPlain::"
+        "test_rows_are_appended_with_their_state[partitioned by (p)]",
     ),
     "no heartbeat": Fault(
         _no_heartbeat, "tests/unit/snapshot/test_heartbeat.py::test_they_go_on_until_the_end"

@@ -75,12 +75,16 @@ class Incremental:
         """A target's name in SQL."""
         return f"{'lake.' if model.startswith('iceberg') else ''}{self.database}.{model}"
 
-    def assert_like_hive(self, models: Iterable[str]) -> None:
+    def assert_like_hive(self, models: Iterable[str], source: str = "orders") -> None:
         """Each target has what Hive answers to the example's query."""
-        query = "select id, amount * 2, status from orders where status <> 'hidden'"
-        expected = canonical(self.hive.query(query))
+        expected = self.hives_rows(source)
         for model in models:
             assert self.rows(model) == expected, model
+
+    def hives_rows(self, source: str = "orders") -> list[tuple[str, ...]]:
+        """What Hive answers to the example's query."""
+        query = f"select id, amount * 2, status from {source} where status <> 'hidden'"
+        return canonical(self.hive.query(query))
 
     def version(self, model: str) -> int:
         """The newest version of a Delta table, or how many commits an Iceberg table has seen."""

@@ -1,68 +1,144 @@
-"""A run of an incremental model that dies at any step leaves what the next run makes right."""
+"""A run that is killed at any step leaves what the next run makes right."""
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid import impl
-from dbt.adapters.hiveacid.impl import HiveAcidAdapter
-from dbt.adapters.hiveacid.incremental.stores import plain
-from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
-from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
-from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+from integration.crash_points import STEPS, CrashPoint, crash_points, document
+from integration.dbt_project import DbtProject
+from integration.delta import delta_settings
+from integration.held import locks_of_dbt
+from integration.hive import HiveClient, HiveServer
+from integration.hive.jars import say
+from integration.incremental import ORDERS, Incremental
+from integration.stopped_dbt import MANY_TASKS, StoppedDbt
 
-LOG = BY_KEY.replace(",\n    unique_key='id'", "")
-
-#: A model, and the call before which its run dies: the n-th one of a function of the adapter.
-STEPS: dict[str, tuple[str, Any, str, int]] = {
-    "changes staged": ("log", PlainStore, "record", 1),
-    "commit recorded": ("log", PlainStore, "_finish", 1),
-    "files moved": ("log", plain, "delete_directory", 1),
-    "new version built": ("keys", impl, "switch", 1),
-    "old version renamed": ("keys", HiveAcidAdapter, "rename_relation", 2),
-    "merged": ("delta_ids", DeltaStore, "_check", 1),
-}
+_DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 
 
-class Killed(Exception):
-    """The end of the process, as far as the adapter can see it: nothing is cleaned up."""
+class Crashes:
+    """Models that are killed, one a crash point, and what becomes of them."""
+
+    def __init__(self, incremental: Incremental, hive: HiveServer, work: Path) -> None:
+        self._incremental = incremental
+        self._server = hive
+        self._hive = incremental.hive
+        self._work = work
+
+    def kill(self, points: Sequence[CrashPoint], *, wait: bool = False) -> dict[CrashPoint, str]:
+        """What is wrong with each model after the next runs; `right` if nothing is.
+
+        With `wait` the metastore's timeout ends the dead run's transaction.
+        """
+        run, project = self._incremental.run, self._incremental.project
+        self._source("orders")
+        self._source("events")
+        project.sources("orders", "events")
+        project.models(**{point.model: point.sql for point in points})
+        run("--exclude", *(point.model for point in points if point.kind == "first run"))
+        self._hive.execute("UPDATE orders SET amount = amount + 1 WHERE id IN (1, 2)")
+        for source in ("orders", "events"):
+            self._hive.execute(f"INSERT INTO {source} VALUES (5, 50, 'new'), (6, 60, 'paid')")
+            self._hive.execute(f"INSERT INTO {source} VALUES (7, 70, 'new'), (8, 80, 'paid')")
+        self._hive.execute("DELETE FROM orders WHERE id IN (3, 6)")
+
+        stops = {point.model: point.stop for point in points}
+        slow = ("--vars", "{slow: true, anew: true}")
+        with StoppedDbt(project, stops, self._work / "killed", *slow) as dbt:
+            dbt.wait()
+            dbt.kill()
+        if not wait:
+            self._end_transactions()
+        run()
+        outcomes = {point: self._outcome(point) for point in points}
+        messages = run()
+        for point in points:
+            if point.kind != "table" and messages[point.model] != "OK, no changes":
+                outcomes[point] += f"; the run after that says {messages[point.model]}"
+        if wait:
+            self._end_transactions()
+            self._hive.execute("INSERT INTO orders VALUES (9, 90, 'new')")
+            self._hive.execute("INSERT INTO events VALUES (9, 90, 'new')")
+            run()
+        left = self._tables() - {"orders", "events"} - {point.model for point in points}
+        assert left == set(), "stages and backups"
+        directory = self._server.warehouse / f"{self._incremental.database}.db"
+        assert {path.name for path in directory.iterdir()} == self._tables(), "directories"
+        return outcomes
+
+    def _source(self, name: str) -> None:
+        self._hive.script(ORDERS.format(clause="").replace("TABLE orders", f"TABLE {name}"))
+        self._hive.execute(
+            f"INSERT INTO {name} VALUES (1, 10, 'new'), (2, 20, 'paid'), (3, 30, 'new')"
+        )
+        self._hive.execute(f"INSERT INTO {name} VALUES (4, 40, 'paid')")
+
+    def _end_transactions(self) -> None:
+        """What the metastore does after its timeout."""
+        database = self._incremental.database
+        held = {str(lock["transaction_id"]) for lock in locks_of_dbt(self._hive, database)}
+        for transaction in held:
+            self._hive.execute(f"ABORT TRANSACTIONS {transaction}")
+
+    def _outcome(self, point: CrashPoint) -> str:
+        expected = self._incremental.hives_rows(point.source)
+        rows = self._incremental.rows(point.model)
+        return "right" if rows == expected else f"{rows} instead of {expected}"
+
+    def _tables(self) -> set[str]:
+        session = self._incremental.spark.newSession()
+        rows = session.sql(f"show tables in {self._incremental.database}").collect()
+        return {row.tableName for row in rows}
 
 
-def test_a_run_that_dies_is_made_right_by_the_next(
-    incremental: Incremental, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hive, project = incremental.hive, incremental.project
-    hive.script(ORDERS.format(clause=""))
-    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
-    project.sources("orders")
-    models = {"log": LOG, "keys": BY_KEY, "delta_ids": MODELS["delta_ids"]}
-    project.models(**models)
-    incremental.run()
-    for number, (step, (model, owner, name, nth)) in enumerate(STEPS.items(), start=3):
-        hive.execute(f"INSERT INTO orders VALUES ({number}, 0, 'new')")
-        if model != "log":
-            hive.execute(f"UPDATE orders SET amount = amount + 1 WHERE id IN (1, {number})")
-        with monkeypatch.context() as patch:
-            calls = _die_at(patch, owner, name, nth)
-            patch.setattr(HiveAcidAdapter, "post_model_hook", lambda *_: None)
-            died = project.invoke("run", "--select", model)
-            assert not died.success and len(calls) >= nth, step
-        incremental.run("--select", model)
-        incremental.assert_like_hive([model])
+@pytest.fixture
+def crashes(
+    tmp_path: Path,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    spark: SparkSession,
+    database: str,
+) -> Crashes:
+    """Crashes of a process whose Spark has Delta."""
+    project = DbtProject(
+        tmp_path / "project",
+        hive,
+        database,
+        profile={"lock_timeout": 90},
+        spark={**delta_settings(say), **MANY_TASKS},
+    )
+    return Crashes(Incremental(project, hive_client, spark, database), hive, tmp_path)
 
 
-def _die_at(patch: pytest.MonkeyPatch, owner: Any, name: str, nth: int) -> list[str]:
-    """Let the n-th call of a function, and all later ones, end the process; the calls so far."""
-    calls: list[str] = []
-    original = getattr(owner, name)
+#: Every step of the format that has the most; the others are done by `make long`.
+SHORT = [
+    *crash_points("parquet", ["by unique_key", "appending"]),
+    CrashPoint("parquet", "first run", "being written"),
+    CrashPoint("parquet", "full refresh", "former version renamed"),
+    CrashPoint("parquet", "table", "former version renamed"),
+    CrashPoint("delta", "by row id", "committed"),
+]
 
-    def dying(*arguments: Any, **named: Any) -> Any:
-        calls.append(name)
-        if len(calls) >= nth:
-            raise Killed(name)
-        return original(*arguments, **named)
 
-    patch.setattr(owner, name, dying)
-    return calls
+def test_a_run_that_is_killed_is_made_right_by_the_next(crashes: Crashes) -> None:
+    outcomes = crashes.kill(SHORT)
+    wrong = {point.model: text for point, text in outcomes.items() if text != "right"}
+    assert wrong == {}
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_at_any_step_in_any_format(crashes: Crashes) -> None:
+    """Waits for the metastore's timeout, and writes docs/crash-points.md."""
+    started = time.monotonic()
+    points = [point for file_format in STEPS for point in crash_points(file_format)]
+    outcomes = crashes.kill(points, wait=True)
+    seconds = time.monotonic() - started
+    _DOCUMENT.write_text(document(outcomes, dt.date.today(), seconds), "utf-8")
+    wrong = {point.model: text for point, text in outcomes.items() if text != "right"}
+    assert wrong == {}, f"See {_DOCUMENT}"

@@ -6,6 +6,8 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import (
     STATE_DIRECTORY,
+    Others,
     PlainStore,
     write_record,
 )
@@ -306,8 +309,11 @@ class TestIceberg:
 
 
 class TestPlain:
+    alive: tuple[str, ...] = ()
+
     def store(self, session: Any, name: str) -> PlainStore:
-        return PlainStore(session, lambda sql: session.sql(sql).collect(), "default", name)
+        others = Others(lambda invocation: invocation in self.alive, patience=0.1)
+        return PlainStore(session, lambda sql: session.sql(sql).collect(), "default", name, others)
 
     def create(self, session: Any, name: str, clause: str = "") -> tuple[PlainStore, Any]:
         session.sql(f"create table {name} using parquet {clause} as select 1 as id, 'a' as p")
@@ -381,3 +387,73 @@ class TestPlain:
         store.reset()
         assert store.read() == LostState("its state was removed by hiveacid_reset_state")
         assert len(rows(session, name)) == 4
+
+    def test_a_table_that_is_being_replaced_changes_no_more(
+        self, session: Any, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store, state = self.create(session, name)
+        stage = self.stage(session, name, "", "(2, 'b')")
+        with pytest.raises(KeyboardInterrupt), store.replacing(state, "first"):
+            monkeypatch.setattr(TestPlain, "alive", ("first",))
+            for attempt in (
+                lambda: store.record(state, following(state, "x", sources(2)), "default", stage),
+                lambda: store.replacing(state, "second").__enter__(),
+                store.read,
+            ):
+                with pytest.raises(ConcurrentRunError, match=r"\(invocation first…\) is about to"):
+                    attempt()
+            # The claim of a run that has died counts for nothing, but for its number.
+            monkeypatch.setattr(TestPlain, "alive", ())
+            assert store.read() == replace(state, generation=2)
+            raise KeyboardInterrupt
+        assert store.read() == state
+        with store.replacing(state, "first"):
+            session.sql(f"drop table {name}")
+            session.sql(f"alter table {stage} rename to {name}")
+            write_record(session, "default", name, following(state, "first", sources(3)))
+        assert store.read().sources == sources(3)
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.replacing(state, "second").__enter__()
+        session.sql(f"drop table {name}")
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.check(state)
+
+    def test_records_are_not_put_where_no_table_is(self, session: Any, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            Directory(session, f"{tmp_path}/gone").create("x.json", "one")
+        assert not (tmp_path / "gone").exists()
+
+    def test_several_processes_move_the_same_files(
+        self, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        here, there = tmp_path / "here", tmp_path / "there"
+        there.mkdir()
+        (there / "a").write_text("rows")
+        source, target = Directory(session, str(there)), Directory(session, str(here))
+        assert target.move_in(source, "a")
+        assert not target.move_in(source, "a")
+        # Another process moves it between the look and the rename.
+        files = _Files(source._files, seen=str(there / "a"))
+        monkeypatch.setattr(target, "_files", files)
+        assert not target.move_in(source, "a")
+        (here / "a").unlink()
+        files.unseen = str(there / "a")
+        with pytest.raises(OSError, match="could not be renamed"):
+            target.move_in(source, "a")
+
+
+class _Files:
+    """A file system that still shows a file, once, that has gone."""
+
+    def __init__(self, files: Any, seen: str) -> None:
+        self._files = files
+        self.unseen: str | None = seen
+
+    def exists(self, path: Any) -> bool:
+        if path.toString() == self.unseen:
+            self.unseen = None
+            return True
+        return bool(self._files.exists(path))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)

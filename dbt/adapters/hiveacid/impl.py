@@ -16,12 +16,13 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.columns import spark_columns, with_tables
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
+from dbt.adapters.hiveacid.incremental.stores import overtaken
 from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.selected import Selection
@@ -35,7 +36,7 @@ from dbt.adapters.hiveacid.versions import current_version, restore
 logger = AdapterLogger("HiveAcid")
 
 
-class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
+class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, SparkAdapter):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation
@@ -47,7 +48,8 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
         self._selection = Selection()
         self.run = Run(
             config.credentials,
-            agent_info=_agent_info(config),
+            get_invocation_id(),
+            f"{config.profile_name}.{config.target_name}",
             foreseen=self._foreseen,
             on_lost=self.connections.stop_reading,
         )
@@ -141,11 +143,19 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
         """Put the finished stage in its target's place; Ctrl-C takes effect before or after.
 
         `old` is what has the target's name now.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target.
         """
         handle = self._handle()
-        self.give_state_to_stage()
-        with handle.uninterrupted():
-            switch(self, handle.stages["stage"], old, lambda: handle.session)
+        stage = handle.stages["stage"]
+        with handle.uninterrupted(), self.replacing_target():
+            try:
+                switch(self, stage, old, lambda: handle.session)
+            except Exception as error:
+                if old is None and self.exists(stage.target):
+                    raise overtaken(str(stage.target)) from error
+                raise
             del handle.stages["stage"]
 
     @available
@@ -270,11 +280,3 @@ class HiveAcidAdapter(IncrementalMethods, SparkAdapter):
     def _declared(self) -> set[TableName]:
         sources = getattr(self.get_macro_resolver(), "sources", {})
         return {TableName(source.schema, source.identifier) for source in sources.values()}
-
-
-def _agent_info(config: Any) -> str:
-    """Who holds the run's locks, for the administrator who meets them in SHOW LOCKS."""
-    return (
-        f"dbt-hiveacid {version}, invocation {get_invocation_id()}, "
-        f"target {config.profile_name}.{config.target_name}"
-    )

@@ -10,6 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
     TransactionLostError,
@@ -34,6 +35,9 @@ from dbt.adapters.hiveacid.spark.statements import NameParts, parse
 
 logger = AdapterLogger("HiveAcid")
 
+INVOCATION = "invocation"
+"""The word before a run's invocation id in what its locks say of it."""
+
 _INSTEAD_OF_A_VIEW = {
     "model": "Materialize it as ephemeral, table or incremental.",
     "test": "Store its failures with `store_failures_as: table`.",
@@ -51,7 +55,8 @@ class Run:
     def __init__(
         self,
         credentials: HiveAcidCredentials,
-        agent_info: str,
+        invocation_id: str,
+        target: str,
         foreseen: Callable[[], set[TableName]],
         on_lost: Callable[[], None],
     ) -> None:
@@ -61,13 +66,16 @@ class Run:
             MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout
         )
         self._metastore_uri = credentials.metastore_uri
+        self.lock_timeout = credentials.lock_timeout
+        self._invocation_id = invocation_id
         self._on_lost = on_lost
         self._client = self._connect()
         self.lost: TransactionLostError | None = None
         self.snapshot = RunSnapshot(
             self._connect,
             SnapshotSettings(credentials.heartbeat_interval, credentials.lock_timeout),
-            agent_info,
+            # Who holds the run's locks, for the administrator who meets them in SHOW LOCKS.
+            f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
             unexplained=lambda pinned, write_ids: write_ids_without_directory(
                 SparkSession.active(), pinned, write_ids
             ),
@@ -178,6 +186,16 @@ class Run:
                 "version 3: no snapshot of its ACID tables can be taken."
             )
         return info
+
+    def is_another_alive(self, invocation: str) -> bool:
+        """Whether another invocation, named by its id or the beginning of it, holds locks.
+
+        One that has read an ACID source does until it ends, or until the metastore gives it up.
+        """
+        return not self._invocation_id.startswith(invocation) and any(
+            f"{INVOCATION} {invocation}" in (lock.agent_info or "")
+            for lock in self._client.show_locks()
+        )
 
     def end(self) -> None:
         """End the snapshot's transaction, if there is one, and close the connections."""

@@ -1,13 +1,14 @@
 """Building a table beside its target, and putting it in the target's place.
 
 A table is built under a name of its own, the *stage*. The switch is a few catalog calls; each is
-undone if a later one fails. What is left of a stage after a failure is removed.
+undone if a later one fails. What is left of a stage after a failure is removed; what a run leaves
+that is killed can be told by its name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,15 +53,40 @@ class Stage:
         return cls(beside(target, role, invocation_id), target, invocation_id, location_root)
 
 
+BACKUP = "backup"
+"""The role of a target's former version, from the first rename of a switch to its end."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A table, or the directory of one, that a run has made beside a target.
+
+    `role` is that of a stage, or `BACKUP`; `invocation` has the first 8 digits of the run's id.
+    """
+
+    name: str
+    role: str
+    invocation: str
+
+
+def leftovers(target: str, names: Iterable[str], invocation_id: str) -> list[Leftover]:
+    """Those of `names` that other invocations than this one have made beside `target`."""
+    pattern = re.compile(rf"{re.escape(target)}__dbt_([a-z]+)_([0-9a-f]{{8}})", re.IGNORECASE)
+    found = [
+        Leftover(m.group(), m.group(1), m.group(2)) for m in map(pattern.fullmatch, names) if m
+    ]
+    return [left for left in found if left.invocation != digits(invocation_id)]
+
+
 def beside(relation: BaseRelation, role: str, invocation_id: str) -> BaseRelation:
     """A relation in the same database that only this invocation uses."""
-    identifier = f"{relation.identifier}__dbt_{role}_{_digits(invocation_id)}"
+    identifier = f"{relation.identifier}__dbt_{role}_{digits(invocation_id)}"
     return relation.incorporate(path={"identifier": identifier})
 
 
 def build_location(location_root: str, identifier: str, invocation_id: str) -> str:
     """The directory of an external table's build: Spark creates tables in empty ones only."""
-    return f"{location_root.rstrip('/')}/{identifier}/{_digits(invocation_id)}"
+    return f"{location_root.rstrip('/')}/{identifier}/{digits(invocation_id)}"
 
 
 def switch(
@@ -74,17 +100,30 @@ def switch(
     if old is None:
         catalog.rename_relation(stage.relation, stage.target)
         return
-    former = _former_build(files(), stage, old) if stage.location_root else None
-    backup = beside(old, "backup", stage.invocation_id)
+    backup = beside(old, BACKUP, stage.invocation_id)
     catalog.rename_relation(old, backup)
     try:
         catalog.rename_relation(stage.relation, stage.target)
     except BaseException:
         catalog.rename_relation(backup, old)
         raise
-    catalog.drop_relation(backup)
-    if former is not None:
+    remove_backup(catalog, backup, stage.target, files if stage.location_root else None)
+
+
+def remove_backup(
+    catalog: Catalog,
+    backup: BaseRelation,
+    target: BaseRelation,
+    files: Callable[[], SparkSession] | None,
+) -> None:
+    """Remove a target's former version, with the directory that a build of an external table had.
+
+    The directory goes first: without its table nobody would find it again.
+    """
+    former = _former_build(files(), backup, target) if files is not None else None
+    if files is not None and former is not None:
         delete_directory(files(), former)
+    catalog.drop_relation(backup)
 
 
 def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
@@ -101,12 +140,13 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
     delete_directory(session, location)
 
 
-def _former_build(session: SparkSession, stage: Stage, old: BaseRelation) -> str | None:
-    """The directory of the table that `old` names, if an earlier build of this model made it."""
-    location = table_location(session, str(old.schema), str(old.identifier))
-    ours = re.compile(rf"/{re.escape(str(stage.target.identifier))}/[0-9a-f]{{8}}/?$")
+def _former_build(session: SparkSession, backup: BaseRelation, target: BaseRelation) -> str | None:
+    """The directory of the table `backup`, if an earlier build of this model made it."""
+    location = table_location(session, str(backup.schema), str(backup.identifier))
+    ours = re.compile(rf"/{re.escape(str(target.identifier))}/[0-9a-f]{{8}}/?$")
     return location if location is not None and ours.search(location) else None
 
 
-def _digits(invocation_id: str) -> str:
+def digits(invocation_id: str) -> str:
+    """The part of an invocation's id that stands in the names of what it makes."""
     return invocation_id[:8]

@@ -1,7 +1,7 @@
 import pytest
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.staging import Stage, build_location, switch
+from dbt.adapters.hiveacid.staging import Leftover, Stage, beside, build_location, leftovers, switch
 
 INVOCATION = "0123abcd-ffff-4fff-8fff-ffffffffffff"
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
@@ -61,3 +61,21 @@ def test_a_failed_switch_leaves_the_former_table_in_place():
     with pytest.raises(RuntimeError, match="the metastore said no"):
         switch(catalog, stage, TARGET, no_files)
     assert catalog.names == ["marts.orders", str(stage.relation)]
+
+
+def test_what_other_invocations_made_beside_a_target_is_told_by_its_name():
+    names = [
+        "orders__dbt_stage_0123abcd",
+        "orders__dbt_backup_ffff0000",
+        "Orders__DBT_changes_ffff0000",
+        "orders",
+        "orders__dbt_stage_ffff00001",
+        "old_orders__dbt_stage_ffff0000",
+        "orders__dbt_tmp",
+    ]
+    assert leftovers("orders", names, INVOCATION) == [
+        Leftover("orders__dbt_backup_ffff0000", "backup", "ffff0000"),
+        Leftover("Orders__DBT_changes_ffff0000", "changes", "ffff0000"),
+    ]
+    name = beside(TARGET, "backup", INVOCATION).identifier
+    assert leftovers("orders", [name], "ffff0000") == [Leftover(name, "backup", "0123abcd")]

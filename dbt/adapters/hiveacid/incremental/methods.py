@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -297,20 +298,22 @@ class IncrementalMethods(StateMethods):
             del handle.stages["stage"]
             store.read()
 
-    def give_state_to_stage(self) -> None:
-        """Put the new state beside the rows of the finished stage, before the switch.
+    @contextmanager
+    def replacing_target(self) -> Iterator[None]:
+        """Around the switch: the stage has the new state, and no other run changes the target.
 
         Raises:
             ConcurrentRunError: another run has changed the target.
         """
         handle, changes = self._handle(), self._running()
         if changes is None or changes.is_partial or not changes.config.is_plain:
+            yield
             return
-        if changes.shows is not Rows.SNAPSHOT:
-            self._plain_store(changes.target).check(changes.known)
-        stage = handle.stages["stage"].relation
-        state = changes.next_state(handle.session, get_invocation_id())
+        stage, invocation = handle.stages["stage"].relation, get_invocation_id()
+        state = changes.next_state(handle.session, invocation)
         write_record(handle.session, str(stage.schema), str(stage.identifier), state)
+        with self._plain_store(changes.target).replacing(changes.known, invocation):
+            yield
 
     def _rows(self, sql: str, shows: Rows) -> DataFrame:
         handle, changes = self._handle(), self._changes()

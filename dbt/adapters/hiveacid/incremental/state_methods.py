@@ -13,11 +13,12 @@ from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
 from dbt.adapters.hiveacid.incremental.stores import CommitStore, Store
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
 from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
-from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
+from dbt.adapters.hiveacid.incremental.stores.plain import Others, PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 
 if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.run import Run
     from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 logger = AdapterLogger("HiveAcid")
@@ -28,6 +29,7 @@ class StateMethods(metaclass=AdapterMeta):
 
     Relation: Any
     get_relation: Any
+    run: Run
     _handle: Callable[[], SessionHandle]
 
     @available
@@ -54,6 +56,11 @@ class StateMethods(metaclass=AdapterMeta):
         if isinstance(self._known(config, target), TargetState):
             self._store(target, config).reset()
         logger.info(f"{target} has no state any more. The next run builds it anew")
+
+    def finish_append(self, existing: HiveAcidRelation) -> None:
+        """Let a table take over the rest of the rows whose append a run has left undone."""
+        if not (existing.is_view or existing.is_delta or existing.is_iceberg):
+            self._plain_store(existing).read()
 
     def _target_of(self, node: Mapping[str, Any]) -> tuple[HiveAcidRelation, IncrementalConfig]:
         target = self.Relation.create(
@@ -82,8 +89,13 @@ class StateMethods(metaclass=AdapterMeta):
         return DeltaStore(session, self._query, str(target))
 
     def _plain_store(self, target: HiveAcidRelation) -> PlainStore:
-        session = self._handle().session
-        return PlainStore(session, self._query, str(target.schema), str(target.identifier))
+        return PlainStore(
+            self._handle().session,
+            self._query,
+            str(target.schema),
+            str(target.identifier),
+            Others(self.run.is_another_alive, self.run.lock_timeout),
+        )
 
     def _query(self, sql: str) -> Iterable[Any]:
         return self._handle().session.sql(sql).collect()

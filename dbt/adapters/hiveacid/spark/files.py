@@ -5,6 +5,7 @@ A location is text as in SQL's LOCATION: a Hadoop path, unescaped, with or witho
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -66,6 +67,25 @@ def delete_directory(session: SparkSession, location: str) -> bool:
     """Delete a directory and all in it. False if there was none."""
     path, file_system = _path(session, _locations(session).stringToURI(location))
     return file_system.delete(path, True)
+
+
+def names_matching(session: SparkSession, location: str) -> list[str]:
+    """The names in a location's parent directory that match its last part, a Hadoop glob."""
+    path, file_system = _path(session, _locations(session).stringToURI(location))
+    return [status.getPath().getName() for status in file_system.globStatus(path) or ()]
+
+
+def modified_at(session: SparkSession, location: str) -> float:
+    """When a directory was last changed, in seconds since the epoch; now, if it does not exist."""
+    path, file_system = _path(session, _locations(session).stringToURI(location))
+    statuses = file_system.globStatus(path)
+    return statuses[0].getModificationTime() / 1000 if statuses else time.time()
+
+
+def created_at(session: SparkSession, database: str, table: str) -> float:
+    """When a table was created, in seconds since the epoch; 0 if it is not there."""
+    metadata = _metadata(session, database, table)
+    return 0 if metadata is None else metadata.createTime() / 1000
 
 
 def _exists(session: SparkSession, uri: Any) -> bool:

@@ -167,7 +167,9 @@ class Cursor:
         if self._frame is None:
             return None
         if "num_affected_rows" in self._frame.columns:  # Delta's answer to DELETE, UPDATE and MERGE
-            return int(self._remaining()[0]["num_affected_rows"])
+            answer = self._remaining()
+            # None for a transaction that Delta has seen before, which it passes over.
+            return int(answer[0]["num_affected_rows"]) if answer else 0
         return None if self._frame.columns else _records_written(self._handle.session, self._tag)
 
     def cancel_jobs(self) -> None:

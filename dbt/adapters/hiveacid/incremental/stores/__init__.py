@@ -21,6 +21,16 @@ def overtaken(table: str) -> ConcurrentRunError:
     )
 
 
+def being_replaced(table: str, by: str, seconds: float) -> ConcurrentRunError:
+    """What a run is told that has waited in vain for another one to put a new version in place."""
+    return ConcurrentRunError(
+        f"Another run (invocation {by}…) is about to replace {table}, and has not done so within "
+        f"{seconds:g} s. This run has changed nothing. Run the model again when the other run has "
+        "ended. If that was killed, the metastore gives its transaction up after "
+        "metastore.txn.timeout; then its traces are removed."
+    )
+
+
 class Store(Protocol):
     """The state of one target."""
 

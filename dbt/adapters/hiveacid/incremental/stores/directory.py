@@ -44,18 +44,29 @@ class Directory:
         return sorted(found)
 
     def read(self, name: str) -> str:
-        """A file as UTF-8 text."""
-        stream = self._files.open(self._child(name))
+        """A file as UTF-8 text. Raises `FileNotFoundError`."""
+        try:
+            stream = self._files.open(self._child(name))
+        except Py4JJavaError as error:
+            raise _as_python(error, name) from error
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
-    def create(self, name: str, text: str) -> bool:
-        """Create a file with all its text at once; False if there is one of that name already."""
+    def make(self) -> None:
+        """Make the directory, unless it exists."""
         self._files.mkdirs(self._path)
+
+    def create(self, name: str, text: str) -> bool:
+        """Create a file with all its text at once; False if there is one of that name already.
+
+        Raises:
+            FileNotFoundError: the directory itself does not exist. It is not made: it may be that
+                of a table which is being replaced, whose place must stay free.
+        """
         draft = self._child(f".{name}.{uuid.uuid4().hex}")
-        stream = self._files.create(draft, False)
+        stream = self._new_file(draft)
         try:
             stream.write(bytearray(text.encode()))
         finally:
@@ -66,14 +77,25 @@ class Directory:
             self._files.delete(draft, False)
 
     def move_in(self, other: Directory, name: str) -> bool:
-        """Move a file from another directory to the same name here; False if it is not there."""
+        """Move a file from another directory to the same name here; False if it is not there.
+
+        Several processes may do so at the same time.
+        """
         source, target = other._child(name), self._child(name)
         if not self._files.exists(source):
             return False
         self._files.mkdirs(target.getParent())
-        if not self._files.rename(source, target):
-            raise OSError(f"{source.toString()} could not be renamed to {target.toString()}")
-        return True
+        reason = None
+        try:
+            if self._files.rename(source, target):
+                return True
+        except Py4JJavaError as error:
+            reason = error
+        if self._files.exists(source) or not self._files.exists(target):
+            raise OSError(
+                f"{source.toString()} could not be renamed to {target.toString()}"
+            ) from reason
+        return False
 
     def has(self, name: str) -> bool:
         """Whether there is a file or directory of that name."""
@@ -85,6 +107,14 @@ class Directory:
 
     def _child(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._path, name)
+
+    def _new_file(self, path: Any) -> Any:
+        files = self._files
+        replication, block_size = files.getDefaultReplication(path), files.getDefaultBlockSize(path)
+        try:
+            return files.createNonRecursive(path, False, 4096, replication, block_size, None)
+        except Py4JJavaError as error:
+            raise _as_python(error, self._path.toString()) from error
 
     def _rename_to_new(self, source: Any, target: Any) -> bool:
         # A local rename replaces what is there, whatever Hadoop's interface promises; a link does
@@ -112,3 +142,8 @@ class Directory:
                 return False
             raise
         return True
+
+
+def _as_python(error: Py4JJavaError, name: str) -> Exception:
+    is_missing = "FileNotFoundException" in error.java_exception.getClass().getName()
+    return FileNotFoundError(name) if is_missing else error

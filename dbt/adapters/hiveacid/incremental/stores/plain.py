@@ -4,18 +4,27 @@ Each commit has a record, `_hiveacid_state/<generation>.json`. A table that is b
 record with it, and one switch of names puts both in place. Rows that are appended lie in a stage
 first: the record, which names their files, is the commit; then the files are moved. A run that
 finds a record whose files are not all moved moves the others.
+
+A run that is about to switch puts a *claim* in the place of the old version's next record: from
+then on nobody appends to that version, or switches it. The claim of a run that has died counts for
+nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.incremental.stores import Query, overtaken
+from dbt.adapters.hiveacid.incremental.stores import Query, being_replaced, overtaken
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
@@ -32,16 +41,31 @@ _KEPT = 5
 
 _RECORD = re.compile(r"(\d{12})\.json")
 _MOVES = "moves"
+_CLAIM = "claimed_by"
+
+_PAUSE = 0.5
+"""Seconds between two looks at whether another run has put its new version in place."""
+
+
+@dataclass(frozen=True)
+class Others:
+    """The other runs: whether one is alive, by its invocation, and how many seconds to wait."""
+
+    are_alive: Callable[[str], bool]
+    patience: float
 
 
 class PlainStore:
     """The state of one table of a format of Spark's own."""
 
-    def __init__(self, session: SparkSession, query: Query, database: str, table: str) -> None:
+    def __init__(
+        self, session: SparkSession, query: Query, database: str, table: str, others: Others
+    ) -> None:
         self._session = session
         self._query = query
         self._database = database
         self._table = table
+        self._others = others
 
     @property
     def name(self) -> str:
@@ -49,19 +73,21 @@ class PlainStore:
         return f"`{self._database}`.`{self._table}`"
 
     def read(self) -> Known:
-        """What the table's rows come from. Finishes an append that a run has left undone."""
+        """What the table's rows come from. Finishes an append that a run has left undone.
+
+        Raises:
+            ConcurrentRunError: another run replaces the table.
+        """
         records = self._records()
-        generations = _generations(records)
-        if not generations:
-            return None
-        generation = generations[-1]
-        text = records.read(_file(generation))
+        newest, generation, text = self._newest(records)
         known = parse(text)
-        if isinstance(known, TargetState):
-            moves = json.loads(text).get(_MOVES)
-            if moves is not None and not records.has(_done(generation)):
-                self._finish(generation, moves)
-        return known
+        if not isinstance(known, TargetState):
+            return known
+        moves = json.loads(text).get(_MOVES)
+        if moves is not None and not records.has(_done(generation)):
+            self._finish(generation, moves)
+        # The next record must not have the number of a claim.
+        return replace(known, generation=newest)
 
     def check(self, base: Known) -> None:
         """Make sure that the table is still as it was when `base` was read.
@@ -89,15 +115,77 @@ class PlainStore:
             "files": Directory(self._session, source).data_files(),
         }
         text = json.dumps({**json.loads(state.to_text()), _MOVES: moves})
-        if not self._records().create(_file(state.generation), text):
-            raise overtaken(f"{self._database}.{self._table}")
+        self._create(base, text)
+
+    @contextmanager
+    def replacing(self, base: Known, invocation_id: str) -> Iterator[None]:
+        """Around the switch that puts a new version in the table's place.
+
+        A table that has no state needs no claim: nobody appends to it.
+
+        Raises:
+            ConcurrentRunError: another run has changed the table since `base` was read.
+        """
+        if not isinstance(base, TargetState):
+            yield
+            return
+        self.check(base)
+        self._create(base, json.dumps({_CLAIM: invocation_id}))
+        try:
+            yield
+        except BaseException:
+            self._withdraw(base.generation + 1, invocation_id)
+            raise
 
     def reset(self) -> None:
         """See `Store.reset`."""
-        self.read()
+        known = self.read()
+        if isinstance(known, TargetState):
+            self._create(known, reset_text())
+
+    def _create(self, base: Known, text: str) -> None:
+        """Make the record after `base`."""
+        generation = base.generation + 1 if isinstance(base, TargetState) else 1
+        try:
+            is_first = self._records().create(_file(generation), text)
+        except FileNotFoundError as error:
+            raise overtaken(f"{self._database}.{self._table}") from error
+        if not is_first:
+            raise overtaken(f"{self._database}.{self._table}")
+
+    def _withdraw(self, generation: int, invocation_id: str) -> None:
         records = self._records()
-        generations = _generations(records)
-        records.create(_file(generations[-1] + 1 if generations else 1), reset_text())
+        with suppress(FileNotFoundError):
+            # The new version, if it is in place already, has its state under the same number.
+            if _claim(records.read(_file(generation))) == invocation_id:
+                records.delete(_file(generation))
+
+    def _newest(self, records: Directory) -> tuple[int, int, str]:
+        """The number of the newest record, and number and text of the newest that counts.
+
+        The text is empty if there is none.
+        """
+        deadline = time.monotonic() + self._others.patience
+        while True:
+            generations = _generations(records)
+            owner = None
+            for generation in reversed(generations):
+                try:
+                    text = records.read(_file(generation))
+                except FileNotFoundError:
+                    break  # a new version has just come into place
+                owner = _claim(text)
+                if owner is None:
+                    return generations[-1], generation, text
+                if self._others.are_alive(owner):
+                    break
+            else:
+                return 0, 0, ""
+            if time.monotonic() > deadline:
+                raise being_replaced(
+                    f"{self._database}.{self._table}", str(owner)[:8], self._others.patience
+                )
+            time.sleep(_PAUSE)
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
         here = location(self._session, self._database, self._table)
@@ -110,25 +198,36 @@ class PlainStore:
         self._query(f"drop table if exists {moves['table']}")
         delete_directory(self._session, moves["location"])
         records = self._records()
-        records.create(_done(generation), "")
+        with suppress(FileNotFoundError):
+            records.create(_done(generation), "")
         for old in _generations(records)[:-_KEPT]:
             records.delete(_file(old))
             records.delete(_done(old))
 
     def _records(self) -> Directory:
-        here = location(self._session, self._database, self._table)
+        try:
+            here = location(self._session, self._database, self._table)
+        except (AnalysisException, Py4JJavaError) as error:
+            # It was there when the run began: another run is between its two renames.
+            raise overtaken(f"{self._database}.{self._table}") from error
         return Directory(self._session, f"{here}/{STATE_DIRECTORY}")
 
 
 def write_record(session: SparkSession, database: str, table: str, state: TargetState) -> None:
     """Give a table that has just been built its state."""
     records = Directory(session, f"{location(session, database, table)}/{STATE_DIRECTORY}")
+    records.make()
     records.create(_file(state.generation), state.to_text())
 
 
 def _generations(records: Directory) -> list[int]:
     matches = map(_RECORD.fullmatch, records.names())
     return sorted(int(match.group(1)) for match in matches if match is not None)
+
+
+def _claim(text: str) -> str | None:
+    """The invocation that a record says is about to replace the table."""
+    return json.loads(text).get(_CLAIM) if _CLAIM in text else None
 
 
 def _commit(known: Known) -> str | None:

@@ -4,6 +4,7 @@
   {%- if not execute or adapter.hiveacid_is_full_load() -%}
     {%- do return(False) -%}
   {%- endif -%}
+  {%- do adapter.hiveacid_recover(this) -%}
   {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
   {%- do return(
       relation is not none

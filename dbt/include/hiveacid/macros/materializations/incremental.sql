@@ -12,6 +12,7 @@
       config.get('on_schema_change'), default='ignore') -%}
   {%- set grant_config = config.get('grants') -%}
   {%- set target_relation = this.incorporate(type='table') -%}
+  {%- do adapter.hiveacid_recover(target_relation) -%}
   {%- set existing_relation = load_relation(this) -%}
 
   {%- if strategy in ['insert_overwrite', 'microbatch'] and config.get('partition_by') -%}
@@ -47,6 +48,8 @@
   {% do persist_docs(target_relation, model) %}
 
   {{ run_hooks(post_hooks) }}
+
+  {% do adapter.hiveacid_remove_leftovers(target_relation) %}
 
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

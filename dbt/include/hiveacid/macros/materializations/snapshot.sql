@@ -6,7 +6,9 @@
   {%- call statement('build_snapshot_staging_relation') -%}
     {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
   {%- endcall -%}
-  {% do return(hiveacid_read_rows(changes, target_relation)) %}
+  {%- set staged = hiveacid_read_rows(changes, target_relation) -%}
+  {% do adapter.hiveacid_remove_leftovers(target_relation) %}
+  {% do return(staged) %}
 {% endmacro %}
 
 

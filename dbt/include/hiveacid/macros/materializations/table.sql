@@ -1,8 +1,9 @@
 {% materialization table, adapter='hiveacid' %}
   {%- set grant_config = config.get('grants') -%}
-  {%- set old_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
   {%- set target_relation = api.Relation.create(
       identifier=model['alias'], schema=schema, database=database, type='table') -%}
+  {%- do adapter.hiveacid_recover(target_relation) -%}
+  {%- set old_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
 
   {{ run_hooks(pre_hooks) }}
 
@@ -14,6 +15,8 @@
   {% do persist_constraints(target_relation, model) %}
 
   {{ run_hooks(post_hooks) }}
+
+  {% do adapter.hiveacid_remove_leftovers(target_relation) %}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -1,0 +1,166 @@
+"""What runs that were killed have left beside a target, and how it is put right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.hiveacid.incremental.stores import being_replaced
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.files import (
+    created_at,
+    default_location,
+    delete_directory,
+    modified_at,
+    names_matching,
+)
+from dbt.adapters.hiveacid.staging import BACKUP, Leftover, leftovers, remove_backup
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.run import Run
+    from dbt.adapters.hiveacid.spark.session import SessionHandle
+
+logger = AdapterLogger("HiveAcid")
+
+_PAUSE = 0.5
+"""Seconds between two looks at whether another run has finished its switch."""
+
+_QUIET_SECONDS = 24 * 60 * 60
+"""A run that reads no ACID source holds no locks, so that only time tells that it is dead."""
+
+
+class RecoveryMethods(metaclass=AdapterMeta):
+    """The adapter's methods that look for what dead runs have left."""
+
+    run: Run
+    Relation: Any
+    cache_added: Any
+    cache_dropped: Any
+    drop_relation: Any
+    finish_append: Any
+    list_relations: Any
+    list_relations_without_caching: Any
+    rename_relation: Any
+    _handle: Callable[[], SessionHandle]
+
+    @available
+    def hiveacid_recover(self, target: HiveAcidRelation) -> None:
+        """Give a target back that a run has left without a table, between the renames of a switch.
+
+        A run that is alive is waited for.
+
+        Raises:
+            ConcurrentRunError: that run has not finished within `lock_timeout`.
+        """
+        known = self._cached(target)
+        backups = _backups(target, known)
+        if not backups or str(target.identifier).lower() in known:
+            return
+        deadline = time.monotonic() + self.run.lock_timeout
+        while not self.exists(target):
+            owner = next((b for b in backups if self.run.is_another_alive(b.invocation)), None)
+            if owner is None:
+                self._restore(target)
+                break
+            if time.monotonic() > deadline:
+                raise being_replaced(str(target), owner.invocation, self.run.lock_timeout)
+            time.sleep(_PAUSE)
+        self._refresh_cache(target)
+
+    @available
+    def hiveacid_remove_leftovers(self, target: HiveAcidRelation) -> None:
+        """Remove the stages and backups beside a finished target that dead runs have left.
+
+        Those of runs that are alive stay.
+        """
+        known = self._cached(target)
+        names = {*known, *self._directories(target)}
+        dead = [left for left in _beside(target, names) if self._is_dead(target, left)]
+        if not dead:
+            return
+        session = self._handle().session
+        existing = known.get(str(target.identifier).lower())
+        with self._handle().uninterrupted():
+            if existing is not None:
+                # One of the stages may hold rows that the target has taken over already.
+                self.finish_append(existing)
+            for left in dead:
+                named = target.incorporate(path={"identifier": left.name}, type="table")
+                remove_backup(self, known.get(left.name, named), target, lambda: session)
+                delete_directory(session, default_location(session, str(target.schema), left.name))
+        removed = ", ".join(left.name for left in dead)
+        logger.info(f"Removed what a run that was killed has left beside {target}: {removed}")
+
+    def exists(self, relation: BaseRelation) -> bool:
+        """Whether Spark finds a table or view at this moment; dbt's cache may be behind."""
+        name = f"`{relation.schema}`.`{relation.identifier}`"
+        return self._handle().session.catalog.tableExists(name)
+
+    def _restore(self, target: HiveAcidRelation) -> None:
+        self._refresh_cache(target)
+        known, session = self._cached(target), self._handle().session
+        backups = [known[backup.name] for backup in _backups(target, known)]
+        if not backups:
+            return
+
+        def made(backup: BaseRelation) -> float:
+            return created_at(session, str(backup.schema), str(backup.identifier))
+
+        newest = max(backups, key=made)
+        try:
+            with self._handle().uninterrupted():
+                self.rename_relation(newest, target.incorporate(type=newest.type))
+        except Exception:
+            if not self.exists(target):
+                raise
+            return  # another run has just done so
+        logger.warning(
+            f"{target} was missing, since a run was killed while it put a new version in place. "
+            f"The former version is back, which was kept as {newest}."
+        )
+
+    def _is_dead(self, target: HiveAcidRelation, left: Leftover) -> bool:
+        if self.run.is_another_alive(left.invocation):
+            return False
+        if self._handle().has_read:
+            return True
+        session = self._handle().session
+        place = default_location(session, str(target.schema), left.name)
+        return time.time() - modified_at(session, place) > _QUIET_SECONDS
+
+    def _directories(self, target: HiveAcidRelation) -> list[str]:
+        session = self._handle().session
+        prefix = default_location(session, str(target.schema), f"{target.identifier}__dbt_")
+        return names_matching(session, f"{prefix}*")
+
+    def _cached(self, target: HiveAcidRelation) -> dict[str, Any]:
+        return _by_name(self.list_relations(None, str(target.schema)))
+
+    def _refresh_cache(self, target: HiveAcidRelation) -> None:
+        """Let dbt's cache know what there is now of the target and beside it."""
+        known = self._cached(target)
+        found = _by_name(self.list_relations_without_caching(target.without_identifier()))
+        ours = {left.name for left in _beside(target, {*known, *found})}
+        for name in {*ours, str(target.identifier).lower()}:
+            if name in known and name not in found:
+                self.cache_dropped(known[name])
+            if name in found and name not in known:
+                self.cache_added(found[name])
+
+
+def _by_name(relations: Iterable[Any]) -> dict[str, Any]:
+    return {str(relation.identifier).lower(): relation for relation in relations}
+
+
+def _beside(target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]:
+    return leftovers(str(target.identifier), names, get_invocation_id())
+
+
+def _backups(target: HiveAcidRelation, names: Mapping[str, Any]) -> list[Leftover]:
+    return [left for left in _beside(target, names) if left.role == BACKUP]

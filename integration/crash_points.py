@@ -1,0 +1,174 @@
+"""The steps at which a run is killed, by file format and by what is done to the target.
+
+A format with steps of its own adds them to `STEPS`, and its configuration to `CONFIGS`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from integration.stopped_dbt import Stop
+
+_PACKAGE = "dbt.adapters.hiveacid"
+_ADAPTER = f"{_PACKAGE}.impl:HiveAcidAdapter"
+_METHODS = f"{_PACKAGE}.incremental.methods"
+_STORES = f"{_PACKAGE}.incremental.stores"
+_PLAIN = f"{_STORES}.plain"
+_DIRECTORY = f"{_STORES}.directory:Directory"
+_DELTA = f"{_STORES}.delta:DeltaStore"
+
+_STATEMENT = f"{_PACKAGE}.spark.session:Cursor.execute"
+_WRITING = Stop(_STATEMENT, like="create", during=True)
+_STAGED = Stop(f"{_METHODS}:IncrementalMethods.hiveacid_way")
+
+_BUILT = {
+    "new version built": Stop(f"{_METHODS}:write_record"),
+    "its state written": Stop(f"{_PLAIN}:PlainStore.replacing"),
+}
+_SWITCHED = {
+    "former version claimed": Stop(f"{_PACKAGE}.impl:switch"),
+    "former version renamed": Stop(f"{_ADAPTER}.rename_relation", nth=2),
+    "new version in place": Stop(f"{_PACKAGE}.staging:remove_backup"),
+}
+_REWRITTEN = {"changes being staged": _WRITING, "changes staged": _STAGED, **_BUILT, **_SWITCHED}
+
+_PLAIN_STEPS: dict[str, dict[str, Stop]] = {
+    "by unique_key": _REWRITTEN,
+    "by row id": _REWRITTEN,
+    "appending": {
+        "rows staged": Stop(f"{_PLAIN}:PlainStore.record"),
+        "files named": Stop(f"{_PLAIN}:PlainStore._finish"),
+        "one file moved": Stop(f"{_DIRECTORY}.move_in", nth=2),
+        "all files moved": Stop(f"{_PLAIN}:delete_directory"),
+        "stage removed": Stop(f"{_DIRECTORY}.create", nth=2),
+    },
+    "full refresh": {"being written": _WRITING, **_BUILT, **_SWITCHED},
+    "first run": {
+        "being written": _WRITING,
+        **_BUILT,
+        "in place": Stop(f"{_ADAPTER}.post_model_hook"),
+    },
+    "table": {"being written": _WRITING, **_SWITCHED},
+}
+_COMMITTED = {
+    "before the commit": Stop(f"{_DELTA}.committing"),
+    "committed": Stop(f"{_DELTA}._check"),
+}
+_APPLIED = {"changes being staged": _WRITING, "changes staged": _STAGED, **_COMMITTED}
+_DELTA_STEPS: dict[str, dict[str, Stop]] = {
+    "by unique_key": _APPLIED,
+    "by row id": _APPLIED,
+    "appending": _APPLIED,
+    "full refresh": {"being written": _WRITING, **_COMMITTED},
+    "first run": {"being written": _WRITING, **_COMMITTED},
+    "table": {
+        "being written": _WRITING,
+        "committed": Stop(f"{_ADAPTER}.hiveacid_check_or_restore"),
+    },
+}
+
+#: By format, by what is done to the target: the steps, in their order.
+STEPS: dict[str, dict[str, dict[str, Stop]]] = {
+    "parquet": _PLAIN_STEPS,
+    "orc": _PLAIN_STEPS,
+    "delta": _DELTA_STEPS,
+}
+
+CONFIGS = {"parquet": "file_format='parquet'", "orc": "file_format='orc'"} | {
+    "delta": "file_format='delta'"
+}
+
+_INCREMENTAL = "materialized='incremental', incremental_strategy='acid_changes'"
+_KINDS = {
+    "by unique_key": f"{_INCREMENTAL}, unique_key='id'",
+    "by row id": _INCREMENTAL,
+    "appending": (
+        f"{_INCREMENTAL}, partition_by=['status'], full_refresh=var('appended_anew', none)"
+    ),
+    "full refresh": f"{_INCREMENTAL}, unique_key='id', full_refresh=var('anew', none)",
+    "first run": f"{_INCREMENTAL}, unique_key='id'",
+    "table": "materialized='table'",
+}
+
+_MANY = "{% if var('slow', false) %} cross join (select 1 from range(0, 9000, 1, 1)) {% endif %}"
+_SLOW = (
+    "{% if var('slow', false) %} and reflect('java.lang.Thread', 'sleep', 100L) is null {% endif %}"
+)
+
+
+@dataclass(frozen=True)
+class CrashPoint:
+    """A model of its own, and the step at which its run is killed."""
+
+    file_format: str
+    kind: str
+    step: str
+
+    @property
+    def stop(self) -> Stop:
+        """Where that is."""
+        return STEPS[self.file_format][self.kind][self.step]
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return "_".join([self.file_format, *self.kind.split(), "at", *self.step.split()])
+
+    @property
+    def source(self) -> str:
+        """The table that it reads: that of `appending` has inserts only."""
+        return "events" if self.kind == "appending" else "orders"
+
+    @property
+    def sql(self) -> str:
+        """The model. With the variable `slow` writing its rows takes minutes."""
+        source = f"source('shop', '{self.source}')"
+        read = source if self.kind == "table" else f"acid_changes({source})"
+        row_id = ", _row_id" if self.kind == "by row id" else ""
+        many, slow = (_MANY, _SLOW) if self.stop.during else ("", "")
+        return (
+            f"{{{{ config({CONFIGS[self.file_format]}, {_KINDS[self.kind]}) }}}}\n"
+            f"select id, amount * 2 as twice, status{row_id}\n"
+            f"from {{{{ {read} }}}} {many}\n"
+            f"where status <> 'hidden' {slow}"
+        )
+
+
+def crash_points(file_format: str, kinds: Iterable[str] | None = None) -> list[CrashPoint]:
+    """Those of a format, all or of some kinds."""
+    return [
+        CrashPoint(file_format, kind, step)
+        for kind, steps in STEPS[file_format].items()
+        if kinds is None or kind in kinds
+        for step in steps
+    ]
+
+
+def document(outcomes: Mapping[CrashPoint, str], today: dt.date, seconds: float) -> str:
+    """The content of docs/crash-points.md."""
+    formats = sorted({point.file_format for point in outcomes})
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for point, outcome in outcomes.items():
+        rows.setdefault((point.kind, point.step), {})[point.file_format] = outcome
+    right = sum(outcome == "right" for outcome in outcomes.values())
+    lines = [
+        "# Where a run was killed",
+        "",
+        "A dbt process with one model for each step below: when all models have come to their "
+        "steps, the process is killed (`kill -9`). An ordinary run follows, and each target is "
+        "compared with Hive's own answer; a further run has to find no changes. No stage, backup, "
+        "directory, lock or transaction may be left. `make long` does so for all formats and "
+        "writes this page; `make test` does so for Parquet.",
+        "",
+        f"The last long run: {today.isoformat()}, {len(outcomes)} steps, {right} right, "
+        f"{seconds / 60:.0f} minutes.",
+        "",
+        f"| what is done | killed when | {' | '.join(formats)} |",
+        "|---|---|" + "---|" * len(formats),
+    ]
+    for (kind, step), by_format in rows.items():
+        cells = " | ".join(by_format.get(name, "") for name in formats)
+        lines.append(f"| {kind} | {step} | {cells} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,96 @@
+"""Two processes run the same models at the same time: nothing is lost, and nothing comes twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.crash_points import CrashPoint
+from integration.dbt_project import DbtProject, node_results
+from integration.delta import delta_settings
+from integration.held import assert_nothing_held
+from integration.hive import HiveClient, HiveServer
+from integration.hive.jars import say
+from integration.incremental import ORDERS, Incremental
+from integration.stopped_dbt import MANY_TASKS, StoppedDbt
+
+FASTER, REPLACES = "at the same time and was faster", "is about to replace"
+
+#: Where the first run of a model is held while the second one goes from its beginning to its end,
+#: and the errors that the first and the second give; None for the one that changes the target.
+CASES: dict[CrashPoint, tuple[str | None, str | None]] = {
+    CrashPoint("parquet", "by unique_key", "changes staged"): (FASTER, None),
+    CrashPoint("parquet", "by unique_key", "former version claimed"): (None, REPLACES),
+    CrashPoint("parquet", "by unique_key", "former version renamed"): (None, REPLACES),
+    CrashPoint("parquet", "first run", "its state written"): (FASTER, None),
+    CrashPoint("parquet", "full refresh", "its state written"): (FASTER, None),
+    CrashPoint("parquet", "appending", "rows staged"): (FASTER, None),
+    # The second run finishes what the first has committed, and then
+    # - builds the table anew,
+    CrashPoint("parquet", "appending", "one file moved"): (None, None),
+    # - appends.
+    CrashPoint("orc", "appending", "one file moved"): (None, None),
+    CrashPoint("delta", "by unique_key", "before the commit"): (FASTER, None),
+    CrashPoint("delta", "appending", "changes staged"): (FASTER, None),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, hive: HiveServer, database: str) -> DbtProject:
+    """A project whose runs do not wait long for each other."""
+    settings = {**delta_settings(say), **MANY_TASKS}
+    path = tmp_path / "project"
+    return DbtProject(path, hive, database, profile={"lock_timeout": 3}, spark=settings)
+
+
+def test_two_runs_at_the_same_time(
+    project: DbtProject, hive_client: HiveClient, spark: SparkSession, database: str, tmp_path: Path
+) -> None:
+    hive, models = hive_client, [point.model for point in CASES]
+    for source in ("orders", "events"):
+        hive.script(ORDERS.format(clause="").replace("TABLE orders", f"TABLE {source}"))
+        hive.execute(f"INSERT INTO {source} VALUES (1, 10, 'new'), (2, 20, 'paid')")
+    project.sources("orders", "events")
+    project.models(**{point.model: point.sql for point in CASES})
+    incremental = Incremental(project, hive, spark, database)
+    incremental.run("--exclude", *(point.model for point in CASES if point.kind == "first run"))
+    changes = "UPDATE orders SET amount = amount + 1 WHERE id = 1"
+    hive.execute(changes)
+    for source in ("orders", "events"):
+        hive.execute(f"INSERT INTO {source} VALUES (3, 30, 'new'), (4, 40, 'paid')")
+
+    stops = {point.model: point.stop for point in CASES}
+    with StoppedDbt(project, stops, tmp_path / "first", "--vars", "anew: true") as dbt:
+        dbt.wait()
+        hive.execute(changes)
+        for source in ("orders", "events"):
+            hive.execute(f"INSERT INTO {source} VALUES (5, 50, 'new')")
+        rewritten = "parquet_appending_at_one_file_moved"
+        second = {
+            node.node.name: (str(node.status), str(node.message))
+            for arguments in (
+                ("--exclude", rewritten),
+                ("--select", rewritten, "--vars", "appended_anew: true"),
+            )
+            for node in node_results(project.invoke("run", *arguments))
+        }
+        first = dbt.finish()
+    for point, errors in CASES.items():
+        for (status, message), expected in zip(
+            (first[point.model], second[point.model]), errors, strict=True
+        ):
+            assert status == ("success" if expected is None else "error"), (point, message)
+            assert (expected or "") in message, (point, message)
+        if errors[1] is None:
+            # Nothing of the first run stands beside what the second has made of later rows.
+            incremental.assert_like_hive([point.model], point.source)
+
+    hive.execute(changes)
+    assert all(message.startswith("OK") for message in incremental.run().values())
+    for point in CASES:
+        incremental.assert_like_hive([point.model], point.source)
+    tables = {row.tableName for row in spark.sql(f"show tables in {database}").collect()}
+    assert tables == {"orders", "events", *models}
+    assert_nothing_held(hive, database)
