@@ -71,14 +71,13 @@ _DELTA_STEPS: dict[str, dict[str, Stop]] = {
 
 #: By format, by what is done to the target: the steps, in their order.
 STEPS: dict[str, dict[str, dict[str, Stop]]] = {
+    "delta": _DELTA_STEPS,
     "parquet": _PLAIN_STEPS,
     "orc": _PLAIN_STEPS,
-    "delta": _DELTA_STEPS,
 }
 
-CONFIGS = {"parquet": "file_format='parquet'", "orc": "file_format='orc'"} | {
-    "delta": "file_format='delta'"
-}
+#: The configuration of a model of each format.
+CONFIGS = {file_format: f"file_format='{file_format}'" for file_format in STEPS}
 
 _INCREMENTAL = "materialized='incremental', incremental_strategy='acid_changes'"
 _KINDS = {

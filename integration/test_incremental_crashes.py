@@ -21,6 +21,10 @@ from integration.stopped_dbt import MANY_TASKS, StoppedDbt
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 
+_FOUND: dict[CrashPoint, str] = {}
+_SECONDS: list[float] = []
+"""What the long tests of this process have found so far, and how long they took."""
+
 
 class Crashes:
     """Models that are killed, one a crash point, and what becomes of them."""
@@ -133,12 +137,13 @@ def test_a_run_that_is_killed_is_made_right_by_the_next(crashes: Crashes) -> Non
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_at_any_step_in_any_format(crashes: Crashes) -> None:
+@pytest.mark.parametrize("file_format", STEPS)
+def test_a_run_that_is_killed_at_any_step(crashes: Crashes, file_format: str) -> None:
     """Waits for the metastore's timeout, and writes docs/crash-points.md."""
     started = time.monotonic()
-    points = [point for file_format in STEPS for point in crash_points(file_format)]
-    outcomes = crashes.kill(points, wait=True)
-    seconds = time.monotonic() - started
-    _DOCUMENT.write_text(document(outcomes, dt.date.today(), seconds), "utf-8")
+    outcomes = crashes.kill(crash_points(file_format), wait=True)
+    _FOUND.update(outcomes)
+    _SECONDS.append(time.monotonic() - started)
+    _DOCUMENT.write_text(document(_FOUND, dt.date.today(), sum(_SECONDS)), "utf-8")
     wrong = {point.model: text for point, text in outcomes.items() if text != "right"}
     assert wrong == {}, f"See {_DOCUMENT}"

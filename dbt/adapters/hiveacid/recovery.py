@@ -41,7 +41,6 @@ class RecoveryMethods(metaclass=AdapterMeta):
     run: Run
     Relation: Any
     cache_added: Any
-    cache_dropped: Any
     drop_relation: Any
     finish_append: Any
     list_relations: Any
@@ -66,12 +65,12 @@ class RecoveryMethods(metaclass=AdapterMeta):
         while not self.exists(target):
             owner = next((b for b in backups if self.run.is_another_alive(b.invocation)), None)
             if owner is None:
-                self._restore(target)
-                break
+                self._restore(target, [known[backup.name] for backup in backups])
+                return
             if time.monotonic() > deadline:
                 raise being_replaced(str(target), owner.invocation, self.run.lock_timeout)
             time.sleep(_PAUSE)
-        self._refresh_cache(target)
+        self._learn_of(target)
 
     @available
     def hiveacid_remove_leftovers(self, target: HiveAcidRelation) -> None:
@@ -102,14 +101,10 @@ class RecoveryMethods(metaclass=AdapterMeta):
         name = f"`{relation.schema}`.`{relation.identifier}`"
         return self._handle().session.catalog.tableExists(name)
 
-    def _restore(self, target: HiveAcidRelation) -> None:
-        self._refresh_cache(target)
-        known, session = self._cached(target), self._handle().session
-        backups = [known[backup.name] for backup in _backups(target, known)]
-        if not backups:
-            return
+    def _restore(self, target: HiveAcidRelation, backups: Iterable[Any]) -> None:
+        session = self._handle().session
 
-        def made(backup: BaseRelation) -> float:
+        def made(backup: Any) -> float:
             return created_at(session, str(backup.schema), str(backup.identifier))
 
         newest = max(backups, key=made)
@@ -119,7 +114,8 @@ class RecoveryMethods(metaclass=AdapterMeta):
         except Exception:
             if not self.exists(target):
                 raise
-            return  # another run has just done so
+            self._learn_of(target)  # another run has just done so
+            return
         logger.warning(
             f"{target} was missing, since a run was killed while it put a new version in place. "
             f"The former version is back, which was kept as {newest}."
@@ -128,9 +124,10 @@ class RecoveryMethods(metaclass=AdapterMeta):
     def _is_dead(self, target: HiveAcidRelation, left: Leftover) -> bool:
         if self.run.is_another_alive(left.invocation):
             return False
-        if self._handle().has_read:
+        handle = self._handle()
+        if handle.has_read or handle.incremental is not None:
             return True
-        session = self._handle().session
+        session = handle.session
         place = default_location(session, str(target.schema), left.name)
         return time.time() - modified_at(session, place) > _QUIET_SECONDS
 
@@ -142,16 +139,15 @@ class RecoveryMethods(metaclass=AdapterMeta):
     def _cached(self, target: HiveAcidRelation) -> dict[str, Any]:
         return _by_name(self.list_relations(None, str(target.schema)))
 
-    def _refresh_cache(self, target: HiveAcidRelation) -> None:
-        """Let dbt's cache know what there is now of the target and beside it."""
-        known = self._cached(target)
-        found = _by_name(self.list_relations_without_caching(target.without_identifier()))
-        ours = {left.name for left in _beside(target, {*known, *found})}
-        for name in {*ours, str(target.identifier).lower()}:
-            if name in known and name not in found:
-                self.cache_dropped(known[name])
-            if name in found and name not in known:
+    def _learn_of(self, target: HiveAcidRelation) -> None:
+        """Let dbt's cache know a target that another run has put in place since it was filled."""
+        name = str(target.identifier).lower()
+        while self.exists(target):
+            # The list is empty if a table goes while it is made (dbt-spark).
+            found = _by_name(self.list_relations_without_caching(target.without_identifier()))
+            if name in found:
                 self.cache_added(found[name])
+                return
 
 
 def _by_name(relations: Iterable[Any]) -> dict[str, Any]:
