@@ -92,14 +92,15 @@ class RecoveryMethods(metaclass=AdapterMeta):
             for left in dead:
                 named = target.incorporate(path={"identifier": left.name}, type="table")
                 remove_backup(self, known.get(left.name, named), target, lambda: session)
-                delete_directory(session, default_location(session, str(target.schema), left.name))
+                place = self._place(target, left.name)
+                if place is not None:
+                    delete_directory(session, place)
         removed = ", ".join(left.name for left in dead)
         logger.info(f"Removed what a run that was killed has left beside {target}: {removed}")
 
     def exists(self, relation: BaseRelation) -> bool:
         """Whether Spark finds a table or view at this moment; dbt's cache may be behind."""
-        name = f"`{relation.schema}`.`{relation.identifier}`"
-        return self._handle().session.catalog.tableExists(name)
+        return self._handle().session.catalog.tableExists(str(relation))
 
     def _restore(self, target: HiveAcidRelation, backups: Iterable[Any]) -> None:
         session = self._handle().session
@@ -127,14 +128,18 @@ class RecoveryMethods(metaclass=AdapterMeta):
         handle = self._handle()
         if handle.has_read or handle.incremental is not None:
             return True
-        session = handle.session
-        place = default_location(session, str(target.schema), left.name)
-        return time.time() - modified_at(session, place) > _QUIET_SECONDS
+        place = self._place(target, left.name)
+        return place is not None and (
+            time.time() - modified_at(handle.session, place) > _QUIET_SECONDS
+        )
 
     def _directories(self, target: HiveAcidRelation) -> list[str]:
-        session = self._handle().session
-        prefix = default_location(session, str(target.schema), f"{target.identifier}__dbt_")
-        return names_matching(session, f"{prefix}*")
+        prefix = self._place(target, f"{target.identifier}__dbt_")
+        return [] if prefix is None else names_matching(self._handle().session, f"{prefix}*")
+
+    def _place(self, target: HiveAcidRelation, name: str) -> str | None:
+        """The directory of a table of this name beside the target, in Spark's own catalog."""
+        return default_location(self._handle().session, str(target.schema), name)
 
     def _cached(self, target: HiveAcidRelation) -> dict[str, Any]:
         return _by_name(self.list_relations(None, str(target.schema)))
