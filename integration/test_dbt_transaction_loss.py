@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from integration.dbt_project import SLOW, DbtProject, finished
 from integration.held import locks_of_dbt
 from integration.hive import HiveClient, HiveServer, HiveSettings
+from integration.incremental import EXAMPLES, LAKE, SCHEMAS
 
 SOURCE = "shop.orders"
 
@@ -26,6 +27,7 @@ CONFIGS = {
     "delta": "materialized='table', file_format='delta'",
     "merged": "materialized='incremental', incremental_strategy='merge', unique_key='id',"
     " file_format='delta'",
+    "iceberg": f"materialized='table', {LAKE}",
 }
 
 
@@ -68,8 +70,10 @@ def make_project(
             profile=profile,
         )
         project.sources("orders")
+        project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
         return project
 
+    spark.sql(f"create schema lake.{database}")
     hasty_client.execute(
         f"CREATE TABLE {SOURCE} (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
     )
@@ -97,10 +101,13 @@ def repeat(seconds: float) -> list[str]:
 
 
 def contents(spark: SparkSession, database: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Every table of a database, as Spark's users find it, and its rows."""
+    """Every table of a database, in both catalogs, as Spark's users find it, and its rows."""
     session = spark.newSession()
-    tables = [row.tableName for row in session.sql(f"show tables in {database}").collect()]
-    return {t: sorted(map(tuple, session.table(f"{database}.{t}").collect())) for t in tables}
+    return {
+        row.tableName: sorted(map(tuple, session.table(f"{schema}.{row.tableName}").collect()))
+        for schema in (database, f"lake.{database}")
+        for row in session.sql(f"show tables in {schema}").collect()
+    }
 
 
 def outcome(project: DbtProject) -> dict[str, tuple[str, str]]:
@@ -225,6 +232,7 @@ def test_lost_between_two_models(
         "appended": [1, 1, 2],
         "overwritten": [1, 2],
         "delta": [1, 2],
+        "iceberg": [1, 2],
         "merged": [1, 2],
     }
 

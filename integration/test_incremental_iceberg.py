@@ -18,6 +18,10 @@ TABLE = """{{ config(file_format='iceberg') }}
 select id, amount * 2 as twice, status from {{ source('shop', 'orders') }}
 where status <> 'hidden'"""
 
+CHANGES = """{{ config(materialized='incremental', incremental_strategy='append',
+    file_format='iceberg') }}
+select id, _change_type as change from {{ acid_changes(source('shop', 'orders')) }}"""
+
 IN_LAKE = {
     "iceberg_log": BY_KEY.replace("unique_key='id'", "file_format='iceberg'"),
     "iceberg_ids": MODELS["iceberg_ids"].replace(", schema='lake.' ~ target.schema", ""),
@@ -46,7 +50,7 @@ def test_a_run_that_dies_is_made_right_by_the_next(
     hive.script(ORDERS.format(clause=""))
     hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'hidden')")
     project.sources("orders")
-    project.models(**IN_LAKE)
+    project.models(**IN_LAKE, iceberg_changes=CHANGES)
     in_lake.run()
     in_lake.assert_like_hive(IN_LAKE)
 
@@ -79,5 +83,10 @@ def test_a_run_that_dies_is_made_right_by_the_next(
         assert (messages["iceberg_ids"] == "OK, no changes") is is_published
         in_lake.assert_like_hive(IN_LAKE)
         assert branches() == []
+    ids = in_lake.rows("iceberg_changes", "id")
+    assert sorted(ids) == [(i,) for i in "111112345"], "each update is a delete and an insert"
+    project.succeed("docs", "generate")
+    columns = project.artifact("catalog.json")["nodes"]["model.test.iceberg_ids"]["columns"]
+    assert list(columns) == ["id", "twice", "status", "_hive_row_id"]
     # An update, which takes a key or row ids to apply.
     assert any("iceberg_log is built anew" in warning for warning in in_lake.warnings)
