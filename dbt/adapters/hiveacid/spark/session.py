@@ -215,17 +215,22 @@ class Cursor:
 
 def _records_written(session: SparkSession, tag: str) -> int | None:
     context = session.sparkContext._jsc.sc()
-    # Task metrics arrive over Spark's listener bus, a moment after the job's end.
-    context.listenerBus().waitUntilEmpty(1000)
-    jobs = context.statusTracker().getJobIdsForTag(tag)
-    store = context.statusStore()
-    written, writes = 0, False
-    for job in jobs:
-        stages = store.job(job).stageIds()
-        for i in range(stages.size()):
-            stage = store.lastStageAttempt(stages.apply(i))
-            written += stage.outputRecords()
-            writes = writes or stage.outputBytes() > 0 or stage.outputRecords() > 0
+    try:
+        # Task metrics arrive over Spark's listener bus, a moment after the job's end.
+        context.listenerBus().waitUntilEmpty(1000)
+        jobs = context.statusTracker().getJobIdsForTag(tag)
+        store = context.statusStore()
+        written, writes = 0, False
+        for job in jobs:
+            stages = store.job(job).stageIds()
+            for i in range(stages.size()):
+                stage = store.lastStageAttempt(stages.apply(i))
+                written += stage.outputRecords()
+                writes = writes or stage.outputBytes() > 0 or stage.outputRecords() > 0
+    except (PySparkException, Py4JError):
+        # Spark is busy, or keeps a thousand stages only (spark.ui.retainedStages). The statement
+        # has done its work all the same.
+        return None
     return written if writes else None
 
 
