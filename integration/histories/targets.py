@@ -13,6 +13,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.dbt_project import DbtProject, failures, node_results
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient
+from integration.incremental import EXAMPLES, LAKE, MERGE_ON_READ, SCHEMAS
 
 _TWICE = "amount * 2"
 #: An update that adds to the name takes a row out of the targets; some rows never get there.
@@ -49,7 +50,7 @@ class TargetModel:
             # Two parts of a multi-insert give a row to two partitions.
             settings.append(f"unique_key={['id', *partition]}")
         if self.row_ids:
-            columns.append("_row_id")
+            columns.append("_row_id AS _hive_row_id" if LAKE in self.config else "_row_id")
         if self.in_partitions:
             settings.append(f"partition_by={list(partition) or ['part']}")
             columns += [] if partition else ["id % 3 AS part"]
@@ -67,6 +68,9 @@ MODELS: Mapping[str, TargetModel] = {
         "file_format='delta', on_history_loss='reconcile'", row_ids=True, grows=True
     ),
     "orc_ids": TargetModel("file_format='orc'", row_ids=True),
+    "iceberg_ids": TargetModel(
+        f"{LAKE}, on_history_loss='reconcile', {MERGE_ON_READ}", row_ids=True
+    ),
     "parquet_append": TargetModel("file_format='parquet'"),
     "parquet_parts": TargetModel(
         "file_format='parquet', on_history_loss='reconcile'",
@@ -131,6 +135,7 @@ class Targets:
             spark=spark_settings,
         )
         project.sources(table.table)
+        project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
         spark, client = differential.spark, differential.client
         targets = cls(project, spark, client, table, partition, schema, only)
         targets.write_models()
@@ -189,7 +194,8 @@ class Targets:
         for name in names:
             columns = ["id", "name", "twice", *self.partition]
             columns += self.added if MODELS[name].grows else ()
-            frame = session.table(f"{self.schema}.{name}").select(*columns)
+            schema = f"lake.{self.schema}" if LAKE in MODELS[name].config else self.schema
+            frame = session.table(f"{schema}.{name}").select(*columns)
             expected = Counter(canonical(row[: len(columns)] for row in shown))
             found = Counter(canonical(frame.collect()))
             if found != expected:
@@ -214,6 +220,8 @@ class Targets:
     def drop(self) -> None:
         """Remove the targets."""
         self.spark.sql(f"drop database if exists {self.schema} cascade")
+        for name in self.models:
+            self.spark.sql(f"drop table if exists lake.{self.schema}.{name} purge")
 
     @property
     def _select(self) -> list[str]:
