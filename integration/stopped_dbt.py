@@ -24,11 +24,11 @@ from typing import Any
 import psutil
 from dbt.cli.main import dbtRunner
 from dbt_common.events.contextvars import get_node_info
+from pyspark.sql import SparkSession
 
 from integration.dbt_project import DbtProject
 
-#: Tasks that sleep must not keep others waiting; plans stay as on two cores.
-MANY_TASKS = {"spark.master": "local[64]", "spark.default.parallelism": "2"}
+_FORMATS = ("spark.jars", "spark.sql.catalog.", "spark.sql.extensions", "spark.databricks.")
 
 _REACHED, _GO = "reached", "go"
 
@@ -45,6 +45,14 @@ class Stop:
     nth: int = 1
     like: str = ""
     during: bool = False
+
+
+def settings_like(spark: SparkSession) -> dict[str, str]:
+    """Settings of a Spark that knows the formats and catalogs of `spark`, and has many tasks."""
+    settings = dict(spark.sparkContext.getConf().getAll())
+    # Tasks that sleep must not keep others waiting; plans stay as on two cores.
+    many = {"spark.master": "local[64]", "spark.default.parallelism": "2"}
+    return many | {key: value for key, value in settings.items() if key.startswith(_FORMATS)}
 
 
 class StoppedDbt:

@@ -9,12 +9,10 @@ from pyspark.sql import SparkSession
 
 from integration.crash_points import CrashPoint
 from integration.dbt_project import DbtProject, node_results
-from integration.delta import delta_settings
 from integration.held import assert_nothing_held
 from integration.hive import HiveClient, HiveServer
-from integration.hive.jars import say
 from integration.incremental import ORDERS, Incremental
-from integration.stopped_dbt import MANY_TASKS, StoppedDbt
+from integration.stopped_dbt import StoppedDbt, settings_like
 
 FASTER, REPLACES = "at the same time and was faster", "is about to replace"
 
@@ -38,11 +36,10 @@ CASES: dict[CrashPoint, tuple[str | None, str | None]] = {
 
 
 @pytest.fixture
-def project(tmp_path: Path, hive: HiveServer, database: str) -> DbtProject:
+def project(tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession) -> DbtProject:
     """A project whose runs do not wait long for each other."""
-    settings = {**delta_settings(say), **MANY_TASKS}
     path = tmp_path / "project"
-    return DbtProject(path, hive, database, profile={"lock_timeout": 3}, spark=settings)
+    return DbtProject(path, hive, database, profile={"lock_timeout": 3}, spark=settings_like(spark))
 
 
 def test_two_runs_at_the_same_time(

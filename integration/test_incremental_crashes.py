@@ -12,12 +12,10 @@ from pyspark.sql import SparkSession
 
 from integration.crash_points import STEPS, CrashPoint, crash_points, document
 from integration.dbt_project import DbtProject
-from integration.delta import delta_settings
 from integration.held import locks_of_dbt
 from integration.hive import HiveClient, HiveServer
-from integration.hive.jars import say
 from integration.incremental import ORDERS, Incremental
-from integration.stopped_dbt import MANY_TASKS, StoppedDbt
+from integration.stopped_dbt import StoppedDbt, settings_like
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 
@@ -70,10 +68,11 @@ class Crashes:
             self._hive.execute("INSERT INTO orders VALUES (9, 90, 'new')")
             self._hive.execute("INSERT INTO events VALUES (9, 90, 'new')")
             run()
-        left = self._tables() - {"orders", "events"} - {point.model for point in points}
-        assert left == set(), "stages and backups"
+        tables = self._tables(self._incremental.database)
         directory = self._server.warehouse / f"{self._incremental.database}.db"
-        assert {path.name for path in directory.iterdir()} == self._tables(), "directories"
+        assert {path.name for path in directory.iterdir()} == tables, "directories"
+        models = {point.model for point in points}
+        assert tables == {"orders", "events", *models}, "stages and backups"
         return outcomes
 
     def _source(self, name: str) -> None:
@@ -95,9 +94,8 @@ class Crashes:
         rows = self._incremental.rows(point.model)
         return "right" if rows == expected else f"{rows} instead of {expected}"
 
-    def _tables(self) -> set[str]:
-        session = self._incremental.spark.newSession()
-        rows = session.sql(f"show tables in {self._incremental.database}").collect()
+    def _tables(self, schema: str) -> set[str]:
+        rows = self._incremental.spark.newSession().sql(f"show tables in {schema}").collect()
         return {row.tableName for row in rows}
 
 
@@ -109,13 +107,13 @@ def crashes(
     spark: SparkSession,
     database: str,
 ) -> Crashes:
-    """Crashes of a process whose Spark has Delta."""
+    """Crashes of a process with a Spark of its own."""
     project = DbtProject(
         tmp_path / "project",
         hive,
         database,
         profile={"lock_timeout": 90},
-        spark={**delta_settings(say), **MANY_TASKS},
+        spark=settings_like(spark),
     )
     return Crashes(Incremental(project, hive_client, spark, database), hive, tmp_path)
 
