@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.incremental.changes import (
     reconcile_deletes,
     reconcile_inserts,
 )
+from dbt.adapters.hiveacid.incremental.images import image_plan
 from dbt.adapters.hiveacid.incremental.losses import Extent
 from dbt.adapters.hiveacid.incremental.plan import CHANGE_TYPE, ROW_ID, ChangePlan, plan_changes
 from dbt.adapters.hiveacid.incremental.state import SourceState
@@ -124,7 +125,8 @@ class Changes:
 
     def _collect(self, plan: ChangePlan) -> tuple[list[Row], list[Row]]:
         """The inserted and the deleted rows."""
-        both = inserted_rows(self._spark, plan).union(deleted_rows(self._spark, plan)).collect()
+        deleted_then = deleted_rows(self._spark, plan, image_plan(self._spark, plan))
+        both = inserted_rows(self._spark, plan).union(deleted_then).collect()
         inserted = [row for row in both if row[CHANGE_TYPE] == "insert"]
         deleted = [row for row in both if row[CHANGE_TYPE] == "delete"]
         assert len(inserted) + len(deleted) == len(both)

@@ -13,7 +13,7 @@ from integration.stopped_dbt import Stop
 
 _PACKAGE = "dbt.adapters.hiveacid"
 _ADAPTER = f"{_PACKAGE}.impl:HiveAcidAdapter"
-_METHODS = f"{_PACKAGE}.incremental.methods"
+_METHODS = f"{_PACKAGE}.incremental.apply_methods"
 _STORES = f"{_PACKAGE}.incremental.stores"
 _PLAIN = f"{_STORES}.plain"
 _DIRECTORY = f"{_STORES}.directory:Directory"
@@ -21,7 +21,7 @@ _DELTA = f"{_STORES}.delta:DeltaStore"
 
 _STATEMENT = f"{_PACKAGE}.spark.session:Cursor.execute"
 _WRITING = Stop(_STATEMENT, like="create", during=True)
-_STAGED = Stop(f"{_METHODS}:IncrementalMethods.hiveacid_way")
+_STAGED = Stop(f"{_METHODS}:ApplyMethods.hiveacid_way")
 
 _BUILT = {
     "new version built": Stop(f"{_METHODS}:write_record"),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.quickstart.__main__ import MARTS, PROJECT, SOURCES, environment
+from examples.quickstart.__main__ import MARTS, PROJECT, SHIPMENT_STATES, SOURCES, environment
 from integration.dbt_project import DbtDirectory, failures, node_results
 from integration.differential import canonical
 from integration.held import assert_nothing_held
@@ -34,6 +34,7 @@ MARTS_BY_HIVE = {
         WHERE status NOT IN ('test', 'cancelled') GROUP BY order_date
     """,
     "event_log": "SELECT event_id, customer_id, kind, happened_at FROM shop.events",
+    "shipment_states": SHIPMENT_STATES,
 }
 
 STORY_SECONDS = 600
@@ -97,8 +98,14 @@ def test_builds_follow_hives_changes(quickstart: DbtDirectory, hive_session: Hiv
     quickstart.succeed("build")
     assert_marts_are_hives(hive_session)
     hive_session.script((PROJECT / "hive_changes.sql").read_text(encoding="utf-8"))
-    quickstart.succeed("build")
+    built = node_results(quickstart.succeed("build"))
     assert_marts_are_hives(hive_session)
+    (shipments,) = (node for node in built if node.node.name == "shipment_states")
+    assert shipments.message == "OK, 150 upserts, 50 deletes"
+    changes = shipments.adapter_response["changes"]
+    # All files but that of the 20,000 rows, none of which has changed.
+    assert (changes["files_read"], changes["files"]) == (5, 6)
+    assert changes["bytes_read"] < 0.05 * changes["bytes"]
 
 
 def test_run_then_test_show_and_docs(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
@@ -142,6 +149,7 @@ def test_retry_takes_up_what_failed(quickstart: DbtDirectory, hive_session: Hive
         "customer_orders": "success",
         "daily_revenue": "error",
         "event_log": "success",
+        "shipment_states": "success",
     }
     assert "`amuont` cannot be resolved" in failures(result)
     assert_nothing_held(hive_session, "shop")
@@ -202,10 +210,29 @@ def test_the_story(tmp_path: Path) -> None:
         "event_log: 4 rows, then 5",
         "+ 5 4 order 2026-11-04 10:00:00",
         "",
+        "shipment_states: 20200 rows, then 20280",
+        "- 20000 cfcd208495d565ef66e7dff9f98764da LOST",
+        "+ 20000 cfcd208495d565ef66e7dff9f98764da FOUND",
+        "- 20001 c4ca4238a0b923820dcc509a6f75849b SENT",
+        "- 20005 e4da3b7fbbce2345d7772b0674a318d5 SENT",
+        "- 20009 45c48cce2e2d7fbdea1afc51c7c6ad26 SENT",
+        "- 20010 d3d9446802a44259755d38e6d163e820 LOST",
+        "+ 20010 d3d9446802a44259755d38e6d163e820 FOUND",
+        "- 20013 c51ce410c124a10e0db5e4b97fc2af39 SENT",
+        "… and 212 more lines like these",
+        "",
+        "=== What the incremental model read of shop.shipments",
+        "read of",
+        "files 5 6",
+        # Their length is for Hive to choose.
+        *[line for line in changed if line.startswith("bytes ")],
+        "Hive's own answer to the model's query has the same rows.",
+        "",
         "=== What a plain Spark would have shown of the sources",
         "table rows by Hive, and by the models rows by plain Spark",
         "shop.orders 5 0",
         "shop.customers 3 0",
         "shop.events 5 0",
+        "shop.shipments 20280 0",
         "",
     ]

@@ -6,6 +6,7 @@ the end; nothing is left behind but the project's `target/` folder.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,8 +21,13 @@ from integration.hive import HiveClient, HiveServer
 from integration.hive.client import split_statements
 
 PROJECT = Path(__file__).parent
-SOURCES = ("orders", "customers", "events")
-MARTS = ("customer_orders", "daily_revenue", "event_log")
+SOURCES = ("orders", "customers", "events", "shipments")
+MARTS = ("customer_orders", "daily_revenue", "event_log", "shipment_states")
+LINES = 8
+"""Of a model with more changed rows only so many are shown."""
+
+SHIPMENT_STATES = "SELECT shipment_id, tracking_code, upper(state) FROM shop.shipments"
+"""What Hive has to say to the query of the incremental model."""
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -49,12 +55,18 @@ def tell(hive: HiveServer) -> None:
         heading("Hive updates, deletes and compacts")
         run_script(client, PROJECT / "hive_changes.sql")
         dbt(hive, "build")
+        applied = changes_applied("shipment_states")
         dbt(hive, "docs", "generate")
         after, plain = look(hive)
 
         heading("What changed in the models")
         for mart in MARTS:
             print_changes(mart, before[mart], after[mart])
+        heading("What the incremental model read of shop.shipments")
+        print_table(("", "read", "of"), applied)
+        if sorted(after["shipment_states"]) != sorted(client.query(SHIPMENT_STATES)):
+            raise SystemExit("  Hive shows other rows.")
+        print("  Hive's own answer to the model's query has the same rows.")
         heading("What a plain Spark would have shown of the sources")
         lines = []
         for source in SOURCES:
@@ -90,6 +102,15 @@ def dbt(hive: HiveServer, *arguments: str) -> None:
         raise SystemExit(1)
 
 
+def changes_applied(model: str) -> list[tuple[str, int, int]]:
+    """What a model has read of its source and applied, from the artifact of the last run."""
+    target = Path(os.environ.get("DBT_TARGET_PATH", PROJECT / "target"))
+    run = json.loads((target / "run_results.json").read_text(encoding="utf-8"))
+    (node,) = (r for r in run["results"] if r["unique_id"] == f"model.quickstart.{model}")
+    changes = node["adapter_response"]["changes"]
+    return [(what, changes[f"{what}_read"], changes[what]) for what in ("files", "bytes")]
+
+
 def look(hive: HiveServer) -> tuple[Rows, dict[str, int]]:
     """The rows of the marts, and how many rows of each source a Spark without the adapter sees."""
     spark = (
@@ -118,11 +139,14 @@ def print_changes(
     name: str, before: Sequence[tuple[Any, ...]], after: Sequence[tuple[Any, ...]]
 ) -> None:
     """The rows that went and came between two builds."""
-    lines = [("-", *map(str, row)) for row in before if row not in after]
-    lines += [("+", *map(str, row)) for row in after if row not in before]
+    lines = [("-", row) for row in {*before} - {*after}]
+    lines += [("+", row) for row in {*after} - {*before}]
     print(f"\n  {name}: {len(before)} rows, then {len(after)}")
-    for line in sorted(lines, key=lambda line: (line[1], line[0] == "+")):
-        print("    " + "  ".join(line))
+    lines.sort(key=lambda line: (line[1][0], line[0] == "+"))
+    for sign, row in lines[:LINES]:
+        print("    " + "  ".join((sign, *map(str, row))))
+    if len(lines) > LINES:
+        print(f"    … and {len(lines) - LINES} more lines like these")
 
 
 def print_table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:

@@ -31,3 +31,15 @@ TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')
 INSERT INTO shop.events VALUES
     (1, 1, 'visit', '2026-11-01 09:00:00'), (2, 1, 'order', '2026-11-01 09:10:00'),
     (3, 2, 'order', '2026-11-01 11:30:00'), (4, 3, 'visit', '2026-11-02 08:00:00');
+
+CREATE TABLE shop.shipments (shipment_id int, tracking_code string, state string)
+STORED AS ORC TBLPROPERTIES ('transactional'='true');
+
+-- 20,000 rows, and 200 of today.
+INSERT INTO shop.shipments
+SELECT n, md5(CAST(n AS string)), 'arrived'
+FROM (SELECT posexplode(split(space(19999), ' ')) AS (n, nothing)) numbers;
+
+INSERT INTO shop.shipments
+SELECT 20000 + n, md5(CAST(n AS string)), if(n % 10 = 0, 'lost', 'sent')
+FROM (SELECT posexplode(split(space(199), ' ')) AS (n, nothing)) numbers;

@@ -32,10 +32,24 @@ class HiveAcidAdapterResponse(AdapterResponse):
 
     `transaction_id` is the metastore transaction under whose locks the node has read, and
     `snapshot` maps each ACID source that it has read to the highest write id it could see.
+    `changes` says what a model over `acid_changes` has applied (`incremental.applied`).
     """
 
     transaction_id: int | None = None
     snapshot: dict[str, int] | None = None
+    changes: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls, message: str, rows: int | None, reads: Mapping[str, PinnedTable]
+    ) -> HiveAcidAdapterResponse:
+        """The response after reading some ACID sources."""
+        return cls(
+            message,
+            rows_affected=rows,
+            transaction_id=next((read.transaction_id for read in reads.values()), None),
+            snapshot=_high_watermarks(reads) or None,
+        )
 
 
 class HiveAcidConnectionManager(SparkConnectionManager):
@@ -99,12 +113,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         if cursor is None:
             return HiveAcidAdapterResponse("OK")
         rows = cursor.rows_written()
-        return HiveAcidAdapterResponse(
-            "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}",
-            rows_affected=rows,
-            transaction_id=next((read.transaction_id for read in cursor.has_read.values()), None),
-            snapshot=_high_watermarks(cursor.has_read) or None,
-        )
+        message = "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}"
+        return HiveAcidAdapterResponse.of(message, rows, cursor.has_read)
 
     def stop_reading(self) -> None:
         """Stop the statements that read ACID sources: their transaction is lost."""

@@ -103,23 +103,6 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
     )
 
 
-def counts(stage: str) -> str:
-    """How many inserts and deletes there are: one row with `inserts` and `deletes`."""
-    return (
-        f"select count_if({CHANGE} = '{INSERT}') as inserts, "
-        f"count_if({CHANGE} = '{DELETE}') as deletes from {stage}"
-    )
-
-
-def duplicate_key(stage: str, key: Sequence[str]) -> str:
-    """A key that several inserts have: at most one row with the key's columns and `times`."""
-    names = ", ".join(map(quote, key))
-    return (
-        f"select {names}, count(*) as times from {stage} where {CHANGE} = '{INSERT}' "
-        f"group by {names} having count(*) > 1 limit 1"
-    )
-
-
 def quote(name: str) -> str:
     """A column's name in SQL."""
     return "`" + name.strip("`").replace("`", "``") + "`"

@@ -6,7 +6,8 @@
     plan.losses                                          # what cannot be told any more, and why
     inserted_rows(spark, plan)                           # live rows that the state has not seen
     deleted_row_ids(spark, plan)                         # rows that it has seen, deleted since
-    deleted_rows(spark, plan)                            # the same with the values that they had
+    images = image_plan(spark, plan)                     # where their values are
+    deleted_rows(spark, plan, images)                    # the same with the values that they had
     plan.state                                           # to be kept with the target
 
 Beside the table's columns there are `_change_type` (insert or delete), `_write_id` (that of the
@@ -24,11 +25,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.incremental.comparison import Kind, location_names
-from dbt.adapters.hiveacid.incremental.images import image_plan
 from dbt.adapters.hiveacid.incremental.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.columns import quoted, table_columns
-from dbt.adapters.hiveacid.reader.deletes import BUCKET, PARTITION, ROW, never_null
+from dbt.adapters.hiveacid.reader.deletes import (
+    BUCKET,
+    PARTITION,
+    ROW,
+    DeletedRows,
+    delete_masks,
+    in_bitmaps,
+    never_null,
+)
 from dbt.adapters.hiveacid.reader.deletes import ROW_ID as ROW_ID_COLUMNS
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID as WRITE_ID_COLUMN
 from dbt.adapters.hiveacid.reader.file_index import partition_number
@@ -70,10 +78,10 @@ def deleted_row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     return deleted.select(*_change_columns("delete", F.col(_DELETER), _row_id(plan.pinned)))
 
 
-def deleted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
+def deleted_rows(spark: SparkSession, plan: ChangePlan, images: ReadPlan) -> DataFrame:
     """As `deleted_row_ids`, with the values that the rows had: their before-images.
 
-    They are looked up in the data files that can hold them.
+    They are looked up in the data files that can hold them, which `image_plan` gives.
 
     Raises:
         UnreadableTableError: such a file cannot be read exactly.
@@ -81,13 +89,10 @@ def deleted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     columns = table_columns(plan.pinned.table)
     names = [quoted(name) for name in columns.names]
     deleted = _deleted(spark, plan)
-    images = image_plan(spark, plan)
     rows = full_acid_rows(spark, images, columns, row_ids=True)
     if rows is None or deleted is None:
         return no_rows(spark, columns).select(*names, *_change_columns("delete"))
-    if sum(delete.rows for delete in plan.deletes) <= _BROADCAST_DELETES:
-        deleted = F.broadcast(deleted)
-    found = rows.join(deleted, list(ROW_ID_COLUMNS))
+    found = _found(spark, plan, images, rows, deleted)
     change = _change_columns("delete", F.col(_DELETER), _row_id(plan.pinned))
     return found.select(*names, *change)
 
@@ -137,6 +142,24 @@ def _live_rows(spark: SparkSession, read: ReadPlan) -> DataFrame:
     if rows is None:
         return no_rows(spark, columns).select(*names, *_change_columns("insert"))
     return rows.select(*names, *_change_columns("insert", F.col(WRITE_ID_COLUMN), row_id))
+
+
+def _found(
+    spark: SparkSession, plan: ChangePlan, images: ReadPlan, rows: DataFrame, deleted: DataFrame
+) -> DataFrame:
+    """The rows that were deleted, with the write id `_DELETER`."""
+    events = sum(delete.rows for delete in plan.deletes)
+    partitions = {data.partition for data in images.data} | {d.partition for d in plan.deletes}
+    bitmaps = DeletedRows().bitmaps(
+        events, len(partitions), lambda: delete_masks(deleted.drop(_DELETER), events)
+    )
+    if events <= _BROADCAST_DELETES:
+        deleted = F.broadcast(deleted)
+    if bitmaps is None:
+        return rows.join(deleted, list(ROW_ID_COLUMNS))
+    named = in_bitmaps(spark, rows, bitmaps, in_one_partition=len(partitions) == 1)
+    # Each has a match. Spark leaves out a left join of which nothing is used.
+    return named.join(deleted, list(ROW_ID_COLUMNS), "left")
 
 
 def _change_columns(

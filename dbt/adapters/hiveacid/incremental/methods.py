@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.invocation import get_invocation_id
 from pyspark.sql import DataFrame
 
 from dbt.adapters.hiveacid.exceptions import IncrementalError
-from dbt.adapters.hiveacid.incremental import apply
+from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
 from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID_NAMES
 from dbt.adapters.hiveacid.incremental.staged import staged_changes
-from dbt.adapters.hiveacid.incremental.state_methods import StateMethods
-from dbt.adapters.hiveacid.incremental.stores.plain import write_record
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.statements import parse
 
@@ -29,13 +25,10 @@ if TYPE_CHECKING:
 logger = AdapterLogger("HiveAcid")
 
 
-class IncrementalMethods(StateMethods):
+class IncrementalMethods(ApplyMethods):
     """The adapter's methods for models over `acid_changes`, in the order of a run."""
 
     run: Run
-    connections: Any
-    execute: Any
-    get_columns_in_relation: Any
 
     @available
     def hiveacid_changes(
@@ -196,125 +189,6 @@ class IncrementalMethods(StateMethods):
         )
         return {"rows": rows, "changes": self._temporary_view(target, "changes", staged)}
 
-    @available
-    def hiveacid_way(self, stage: HiveAcidRelation) -> str:
-        """How the staged changes get into the target.
-
-        `nothing`: there are none. `strategy`: by dbt-spark's strategy. `merge`: one statement.
-        `append`: a table of new rows, whose files the target takes over. `rewrite`: a new version.
-
-        Raises:
-            IncrementalError: two inserted rows have the same `unique_key`.
-        """
-        changes = self._changes()
-        if changes.mode is Mode.OWN:
-            total = next(iter(self._query(f"select count(*) as n from {stage}")))["n"]
-            inserts, deletes = total, 0
-        else:
-            (counted,) = self._query(apply.counts(str(stage)))
-            inserts, deletes = counted["inserts"], counted["deletes"]
-        if not inserts and not deletes and not changes.is_bounded:
-            return "nothing"
-        if changes.mode is Mode.UNIQUE_KEY:
-            self._refuse_duplicates(changes, stage)
-        if not changes.config.is_plain:
-            return "strategy" if changes.mode is Mode.OWN else "merge"
-        if changes.mode is Mode.UNIQUE_KEY or deletes:
-            return "rewrite"
-        return "append"
-
-    @available
-    def hiveacid_statement(
-        self,
-        way: str,
-        stage: HiveAcidRelation,
-        existing: HiveAcidRelation,
-        update_columns: list[str] | None = None,
-        predicates: list[str] | None = None,
-    ) -> str:
-        """The statement, or the query of the new rows or of the new version, for `hiveacid_way`."""
-        changes = self._changes()
-        columns = self.get_columns_in_relation(existing)
-        target = apply.Target(str(existing), tuple((c.name, c.dtype) for c in columns))
-        staged, key = str(stage), changes.config.unique_key
-        if way == "append":
-            if changes.mode is Mode.OWN:
-                return f"select {target.casts('s')} from {staged} s"
-            return apply.staged_inserts(target, staged)
-        if way == "rewrite":
-            is_upsert = changes.mode is Mode.UNIQUE_KEY
-            return apply.rewritten(
-                target, staged, key if is_upsert else (changes.row_id,), is_upsert=is_upsert
-            )
-        if changes.mode is Mode.UNIQUE_KEY:
-            return apply.merge_by_key(target, staged, key, update_columns, predicates or ())
-        if changes.mode is Mode.ROW_ID:
-            return apply.merge_by_row_id(target, staged, changes.row_id, predicates or ())
-        return apply.append(target, staged)
-
-    @available
-    def hiveacid_begin_commit(self, existing: HiveAcidRelation) -> HiveAcidRelation:
-        """What the statement that changes a target of a format with commits has to write into.
-
-        Raises:
-            ConcurrentRunError: another run has changed the target already.
-        """
-        changes = self._changes()
-        changes.store = self._commit_store(existing, changes.config)
-        part = changes.store.begin(changes.known)
-        if part is None:
-            return existing
-        return existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
-
-    @available
-    def hiveacid_commit(self, sql: str, relation: HiveAcidRelation | None = None) -> Any:
-        """Run the statement that changes the target, with the new state in the same commit.
-
-        `relation` is the stage of a target that is built beside what has its name.
-
-        Raises:
-            ConcurrentRunError: another run was faster.
-        """
-        changes = self._running()
-        if changes is None or changes.is_partial or changes.config.is_plain:
-            return self.execute(sql, auto_begin=True)[0]
-        state = changes.next_state(self._handle().session, get_invocation_id())
-        base = changes.known if relation is None else None
-        target = relation or changes.target
-        store = changes.store or self._commit_store(target, changes.config)
-        with store.committing(base, state):
-            return self.execute(sql, auto_begin=True)[0]
-
-    @available
-    def hiveacid_append(self) -> None:
-        """Let the target take over the files of the finished stage."""
-        handle, changes = self._handle(), self._changes()
-        store = self._plain_store(changes.target)
-        state = changes.next_state(handle.session, get_invocation_id())
-        stage = handle.stages["stage"].relation
-        with handle.uninterrupted():
-            store.record(changes.known, state, str(stage.schema), str(stage.identifier))
-            # What a failure leaves is for the next run to finish, no longer to be removed.
-            del handle.stages["stage"]
-            store.read()
-
-    @contextmanager
-    def replacing_target(self) -> Iterator[None]:
-        """Around the switch: the stage has the new state, and no other run changes the target.
-
-        Raises:
-            ConcurrentRunError: another run has changed the target.
-        """
-        handle, changes = self._handle(), self._running()
-        if changes is None or changes.is_partial or not changes.config.is_plain:
-            yield
-            return
-        stage, invocation = handle.stages["stage"].relation, get_invocation_id()
-        state = changes.next_state(handle.session, invocation)
-        write_record(handle.session, str(stage.schema), str(stage.identifier), state)
-        with self._plain_store(changes.target).replacing(changes.known, invocation):
-            yield
-
     def _rows(self, sql: str, shows: Rows) -> DataFrame:
         handle, changes = self._handle(), self._changes()
         changes.shows = shows
@@ -330,23 +204,3 @@ class IncrementalMethods(StateMethods):
         handle.temporary_views[name.lower()] = dict(handle.reads)
         relation = target.incorporate(path={"identifier": name}, type="view")
         return relation.include(database=False, schema=False)
-
-    def _refuse_duplicates(self, changes: ModelChanges, stage: HiveAcidRelation) -> None:
-        key = changes.config.unique_key
-        for row in self._query(apply.duplicate_key(str(stage), key)):
-            values = ", ".join(f"{name} = {row[name]}" for name in key)
-            raise IncrementalError(
-                f"Model {changes.model} has {row['times']} new rows with the same unique_key "
-                f"({values}), so that it is not known which of them is to stay. Nothing has been "
-                "changed. Choose a key that is unique, or make it so in the model's SQL."
-            )
-
-    def _changes(self) -> ModelChanges:
-        changes = self._handle().incremental
-        assert changes is not None, "hiveacid_begin_incremental comes first"
-        return changes
-
-    def _running(self) -> ModelChanges | None:
-        connection = self.connections.get_if_exists()
-        handle = getattr(connection, "_handle", None)
-        return getattr(handle, "incremental", None)

@@ -10,7 +10,9 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental.applied import Amount, Applied
 from dbt.adapters.hiveacid.incremental.changes import (
     deleted_row_ids,
     deleted_rows,
@@ -19,10 +21,12 @@ from dbt.adapters.hiveacid.incremental.changes import (
     reconcile_inserts,
 )
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.images import image_plan
 from dbt.adapters.hiveacid.incremental.losses import Extent, Loss
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.incremental.stores import CommitStore
+from dbt.adapters.hiveacid.incremental.summary import StageSummary
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
     LostState,
@@ -83,11 +87,13 @@ class ModelChanges:
     mode: Mode = Mode.OWN
     shows: Rows | None = None
     plan: ChangePlan | None = None
+    staged: StageSummary = StageSummary()
     reconciled: bool = False
     is_full_load: bool = False
     row_id: str = ROW_ID
     store: CommitStore | None = None
     _wholes: dict[str, ChangePlan] = field(default_factory=dict)
+    _looked_up: set[ListedFile] = field(default_factory=set)
 
     @property
     def is_bounded(self) -> bool:
@@ -120,15 +126,17 @@ class ModelChanges:
             return inserted_rows(session, self._whole(session, self.source))
         assert self.plan is not None, "decide comes first"
         if shows is Rows.DELETED:
-            return deleted_rows(session, self.plan)
+            return self._deleted_rows(session, self.plan)
         inserts = inserted_rows(session, self.plan)
         if self.reconciled:
+            lost = (change for change in self.plan.changes if change.loss is not None)
+            self._looked_up.update(file for change in lost for file in change.place.orc_files())
             inserts = inserts.unionByName(
                 reconcile_inserts(session, self.plan, self._target_ids(session))
             )
         if shows is Rows.INSERTS:
             return inserts
-        return inserts.unionByName(deleted_rows(session, self.plan))
+        return inserts.unionByName(self._deleted_rows(session, self.plan))
 
     def create_view(self, session: SparkSession) -> PinnedTable:
         """Make the temporary view in `session`, for what the view shows at the moment."""
@@ -154,6 +162,25 @@ class ModelChanges:
         for other in self.others:
             sources[str(other.table)] = self._whole(session, other).state.to_json()
         return following(self.known, invocation_id, sources)
+
+    def applied(self) -> Applied:
+        """What has been applied, once it is."""
+        assert self.plan is not None, "decide comes first"
+        return Applied(
+            self.model,
+            str(self.source.table),
+            str(self.plan.new_write_ids),
+            self.mode is Mode.UNIQUE_KEY,
+            self.staged.inserts,
+            self.staged.deletes,
+            Amount.of(self.plan.read | self._looked_up),
+            self.plan.whole,
+        )
+
+    def _deleted_rows(self, session: SparkSession, plan: ChangePlan) -> DataFrame:
+        images = image_plan(session, plan)
+        self._looked_up.update(data.file for data in images.data)
+        return deleted_rows(session, plan, images)
 
     def _decide(self, session: SparkSession, *, has_row_id: bool) -> Decision:
         since = self._since()

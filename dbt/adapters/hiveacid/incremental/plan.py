@@ -13,10 +13,11 @@ from dbt.adapters.hiveacid.acid.changes import (
     new_write_ids,
     valid_only_in,
 )
-from dbt.adapters.hiveacid.acid.listing import Listing
+from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.selection import SelectedDir
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.incremental.applied import Amount
 from dbt.adapters.hiveacid.incremental.comparison import (
     Kind,
     LocationChange,
@@ -66,7 +67,7 @@ class ChangePlan:
 
     `state` is that of a target with these changes applied. `added` are the rows of locations that
     the state does not have (without a state: of all), `grown` those of new write ids elsewhere,
-    `deletes` the files with delete events of new write ids.
+    `deletes` the files with delete events of new write ids. `whole` are all files of the snapshot.
     """
 
     pinned: PinnedTable
@@ -79,6 +80,7 @@ class ChangePlan:
     grown: ReadPlan
     deletes: tuple[DeleteFile, ...]
     changes: tuple[LocationChange, ...] = ()
+    whole: Amount = Amount()
     footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
 
     @property
@@ -90,6 +92,13 @@ class ChangePlan:
         """
         lost = any(loss.extent is not Extent.ROW_IDS for loss in self.losses)
         return not (lost or self.added.data or self.grown.data or self.deletes)
+
+    @property
+    def read(self) -> set[ListedFile]:
+        """The files that inserted rows and deleted row ids are read from."""
+        data = {data.file for data in (*self.added.data, *self.grown.data)}
+        deletes = (*self.added.deletes, *self.grown.deletes, *self.deletes)
+        return data | {delete.file for delete in deletes}
 
     @property
     def files(self) -> int:
@@ -211,6 +220,7 @@ class _Planner:
             grown=inserts,
             deletes=deletes,
             changes=tuple(changes),
+            whole=Amount.of(file for place in places for file in place.orc_files()),
             footers=self._footers,
         )
 

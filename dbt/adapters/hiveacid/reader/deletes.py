@@ -155,6 +155,20 @@ def without_bitmaps(
     """
     if not bitmaps:
         return rows
+    return rows.where(_bit(spark, bitmaps, in_one_partition) == 0)
+
+
+def in_bitmaps(
+    spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
+) -> DataFrame:
+    """The rows that a bitmap names; else as `without_bitmaps`."""
+    if not bitmaps:
+        return rows.limit(0)
+    return rows.where(_bit(spark, bitmaps, in_one_partition) != 0)
+
+
+def _bit(spark: SparkSession, bitmaps: Sequence[Bitmap], in_one_partition: bool) -> Column:
+    """The bit of a row in the bitmap of its write and bucket; 0 if there is none."""
     mask: Column | None = None
     for bitmap in bitmaps:
         is_here = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
@@ -165,8 +179,7 @@ def without_bitmaps(
         mask = F.when(is_here, here) if mask is None else mask.when(is_here, here)
     assert mask is not None
     # Around all of it: what Spark could infer of the columns alone, it would push down.
-    deleted = F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))
-    return rows.where(deleted == 0)
+    return F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))
 
 
 def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:

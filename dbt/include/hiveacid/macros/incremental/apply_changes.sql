@@ -51,6 +51,9 @@
       {% do adapter.hiveacid_switch(existing_relation) %}
     {%- endif -%}
   {%- endif -%}
+  {%- if way != 'nothing' -%}
+    {%- do store_result('main', response=adapter.hiveacid_applied()) -%}
+  {%- endif -%}
 {% endmacro %}
 
 

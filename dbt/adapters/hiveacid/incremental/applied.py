@@ -1,0 +1,86 @@
+"""What a run of a model has applied to its target, for the log and dbt's artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Some files: how many, and their length in bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, files: Iterable[ListedFile]) -> Amount:
+        """That of different files."""
+        lengths = [file.length for file in files]
+        return cls(len(lengths), sum(lengths))
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The changes that one run has applied.
+
+    `write_ids` are those of `source` that are new with it. `read` are the source's files with what
+    was inserted and deleted, `whole` all files of its snapshot.
+    """
+
+    model: str
+    source: str
+    write_ids: str
+    is_upsert: bool
+    inserts: int
+    deletes: int
+    read: Amount
+    whole: Amount
+
+    @property
+    def message(self) -> str:
+        """What dbt shows beside the model's name."""
+        return f"OK, {self._rows(', ')}"
+
+    def line(self, transaction_id: int | None) -> str:
+        """What the log says."""
+        return (
+            f"Model {self.model}: {self._rows(' and ')} by write ids {self.write_ids} of "
+            f"{self.source}, read in transaction {transaction_id} from {self.read.files} of "
+            f"{self.whole.files} files, {sized(self.read.bytes)} of {sized(self.whole.bytes)}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `run_results.json` has."""
+        return {
+            "source": self.source,
+            "write_ids": self.write_ids,
+            "inserts": self.inserts,
+            "deletes": self.deletes,
+            "files_read": self.read.files,
+            "files": self.whole.files,
+            "bytes_read": self.read.bytes,
+            "bytes": self.whole.bytes,
+        }
+
+    def _rows(self, between: str) -> str:
+        inserts = _counted(self.inserts, "upsert" if self.is_upsert else "insert")
+        return f"{inserts}{between}{_counted(self.deletes, 'delete')}"
+
+
+def sized(length: int) -> str:
+    """A number of bytes as people read it: `999 bytes`, `1.2 kB`, `34 MB`."""
+    number, unit = float(length), 0
+    while round(number) >= 1000 and unit < len(_UNITS) - 1:
+        number, unit = number / 1000, unit + 1
+    digits = 1 if unit and number < 9.95 else 0
+    return f"{number:.{digits}f} {_UNITS[unit]}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,214 @@
+"""What the macros ask of the adapter once a model's changes are staged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
+from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental import apply
+from dbt.adapters.hiveacid.incremental.config import Mode
+from dbt.adapters.hiveacid.incremental.model import ModelChanges
+from dbt.adapters.hiveacid.incremental.state_methods import StateMethods
+from dbt.adapters.hiveacid.incremental.stores.plain import write_record
+from dbt.adapters.hiveacid.incremental.summary import (
+    StageSummary,
+    by_key,
+    by_row,
+    key_parts,
+    row_id_parts,
+    summary,
+)
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+
+logger = AdapterLogger("HiveAcid")
+
+_TEXT_OF_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+"""Spark's key for the declared type of a CHAR or VARCHAR in a field's metadata."""
+
+
+class ApplyMethods(StateMethods):
+    """The adapter's methods that bring staged changes into a target, in the order of a run."""
+
+    connections: Any
+    execute: Any
+    get_columns_in_relation: Any
+
+    @available
+    def hiveacid_way(self, stage: HiveAcidRelation) -> str:
+        """How the staged changes get into the target.
+
+        `nothing`: there are none. `strategy`: by dbt-spark's strategy. `merge`: one statement.
+        `append`: a table of new rows, whose files the target takes over. `rewrite`: a new version.
+
+        Raises:
+            IncrementalError: two inserted rows have the same `unique_key`.
+        """
+        changes = self._changes()
+        changes.staged = staged = self._summary(changes, stage)
+        if not staged.inserts and not staged.deletes and not changes.is_bounded:
+            return "nothing"
+        if staged.repeated is not None:
+            self._refuse_duplicates(changes, *staged.repeated)
+        if not changes.config.is_plain:
+            return "strategy" if changes.mode is Mode.OWN else "merge"
+        if changes.mode is Mode.UNIQUE_KEY or staged.deletes:
+            return "rewrite"
+        return "append"
+
+    @available
+    def hiveacid_statement(
+        self,
+        way: str,
+        stage: HiveAcidRelation,
+        existing: HiveAcidRelation,
+        update_columns: list[str] | None = None,
+        predicates: list[str] | None = None,
+    ) -> str:
+        """The statement, or the query of the new rows or of the new version, for `hiveacid_way`."""
+        changes = self._changes()
+        columns = self.get_columns_in_relation(existing)
+        target = apply.Target(str(existing), tuple((c.name, c.dtype) for c in columns))
+        staged, key = str(stage), changes.config.unique_key
+        if way == "append":
+            if changes.mode is Mode.OWN:
+                return f"select {target.casts('s')} from {staged} s"
+            return apply.staged_inserts(target, staged)
+        if way == "rewrite":
+            is_upsert = changes.mode is Mode.UNIQUE_KEY
+            return apply.rewritten(
+                target, staged, key if is_upsert else (changes.row_id,), is_upsert=is_upsert
+            )
+        limits = tuple(predicates or ())
+        if changes.config.file_format == "delta":
+            limits += changes.staged.predicates
+        if changes.mode is Mode.UNIQUE_KEY:
+            return apply.merge_by_key(target, staged, key, update_columns, limits)
+        if changes.mode is Mode.ROW_ID:
+            return apply.merge_by_row_id(target, staged, changes.row_id, limits)
+        return apply.append(target, staged)
+
+    @available
+    def hiveacid_begin_commit(self, existing: HiveAcidRelation) -> HiveAcidRelation:
+        """What the statement that changes a target of a format with commits has to write into.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target already.
+        """
+        changes = self._changes()
+        changes.store = self._commit_store(existing, changes.config)
+        part = changes.store.begin(changes.known)
+        if part is None:
+            return existing
+        return existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
+
+    @available
+    def hiveacid_commit(self, sql: str, relation: HiveAcidRelation | None = None) -> Any:
+        """Run the statement that changes the target, with the new state in the same commit.
+
+        `relation` is the stage of a target that is built beside what has its name.
+
+        Raises:
+            ConcurrentRunError: another run was faster.
+        """
+        changes = self._running()
+        if changes is None or changes.is_partial or changes.config.is_plain:
+            return self.execute(sql, auto_begin=True)[0]
+        state = changes.next_state(self._handle().session, get_invocation_id())
+        base = changes.known if relation is None else None
+        target = relation or changes.target
+        store = changes.store or self._commit_store(target, changes.config)
+        with store.committing(base, state):
+            return self.execute(sql, auto_begin=True)[0]
+
+    @available
+    def hiveacid_append(self) -> None:
+        """Let the target take over the files of the finished stage."""
+        handle, changes = self._handle(), self._changes()
+        store = self._plain_store(changes.target)
+        state = changes.next_state(handle.session, get_invocation_id())
+        stage = handle.stages["stage"].relation
+        with handle.uninterrupted():
+            store.record(changes.known, state, str(stage.schema), str(stage.identifier))
+            # What a failure leaves is for the next run to finish, no longer to be removed.
+            del handle.stages["stage"]
+            store.read()
+
+    @available
+    def hiveacid_applied(self) -> HiveAcidAdapterResponse:
+        """The response for a model whose target is up to date now; the log says it, too."""
+        handle, changes = self._handle(), self._changes()
+        applied = changes.applied()
+        rows = applied.inserts + applied.deletes
+        response = HiveAcidAdapterResponse.of(applied.message, rows, handle.has_read)
+        response.changes = applied.to_dict()
+        logger.info(applied.line(response.transaction_id))
+        return response
+
+    @contextmanager
+    def replacing_target(self) -> Iterator[None]:
+        """Around the switch: the stage has the new state, and no other run changes the target.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target.
+        """
+        handle, changes = self._handle(), self._running()
+        if changes is None or changes.is_partial or not changes.config.is_plain:
+            yield
+            return
+        stage, invocation = handle.stages["stage"].relation, get_invocation_id()
+        state = changes.next_state(handle.session, invocation)
+        write_record(handle.session, str(stage.schema), str(stage.identifier), state)
+        with self._plain_store(changes.target).replacing(changes.known, invocation):
+            yield
+
+    def _summary(self, changes: ModelChanges, stage: HiveAcidRelation) -> StageSummary:
+        if changes.mode is Mode.OWN:
+            (counted,) = self._query(f"select count(*) as inserts, 0 as deletes from {stage}")
+            return summary(counted, ())
+        if changes.mode is Mode.UNIQUE_KEY:
+            parts = key_parts(changes.config.unique_key, self._common_types(changes.target, stage))
+            query = by_key(str(stage), changes.config.unique_key, parts)
+        else:
+            parts = row_id_parts(changes.row_id) if changes.mode is Mode.ROW_ID else []
+            query = by_row(str(stage), parts)
+        (counted,) = self._query(query)
+        return summary(counted, parts)
+
+    def _common_types(self, *relations: HiveAcidRelation) -> dict[str, str]:
+        """The types of the columns that have the same in all the relations, by name."""
+        session = self._handle().session
+        types = [
+            {
+                (field.name.lower(), field.dataType.simpleString())
+                for field in session.table(str(relation)).schema.fields
+                # Texts of a given length are compared in ways of their own.
+                if _TEXT_OF_LENGTH not in field.metadata
+            }
+            for relation in relations
+        ]
+        return dict(set.intersection(*types))
+
+    def _refuse_duplicates(self, changes: ModelChanges, key: Mapping[str, Any], times: int) -> None:
+        values = ", ".join(f"{name} = {value}" for name, value in key.items())
+        raise IncrementalError(
+            f"Model {changes.model} has {times} new rows with the same unique_key "
+            f"({values}), so that it is not known which of them is to stay. Nothing has been "
+            "changed. Choose a key that is unique, or make it so in the model's SQL."
+        )
+
+    def _changes(self) -> ModelChanges:
+        changes = self._handle().incremental
+        assert changes is not None, "hiveacid_begin_incremental comes first"
+        return changes
+
+    def _running(self) -> ModelChanges | None:
+        connection = self.connections.get_if_exists()
+        handle = getattr(connection, "_handle", None)
+        return getattr(handle, "incremental", None)

@@ -1,0 +1,42 @@
+import pytest
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.incremental.applied import Amount, Applied, sized
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (9949, "9.9 kB"),
+        (9950, "10 kB"),
+        (999_600, "1.0 MB"),
+        (12_345_678, "12 MB"),
+        (5 * 10**16, "50000 TB"),
+    ],
+)
+def test_bytes_are_as_people_read_them(length, text):
+    assert sized(length) == text
+
+
+def test_what_was_applied_is_told():
+    read = Amount.of([ListedFile("a", "/t/a", 1200), ListedFile("b", "/t/b", 300)])
+    applied = Applied("m", "shop.orders", "3, 5-6", True, 1, 2000, read, Amount(9, 150_000))
+    assert applied.message == "OK, 1 upsert, 2,000 deletes"
+    assert applied.line(17) == (
+        "Model m: 1 upsert and 2,000 deletes by write ids 3, 5-6 of shop.orders, read in "
+        "transaction 17 from 2 of 9 files, 1.5 kB of 150 kB"
+    )
+    assert applied.to_dict() == {
+        "source": "shop.orders",
+        "write_ids": "3, 5-6",
+        "inserts": 1,
+        "deletes": 2000,
+        "files_read": 2,
+        "files": 9,
+        "bytes_read": 1500,
+        "bytes": 150_000,
+    }
+    assert Applied("m", "t", "4", False, 0, 1, read, read).message == "OK, 0 inserts, 1 delete"
