@@ -78,7 +78,11 @@ LAYOUTS: Mapping[str, tuple[int, frozenset[int]]] = {
 }
 
 _PART = "pmod(hash(l_orderkey, l_linenumber), {})"
-_READY = "ready"
+READY = "ready"
+"""A file of this name says that a directory has its tables."""
+
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+FLAT = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
 
 
 def main() -> None:
@@ -106,44 +110,49 @@ def main() -> None:
 
 def make_tables(hive: HiveServer, work: Path, scale: str) -> None:
     """Let Hive write the tables `flat`, `lineitem`, `originals` and `many`."""
-    if (work / _READY).exists():
+    if (work / READY).exists():
         return
-    text = work / "text"
-    generator = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
-    if generator is None:
-        sys.exit("TPC-H's rows come from tpchgen-cli: pip install tpchgen-cli")
-    command = [generator, "tbl", f"--scale-factor={scale}", "--tables=lineitem"]
-    subprocess.run([*command, f"--output-dir={text}"], check=True)
-    acid = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
-    flat = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
     statements = [
-        f"CREATE EXTERNAL TABLE text ({COLUMNS}) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' "
-        f"LOCATION 'file:{text}'",
-        f"CREATE TABLE flat ({COLUMNS}) {flat}",
+        f"CREATE TABLE flat ({COLUMNS}) {FLAT}",
         "INSERT INTO flat SELECT * FROM text",
-        f"CREATE TABLE lineitem ({COLUMNS}) {acid}",
+        f"CREATE TABLE lineitem ({COLUMNS}) {ACID}",
         "INSERT OVERWRITE TABLE lineitem SELECT * FROM flat",
         *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
         *(
             f"INSERT INTO lineitem SELECT * FROM flat WHERE {_PART.format(100)} = {i}"
             for i in range(50, 55)
         ),
-        f"CREATE TABLE originals ({COLUMNS}) {flat}",
+        f"CREATE TABLE originals ({COLUMNS}) {FLAT}",
         "INSERT INTO originals SELECT * FROM flat",
         "ALTER TABLE originals SET TBLPROPERTIES ('transactional'='true', "
         "'NO_AUTO_COMPACTION'='true')",
         *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
-        f"CREATE TABLE many ({COLUMNS}) {acid}",
+        f"CREATE TABLE many ({COLUMNS}) {ACID}",
         "INSERT OVERWRITE TABLE many SELECT * FROM flat",
         f"DELETE FROM many WHERE {_PART.format(6)} = 0",
     ]
+    write(hive, work, scale, statements)
+
+
+def write(hive: HiveServer, work: Path, scale: str, statements: Sequence[str]) -> None:
+    """Run statements that find TPC-H's rows in the table `text`, once for a `work`."""
+    text = work / "text"
+    generator = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
+    if generator is None:
+        sys.exit("TPC-H's rows come from tpchgen-cli: pip install tpchgen-cli")
+    command = [generator, "tbl", f"--scale-factor={scale}", "--tables=lineitem"]
+    subprocess.run([*command, f"--output-dir={text}"], check=True)
+    external = (
+        f"CREATE EXTERNAL TABLE text ({COLUMNS}) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' "
+        f"LOCATION 'file:{text}'"
+    )
     with HiveClient(hive.hs2_port) as client:
-        for statement in statements:
+        for statement in (external, *statements):
             start = time.perf_counter()
             client.execute(statement)
             print(f"[{time.perf_counter() - start:5.1f} s] {statement[:80]}", flush=True)
     shutil.rmtree(text)
-    (work / _READY).touch()
+    (work / READY).touch()
 
 
 class Benchmark:

@@ -1,0 +1,268 @@
+"""What an incremental run costs beside a full refresh, as ratios.
+
+::
+
+    python -m benchmarks.incremental                          # TPC-H lineitem, scale factor 1
+    python -m benchmarks.incremental --scale 0.01 --rounds 1  # does it run at all?
+
+A real Hive writes the table (6 million rows) and what changes in it: 0.1, 1 and 10 % of the rows.
+`--work` keeps it for the next call. A change is of one of three patterns (`changing_lineitem`):
+new rows only; updates, deletes and inserts of neighbouring keys (`places`); the same of rows all
+over the table (`scattered`).
+
+Each round builds all targets from the base with `--full-refresh`, and then lets one change after
+the other become visible, with a `dbt run` after each. dbt runs in this process on one Spark, and
+what counts are the seconds of a node, so dbt's start and Spark's are left out. The fastest round
+counts; the first one warms Java up. For each model there are two ratios:
+
+read   the seconds until the changes lie in the stage, to reading the whole source (full rows)
+all    the seconds of the node, to those of its full refresh
+
+The models append, go by `unique_key`, or by `_row_id`. The first ones see new rows only, the
+others the other two patterns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from dbt_common.events.base_types import EventMsg
+from pyspark.sql import SparkSession
+
+from benchmarks.changing_lineitem import Change, changes, make_table, snapshot
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
+from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from integration.dbt_project import DbtProject, node_results
+from integration.delta import delta_settings
+from integration.hive import HiveServer, HiveSettings
+from integration.hive.jars import say
+
+FORMATS: Mapping[str, Mapping[str, str]] = {
+    "delta": {"file_format": "delta", "tblproperties": "{'delta.enableDeletionVectors': 'true'}"},
+    "parquet": {"file_format": "parquet"},
+    "orc": {"file_format": "orc"},
+}
+"""The configuration of a target of each format, in Jinja but for the format's own name."""
+
+_COLUMNS = (
+    "l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, "
+    "l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, "
+    "l_shipmode, l_comment"
+)
+
+_STAGE = "__dbt_changes_"
+"""A part of the name of each stage of changes."""
+
+WAYS: Mapping[str, tuple[Mapping[str, str], str]] = {
+    "append": ({}, _COLUMNS),
+    "key": ({"unique_key": "['l_orderkey', 'l_linenumber']"}, _COLUMNS),
+    "row id": ({}, f"{_COLUMNS}, _row_id"),
+}
+"""How a model applies changes: its configuration, and what it selects of the source's columns."""
+
+
+def main() -> None:
+    """Make the table unless it is there, run the rounds, and print the ratios."""
+    parser = argparse.ArgumentParser(description="Incremental runs beside full refreshes.")
+    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1: 6 million rows)")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
+    parser.add_argument("--percents", nargs="+", choices=("0.1", "1", "10"))
+    parser.add_argument("--files", type=int, default=100, help="of a target (about; default: 100)")
+    parser.add_argument("--work", type=Path, help="keep the table here (default: a new place)")
+    options = parser.parse_args()
+    work = options.work or Path(tempfile.mkdtemp(prefix="incremental-"))
+    settings = HiveSettings(
+        txn_timeout=3600, extra={"mapreduce.input.fileinputformat.split.minsize": str(400 << 20)}
+    )
+    with HiveServer(settings, work=work / "hive") as hive:
+        make_table(hive, work, options.scale)
+        wanted = [c for c in changes(options.scale) if c.percent in (options.percents or c.percent)]
+        # While nothing is deleted, targets that are only appended to can follow.
+        wanted.sort(key=lambda change: change.pattern != "inserts")
+        benchmark = Benchmark(hive, work / "project", options.formats, options.files)
+        try:
+            for number in range(options.rounds):
+                print(f"round {number + 1} of {options.rounds}", flush=True)
+                benchmark.round(wanted)
+            benchmark.report(wanted)
+        finally:
+            benchmark.stop()
+    if options.work is None:
+        shutil.rmtree(work)
+
+
+@dataclass
+class Seconds:
+    """The seconds of one node: until the changes are staged (None for a full refresh), and all."""
+
+    staged: float | None
+    all: float
+
+
+@dataclass
+class Watch:
+    """How long each node took to write its stage, from dbt's events."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _started: dict[str, float] = field(default_factory=dict)
+    _staging: str = ""
+
+    def __call__(self, event: EventMsg) -> None:
+        """Look at one event of dbt's."""
+        data: Any = event.data
+        if event.info.name == "NodeStart":
+            self._started[data.node_info.node_name] = time.perf_counter()
+        elif event.info.name == "SQLQuery" and _STAGE in data.sql and "create table" in data.sql:
+            self._staging = data.node_info.node_name
+        elif event.info.name == "SQLQueryStatus" and self._staging:
+            self.seconds[self._staging] = time.perf_counter() - self._started[self._staging]
+            self._staging = ""
+
+
+class Benchmark:
+    """The models over one table, on one Hive and one Spark."""
+
+    def __init__(self, hive: HiveServer, project: Path, formats: Sequence[str], files: int) -> None:
+        """The targets get about `files` files each."""
+        shutil.rmtree(project, ignore_errors=True)
+        base = sum(f.stat().st_size for f in Path(hive.warehouse).glob("lineitem/base_*/bucket*"))
+        spark = {
+            "spark.driver.memory": "4g",
+            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+            "spark.sql.shuffle.partitions": "4",
+            # A file of a target has what one task reads of the source.
+            "spark.sql.files.maxPartitionBytes": str(max(base // files, 64 << 10)),
+            "spark.sql.files.openCostInBytes": "0",
+            **delta_settings(say),
+        }
+        self._hive = hive
+        self._project = DbtProject(
+            project, hive, "default", schema="targets", threads=1, spark=spark
+        )
+        self._project.sources("lineitem")
+        self._models: dict[str, tuple[str, str]] = {}
+        for file_format in formats:
+            for way, (config, selected) in WAYS.items():
+                name = f"{file_format}_{way.replace(' ', '_')}"
+                self._models[name] = (file_format, way)
+                sql = _model({**FORMATS[file_format], **config}, selected)
+                self._project.models(**{name: sql})
+        self._spent: dict[tuple[str, str], list[Seconds]] = {}
+        self._reads: list[float] = []
+
+    def round(self, wanted: Sequence[Change]) -> None:
+        """Full refreshes of the base, a full read, and then one change after the other."""
+        made: list[Change] = []
+        with _showing(made):
+            self._run("full", list(self._models), "--full-refresh")
+            self._reads.append(self._full_read())
+            for change in wanted:
+                made.append(change)
+                appends = change.pattern == "inserts"
+                follow = [n for n, (_, way) in self._models.items() if appends == (way == "append")]
+                self._run(_name(change), follow)
+
+    def report(self, wanted: Sequence[Change]) -> None:
+        """Print the fastest seconds and their ratios."""
+        read = min(self._reads)
+        print(f"\na full read of the source: {read:.2f} s; cells: read, all, seconds of all")
+        names = [_name(change) for change in wanted]
+        print(" " * 18 + "full, s" + "".join(f"{name:>20}" for name in names))
+        for model, (file_format, way) in self._models.items():
+            full = min(seconds.all for seconds in self._spent[model, "full"])
+            cells = []
+            for name in names:
+                spent = self._spent.get((model, name), [])
+                staged = [s.staged for s in spent if s.staged is not None]
+                if not staged:
+                    cells.append(f"{'–':>20}")
+                    continue
+                total = min(s.all for s in spent)
+                cells.append(f"{min(staged) / read:8.2f}{total / full:6.2f}{total:6.1f}")
+            print(f"{file_format + ', ' + way:18}{full:7.1f}" + "".join(cells), flush=True)
+
+    def stop(self) -> None:
+        """Stop Spark."""
+        self._session.stop()
+
+    @property
+    def _session(self) -> SparkSession:
+        """A session of the Spark that dbt has started."""
+        return SparkSession.builder.getOrCreate()
+
+    def _run(self, change: str, models: Sequence[str], *arguments: str) -> None:
+        if not models:
+            return
+        watch = Watch()
+        command = ("run", "--quiet", "--select", *models, *arguments)
+        result = self._project.succeed(*command, on_event=watch)
+        for node in node_results(result):
+            name, staged = node.node.name, watch.seconds.get(node.node.name)
+            seconds = Seconds(staged, node.execution_time)
+            self._spent.setdefault((name, change), []).append(seconds)
+            shown = "" if staged is None else f", staged after {staged:.2f} s"
+            print(
+                f"  {change:15} {name:16} {seconds.all:6.2f} s{shown}, {node.message}", flush=True
+            )
+
+    def _full_read(self) -> float:
+        name = TableName("default", "lineitem")
+        taken = RunSnapshot(
+            lambda: MetastoreClient(self._hive.metastore_uri), SnapshotSettings(), "benchmark"
+        )
+        try:
+            rows = to_dataframe(
+                self._session, plan_read(self._session, taken.pin([name])[name], OrcFooters())
+            )
+            start = time.perf_counter()
+            rows.write.format("noop").mode("overwrite").save()
+            return time.perf_counter() - start
+        finally:
+            taken.end()
+
+
+@contextmanager
+def _showing(made: Sequence[Change]) -> Iterator[None]:
+    """Snapshots show the base and these changes, whatever else Hive has committed."""
+    pin = RunSnapshot.pin
+
+    def pin_early(self: RunSnapshot, tables: Iterable[TableName]) -> dict[TableName, PinnedTable]:
+        return {
+            name: replace(pinned, write_ids=snapshot(str(name), made))
+            for name, pinned in pin(self, tables).items()
+        }
+
+    with patch.object(RunSnapshot, "pin", pin_early):
+        yield
+
+
+def _name(change: Change) -> str:
+    return f"{change.pattern} {change.percent} %"
+
+
+def _model(config: Mapping[str, str], selected: str) -> str:
+    settings = {name: value for name, value in config.items() if value[0] in "[{"}
+    quoted = {name: f"'{value}'" for name, value in config.items() if name not in settings}
+    options = ", ".join(f"{name}={value}" for name, value in {**settings, **quoted}.items())
+    return (
+        "{{ config(materialized='incremental', incremental_strategy='acid_changes', "
+        f"{options}) }}}}\n"
+        f"select {selected} from {{{{ acid_changes(source('shop', 'lineitem')) }}}}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
