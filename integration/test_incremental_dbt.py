@@ -37,7 +37,7 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     hive = incremental.hive
     hive.script(ORDERS.format(clause=""))
     hive.execute(
-        "CREATE TABLE log (id int, amount decimal(10,2), status string) STORED AS ORC "
+        "CREATE TABLE log (id int, amount decimal(10,2), status string) STORED AS JSONFILE "
         "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
     )
     hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'b c/d=1'), (3, 30, NULL)")

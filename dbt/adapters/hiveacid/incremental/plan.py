@@ -188,7 +188,9 @@ class _Planner:
                 pinned = replace(pinned, write_ids=write_ids)
                 places = locations(pinned, self._listings)
                 new, remaining = taken, new.without(taken)
-        renumbered = self._renumbered(new_bases(pinned, since, places))
+        # Only rows of full-ACID tables have numbers.
+        bases = new_bases(pinned, since, places) if pinned.table.is_full_acid else []
+        renumbered = self._renumbered(bases)
         changes = compare(pinned, since, places, new, renumbered)
         losses = [
             *(change.loss for change in changes if change.loss is not None),
