@@ -149,6 +149,33 @@ def test_a_partitioned_table(changes: Changes, hive_client: HiveClient, database
     )
 
 
+def test_what_a_compaction_of_hive_loses(
+    changes: Changes, hive_client: HiveClient, database: str
+) -> None:
+    """Hive 4.0.1 loses what it compacts where a path is not ASCII (docs/decisions.md)."""
+    table, partition = f"{database}.emptied", "p='日'"
+    hive_client.execute(f"CREATE TABLE {table} (id int) PARTITIONED BY (p string) {ORC}")
+    hive_client.execute(f"INSERT OVERWRITE TABLE {table} PARTITION ({partition}) VALUES (1), (2)")
+    hive_client.execute(f"INSERT INTO {table} VALUES (3, '日'), (4, 'a')")
+    hive_client.execute(f"INSERT INTO {table} VALUES (8, '日')")
+    hive_client.execute(f"DELETE FROM {table} WHERE id IN (1, 3)")
+    story = Story(changes, hive_client, table)
+    before = story.remember("before")
+    assert sorted(row[0] for row in before.shown) == ["2", "4", "8"]
+    lost = "partition p=日: the compaction that made {}"
+    delta = "delta_0000002_0000004_v"
+    story.then(story.compact("minor", partition), lost={"before": [lost.format(delta)]})
+    after = story.remember("after")
+    assert sorted(row[0] for row in after.shown) == ["1", "2", "4"], "Hive shows deleted rows"
+    story.then(f"INSERT INTO {table} VALUES (5, '日'), (6, '日')")
+    story.then(f"DELETE FROM {table} WHERE id IN (2, 6)")
+    changes.check(table, before, [lost.format(delta)])
+    base = "base_0000006_v"
+    story.then(story.compact("major", partition), lost={"after": [lost.format(base)]})
+    assert [row[0] for row in story.remember("compacted").shown] == ["4"], "Hive shows no row"
+    story.then(f"INSERT INTO {table} VALUES (7, '日')")
+
+
 def test_original_and_loaded_files(
     changes: Changes, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:

@@ -66,12 +66,21 @@ def valid(high_watermark, open=(), aborted=()):
 
 
 def places(pinned, *listings):
-    """The locations; each listing as the names of directories with a file, and original files."""
+    """The locations; each listing as the names of directories with a file, and original files.
+
+    A directory without a file ends in a slash.
+    """
     storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
     found = []
     for i, (storage, names) in enumerate(zip(storages, listings, strict=True)):
-        paths = [f"{n}/bucket_00000" if "_" in n and n != "000000_0" else n for n in names]
-        files = tuple(ListedFile(path, f"{storage.location}/{path}", 1) for path in paths)
+        paths = [
+            n if n.endswith("/") or n == "000000_0" else f"{n}/bucket_00000" for n in names
+        ]
+        files = tuple(
+            ListedFile(path, f"{storage.location}/{path}", 1)
+            for path in paths
+            if not path.endswith("/")
+        )
         directories = tuple(path.partition("/")[0] for path in paths if "/" in path)
         listing = Listing(storage.location, files, directories)
         state = select(listing, pinned.write_ids, pinned.valid_txns)
@@ -81,7 +90,8 @@ def places(pinned, *listings):
 
 def compared(before, now, old, new, renumbered=NOTHING, **changes):
     """Compare one location: its write ids and directories before and now."""
-    since = source_state(pinned_table(before, **changes), "", places(pinned_table(before), old))
+    earlier = pinned_table(before, **changes)
+    since = source_state(earlier, "", places(earlier, old))
     pinned = pinned_table(now, **changes)
     ids = new_write_ids(since.write_ids, pinned.write_ids)
     (change,) = compare(pinned, since, places(pinned, new), ids, renumbered)
@@ -265,6 +275,22 @@ def test_a_lost_history(old, new, what):
     assert change.kind is Kind.LOST
     assert what in change.loss.what
     assert change.loss.reconcilable
+
+
+@pytest.mark.parametrize("emptied", ["delta_2_3_v0000009/", "base_3_v0000009/"])
+def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
+    """Hive 4.0.1 compacts a partition `ü` to nothing: integration/test_changes.py."""
+    old = ["base_1", "delta_2_2_0", "delete_delta_3_3_0"]
+    new = [emptied, "delta_4_4_0"] if "base" in emptied else ["base_1", emptied, "delta_4_4_0"]
+    strange = {"storage": replace(STORAGE, location="file:/t/ü")}
+    change = compared(valid(3), valid(4), old, new, **strange)
+    assert change.kind is Kind.LOST and change.loss.reconcilable
+    assert f"the compaction that made {emptied[:-1]} left nothing there" in change.loss.what
+    # A state that has it knows it, and a path of ASCII letters has no such loss.
+    again = compared(valid(4), valid(5), new, [*new, "delta_5_5_0"], **strange)
+    assert (again.kind, again.loss) == (Kind.GROWN, None)
+    usual = compared(valid(3), valid(4), [*old], [*new, "delete_delta_2_3_v0000009"])
+    assert (usual.kind, usual.loss) == (Kind.GROWN, None)
 
 
 @pytest.mark.parametrize(

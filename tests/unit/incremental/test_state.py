@@ -19,6 +19,7 @@ STATE = SourceState(
     locations=(
         LocationState(("2026-01-01", "é u"), "file:/t/a", 7, "base_0000003", 5),
         LocationState(("__HIVE_DEFAULT_PARTITION__", ""), "file:/t/b", 8),
+        LocationState(("é", ""), "file:/t/é", 7, None, 5, ("delta_4_5_v9", "delta_6_7_v10")),
     ),
 )
 
@@ -28,7 +29,7 @@ def test_a_state_reads_back_from_json():
 
 
 def test_a_location_without_base_and_files_is_empty():
-    assert [location.is_empty for location in STATE.locations] == [False, True]
+    assert [location.is_empty for location in STATE.locations] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,7 @@ def test_a_location_without_base_and_files_is_empty():
         ("locations", [[[], "file:/t", "0", None, None]]),
         ("locations", [[[], "file:/t", 0, 3, None]]),
         ("locations", [[[], "file:/t", 0, None, "3"]]),
+        ("locations", [[[], "file:/t", 0, None, 3, 4]]),
     ],
 )
 def test_what_is_no_state_is_refused(key, value):

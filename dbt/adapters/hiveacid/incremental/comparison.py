@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.incremental.traces import (
     base_directory,
     directories,
+    emptied_by_compaction,
     has_seen,
     last_write_id,
     meets,
@@ -70,6 +71,7 @@ def source_state(pinned: PinnedTable, options: str, places: Iterable[Location]) 
                 create_time=partitions[place.partition].create_time if partitions else 0,
                 base=place.state.base.directory.name if place.state.base else None,
                 last_write_id=last_write_id(place.state),
+                emptied=emptied_by_compaction(place),
             )
             for place in places
         ),

@@ -15,7 +15,13 @@ from dbt.adapters.hiveacid.acid.changes import WriteIdRanges, valid_only_in
 from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS
 from dbt.adapters.hiveacid.acid.selection import is_compacted
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
-from dbt.adapters.hiveacid.incremental.traces import base_directory, covers, has_seen, meets
+from dbt.adapters.hiveacid.incremental.traces import (
+    base_directory,
+    covers,
+    emptied_by_compaction,
+    has_seen,
+    meets,
+)
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
 from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
 from dbt.adapters.hiveacid.reader.plan import Location
@@ -148,6 +154,13 @@ def location_loss(
     reason = _lost_base(place, old, new)
     if reason is not None:
         return Loss(name, reason, by_row_ids)
+    emptied = [name for name in emptied_by_compaction(place) if name not in old.emptied]
+    if emptied:
+        what = (
+            f"the compaction that made {', '.join(emptied)} left nothing there, and Hive 4.0 finds no "
+            "files to compact where the path is not ASCII: rows and delete events may have gone"
+        )
+        return Loss(name, what, by_row_ids)
     if old.last_write_id is not None and not covers(place.state, old.last_write_id):
         what = (
             f"what write id {old.last_write_id} wrote has gone, and no compaction took it in: it "

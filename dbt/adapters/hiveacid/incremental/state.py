@@ -22,6 +22,7 @@ class LocationState:
     `create_time` in seconds by the metastore's clock (0 for the table's own location). `base` is
     the name of the base directory. `last_write_id` is the highest write id that a directory with
     files stands for, the base left out: 0 if there are original files only, None without any file.
+    `emptied` are the names of directories that `emptied_by_compaction` finds.
     """
 
     values: tuple[str, ...]
@@ -29,6 +30,7 @@ class LocationState:
     create_time: int
     base: str | None = None
     last_write_id: int | None = None
+    emptied: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -37,20 +39,22 @@ class LocationState:
 
     def to_json(self) -> list[Any]:
         """A list, since a source may have a hundred thousand partitions."""
-        return [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
+        known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
+        return [*known, *self.emptied]
 
     @classmethod
     def from_json(cls, data: Any) -> LocationState:
         """Read what `to_json` gave. Raises `ValueError` on anything else."""
-        if not isinstance(data, list) or len(data) != 5 or not isinstance(data[0], list):
+        if not isinstance(data, list) or len(data) < 5 or not isinstance(data[0], list):
             raise ValueError(f"not the state of a location: {data!r}")
-        values, path, create_time, base, last_write_id = data
+        values, path, create_time, base, last_write_id, *emptied = data
         _check("values", values, all(isinstance(value, str) for value in values))
         _check("path", path, isinstance(path, str))
         _check("create time", create_time, _is_int(create_time))
         _check("base", base, base is None or isinstance(base, str))
         _check("write id", last_write_id, last_write_id is None or _is_int(last_write_id))
-        return cls(tuple(values), path, create_time, base, last_write_id)
+        _check("directories", emptied, all(isinstance(name, str) for name in emptied))
+        return cls(tuple(values), path, create_time, base, last_write_id, tuple(emptied))
 
 
 @dataclass(frozen=True)

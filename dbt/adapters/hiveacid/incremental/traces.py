@@ -6,6 +6,7 @@ from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
 from dbt.adapters.hiveacid.acid.directories import BaseDir
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
+from dbt.adapters.hiveacid.reader.plan import Location
 
 
 def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
@@ -31,6 +32,23 @@ def base_directory(base: SelectedDir) -> BaseDir:
     """The name of a base, parsed."""
     assert isinstance(base.directory, BaseDir)
     return base.directory
+
+
+def emptied_by_compaction(place: Location) -> tuple[str, ...]:
+    """The directories in which a compaction of Hive may have lost what it was to take in.
+
+    Hive 4.0.1's `CompactorInputSplit` writes the paths as bytes, one for a character. If one is not
+    ASCII the compactor finds none of the files, and makes an empty directory: rows and delete
+    events are gone. Such a directory may also have been made of nothing; elsewhere only that is so.
+    """
+    if place.storage.location.isascii():
+        return ()
+    base = [place.state.base] if place.state.base is not None else []
+    return tuple(
+        selected.directory.name
+        for selected in (*base, *place.state.deltas)
+        if selected.directory.visibility_txn and not selected.files
+    )
 
 
 def directories(state: AcidState) -> list[SelectedDir]:
