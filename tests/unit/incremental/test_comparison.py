@@ -73,9 +73,7 @@ def places(pinned, *listings):
     storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
     found = []
     for i, (storage, names) in enumerate(zip(storages, listings, strict=True)):
-        paths = [
-            n if n.endswith("/") or n == "000000_0" else f"{n}/bucket_00000" for n in names
-        ]
+        paths = [n if n.endswith("/") or n == "000000_0" else f"{n}/bucket_00000" for n in names]
         files = tuple(
             ListedFile(path, f"{storage.location}/{path}", 1)
             for path in paths
