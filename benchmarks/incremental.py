@@ -48,11 +48,18 @@ from integration.dbt_project import DbtProject, node_results
 from integration.delta import delta_settings
 from integration.hive import HiveServer, HiveSettings
 from integration.hive.jars import say
+from integration.iceberg import iceberg_jars, iceberg_settings
+from integration.incremental import EXAMPLES, SCHEMAS
 
 FORMATS: Mapping[str, Mapping[str, str]] = {
     "delta": {"file_format": "delta", "tblproperties": "{'delta.enableDeletionVectors': 'true'}"},
     "parquet": {"file_format": "parquet"},
     "orc": {"file_format": "orc"},
+    "iceberg": {
+        "file_format": "iceberg",
+        "schema": "lake.targets",
+        "tblproperties": "{'write.merge.mode': 'merge-on-read'}",
+    },
 }
 """The configuration of a target of each format, in Jinja but for the format's own name."""
 
@@ -137,7 +144,8 @@ class Benchmark:
 
     def __init__(self, hive: HiveServer, project: Path, formats: Sequence[str], files: int) -> None:
         """The targets get about `files` files each."""
-        shutil.rmtree(project, ignore_errors=True)
+        for directory in (project, project.parent / "lake"):
+            shutil.rmtree(directory, ignore_errors=True)
         base = sum(f.stat().st_size for f in Path(hive.warehouse).glob("lineitem/base_*/bucket*"))
         spark = {
             "spark.driver.memory": "4g",
@@ -147,17 +155,22 @@ class Benchmark:
             "spark.sql.files.maxPartitionBytes": str(max(base // files, 64 << 10)),
             "spark.sql.files.openCostInBytes": "0",
             **delta_settings(say),
+            **iceberg_settings(project.parent / "lake"),
         }
+        spark["spark.jars"] = ",".join([spark["spark.jars"], *map(str, iceberg_jars(say))])
         self._hive = hive
         self._project = DbtProject(
             project, hive, "default", schema="targets", threads=1, spark=spark
         )
+        self._project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
         self._project.sources("lineitem")
         self._models: dict[str, tuple[str, str]] = {}
         for file_format in formats:
             for way, (config, selected) in WAYS.items():
                 name = f"{file_format}_{way.replace(' ', '_')}"
                 self._models[name] = (file_format, way)
+                if file_format == "iceberg":
+                    selected = selected.replace("_row_id", "_row_id as _hive_row_id")
                 sql = _model({**FORMATS[file_format], **config}, selected)
                 self._project.models(**{name: sql})
         self._spent: dict[tuple[str, str], list[Seconds]] = {}

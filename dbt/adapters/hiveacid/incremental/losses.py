@@ -157,9 +157,9 @@ def location_loss(
     emptied = [name for name in emptied_by_compaction(place) if name not in old.emptied]
     if emptied:
         what = (
-            f"the compaction that made {', '.join(emptied)} left nothing there, and Hive 4.0 "
-            "finds no files to compact where the path is not ASCII: rows and delete events may have "
-            "gone"
+            f"the compaction that made {', '.join(emptied)} left nothing there, and where a path "
+            "is not ASCII Hive 4.0 finds none of the files that it is to compact: rows and delete "
+            "events may have gone"
         )
         return Loss(name, what, by_row_ids)
     if old.last_write_id is not None and not covers(place.state, old.last_write_id):
