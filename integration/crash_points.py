@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from integration.incremental import LAKE
 from integration.stopped_dbt import Stop
 
 _PACKAGE = "dbt.adapters.hiveacid"
@@ -18,6 +19,7 @@ _STORES = f"{_PACKAGE}.incremental.stores"
 _PLAIN = f"{_STORES}.plain"
 _DIRECTORY = f"{_STORES}.directory:Directory"
 _DELTA = f"{_STORES}.delta:DeltaStore"
+_ICEBERG = f"{_STORES}.iceberg:IcebergStore"
 
 _STATEMENT = f"{_PACKAGE}.spark.session:Cursor.execute"
 _WRITING = Stop(_STATEMENT, like="create", during=True)
@@ -69,15 +71,37 @@ _DELTA_STEPS: dict[str, dict[str, Stop]] = {
     },
 }
 
+_ICEBERG_STATEMENT = {"before the statement": Stop(f"{_ICEBERG}.committing")}
+_PUBLISHED = {
+    **_ICEBERG_STATEMENT,
+    "written in a branch": Stop(f"{_ICEBERG}._publish"),
+    "branch published": Stop(f"{_METHODS}:ApplyMethods.hiveacid_applied"),
+}
+_ICEBERG_APPLIED = {"changes being staged": _WRITING, "changes staged": _STAGED, **_PUBLISHED}
+_ICEBERG_BUILT = {
+    "being written": _WRITING,
+    **_ICEBERG_STATEMENT,
+    "committed": Stop(f"{_ICEBERG}._check"),
+}
+_ICEBERG_STEPS: dict[str, dict[str, Stop]] = {
+    "by unique_key": _ICEBERG_APPLIED,
+    "by row id": _ICEBERG_APPLIED,
+    "appending": _ICEBERG_APPLIED,
+    "full refresh": _ICEBERG_BUILT,
+    "first run": _ICEBERG_BUILT,
+    "table": _DELTA_STEPS["table"],
+}
+
 #: By format, by what is done to the target: the steps, in their order.
 STEPS: dict[str, dict[str, dict[str, Stop]]] = {
     "delta": _DELTA_STEPS,
     "parquet": _PLAIN_STEPS,
     "orc": _PLAIN_STEPS,
+    "iceberg": _ICEBERG_STEPS,
 }
 
 #: The configuration of a model of each format.
-CONFIGS = {file_format: f"file_format='{file_format}'" for file_format in STEPS}
+CONFIGS = {file_format: f"file_format='{file_format}'" for file_format in STEPS} | {"iceberg": LAKE}
 
 _INCREMENTAL = "materialized='incremental', incremental_strategy='acid_changes'"
 _KINDS = {
@@ -125,7 +149,9 @@ class CrashPoint:
         """The model. With the variable `slow` writing its rows takes minutes."""
         source = f"source('shop', '{self.source}')"
         read = source if self.kind == "table" else f"acid_changes({source})"
-        row_id = ", _row_id" if self.kind == "by row id" else ""
+        row_id = ""
+        if self.kind == "by row id":
+            row_id = ", _row_id as _hive_row_id" if self.file_format == "iceberg" else ", _row_id"
         many, slow = (_MANY, _SLOW) if self.stop.during else ("", "")
         return (
             f"{{{{ config({CONFIGS[self.file_format]}, {_KINDS[self.kind]}) }}}}\n"

@@ -68,10 +68,12 @@ class Crashes:
             self._hive.execute("INSERT INTO orders VALUES (9, 90, 'new')")
             self._hive.execute("INSERT INTO events VALUES (9, 90, 'new')")
             run()
-        tables = self._tables(self._incremental.database)
-        directory = self._server.warehouse / f"{self._incremental.database}.db"
+        database = self._incremental.database
+        tables = self._tables(database)
+        directory = self._server.warehouse / f"{database}.db"
         assert {path.name for path in directory.iterdir()} == tables, "directories"
         models = {point.model for point in points}
+        tables |= self._tables(f"lake.{database}")
         assert tables == {"orders", "events", *models}, "stages and backups"
         return outcomes
 
@@ -92,11 +94,19 @@ class Crashes:
     def _outcome(self, point: CrashPoint) -> str:
         expected = self._incremental.hives_rows(point.source)
         rows = self._incremental.rows(point.model)
-        return "right" if rows == expected else f"{rows} instead of {expected}"
+        if rows != expected:
+            return f"{rows} instead of {expected}"
+        if point.file_format == "iceberg":
+            refs = self._incremental.rows(f"{point.model}.refs", "name")
+            if refs != [("main",)]:
+                return f"the table has {refs}"
+        return "right"
 
     def _tables(self, schema: str) -> set[str]:
-        rows = self._incremental.spark.newSession().sql(f"show tables in {schema}").collect()
-        return {row.tableName for row in rows}
+        session = self._incremental.spark.newSession()
+        if not session.catalog.databaseExists(schema):
+            return set()
+        return {row.tableName for row in session.sql(f"show tables in {schema}").collect()}
 
 
 @pytest.fixture
@@ -125,6 +135,7 @@ SHORT = [
     CrashPoint("parquet", "full refresh", "former version renamed"),
     CrashPoint("parquet", "table", "former version renamed"),
     CrashPoint("delta", "by row id", "committed"),
+    CrashPoint("iceberg", "by row id", "written in a branch"),
 ]
 
 
