@@ -146,7 +146,7 @@ class Benchmark:
         """The targets get about `files` files each."""
         for directory in (project, project.parent / "lake"):
             shutil.rmtree(directory, ignore_errors=True)
-        base = sum(f.stat().st_size for f in Path(hive.warehouse).glob("lineitem/base_*/bucket*"))
+        base = _bytes(Path(hive.warehouse).glob("lineitem/base_*/bucket*"))
         spark = {
             "spark.driver.memory": "4g",
             "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
@@ -180,7 +180,7 @@ class Benchmark:
         """Full refreshes of the base, a full read, and then one change after the other."""
         made: list[Change] = []
         with _showing(made):
-            self._run("full", list(self._models), "--full-refresh")
+            self._run(None, list(self._models), "--full-refresh")
             self._reads.append(self._full_read())
             for appends in (True, False):
                 # The other targets never see the changes that these have followed.
@@ -189,7 +189,7 @@ class Benchmark:
                 for change in wanted:
                     if appends == (change.pattern == "inserts"):
                         made.append(change)
-                        self._run(_name(change), follow)
+                        self._run(change, follow)
 
     def report(self, wanted: Sequence[Change]) -> None:
         """Print the fastest seconds and their ratios."""
@@ -219,20 +219,35 @@ class Benchmark:
         """A session of the Spark that dbt has started."""
         return SparkSession.builder.getOrCreate()
 
-    def _run(self, change: str, models: Sequence[str], *arguments: str) -> None:
+    def _run(self, change: Change | None, models: Sequence[str], *arguments: str) -> None:
         if not models:
             return
+        title = _name(change) if change is not None else "full"
         watch = Watch()
         command = ("run", "--quiet", "--select", *models, *arguments)
         result = self._project.succeed(*command, on_event=watch)
         for node in node_results(result):
             name, staged = node.node.name, watch.seconds.get(node.node.name)
             seconds = Seconds(staged, node.execution_time)
-            self._spent.setdefault((name, change), []).append(seconds)
+            self._spent.setdefault((name, title), []).append(seconds)
             shown = "" if staged is None else f", staged after {staged:.2f} s"
-            print(
-                f"  {change:15} {name:16} {seconds.all:6.2f} s{shown}, {node.message}", flush=True
-            )
+            print(f"  {title:15} {name:16} {seconds.all:6.2f} s{shown}, {node.message}", flush=True)
+            if change is not None:
+                self._check_files(change, name, node.adapter_response["changes"])
+
+    def _check_files(self, change: Change, model: str, response: Mapping[str, Any]) -> None:
+        """Assert that the model has read the files of the change, and no others.
+
+        A model with a `unique_key` also reads the base, for the keys of deleted rows.
+        """
+        table = Path(self._hive.warehouse) / "lineitem"
+        changed = sum(
+            _bytes(table.glob(f"*delta_{write_id:07}_{write_id:07}_*/bucket_*"))
+            for write_id in change.write_ids
+        )
+        beside = _bytes(table.glob("base_*/bucket_*")) if self._models[model][1] == "key" else 0
+        read = response["bytes_read"]
+        assert changed <= read <= changed + beside, f"{model} read {read} bytes for {change}"
 
     def _full_read(self) -> float:
         name = TableName("default", "lineitem")
@@ -248,6 +263,10 @@ class Benchmark:
             return time.perf_counter() - start
         finally:
             taken.end()
+
+
+def _bytes(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files)
 
 
 @contextmanager
