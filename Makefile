@@ -48,7 +48,7 @@ unit: $(READY) ## Tests without Java and network: seconds
 	$(PYTEST) tests/unit
 
 functional: $(READY) ## dbt's own adapter tests on a local Spark
-	$(PYTEST) tests/functional
+	$(PYTEST) -n 2 --dist loadscope tests/functional
 
 integration: $(READY) ## Tests against a real Hive
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not long" integration

@@ -22,11 +22,6 @@ def iceberg_jars(progress: Progress) -> list[Path]:
     return fetch(read_lock(LOCK_FILE), cache_directory() / LOCK_FILE.stem, progress)
 
 
-def iceberg_package() -> str:
-    """The Maven coordinate of Iceberg in the documents, for Spark to fetch."""
-    return _example()[_PACKAGES]
-
-
 def iceberg_settings(warehouse: Path) -> dict[str, str]:
     """The catalog `lake` of the documents, whose tables are directories below `warehouse`."""
     settings = {**_example(), _WAREHOUSE: f"file://{warehouse}"}

@@ -16,12 +16,12 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.metastore import structs
 from dbt.adapters.hiveacid.spark.process import root_session
 from integration.dbt_project import SMALL_JVM
-from integration.iceberg import iceberg_package, iceberg_settings
+from integration.delta import delta_settings
+from integration.hive.jars import say
+from integration.iceberg import iceberg_jars, iceberg_settings
 from tests.unit.metastore.thrift_server import ThriftServer
 
 HERE = Path(__file__).parent
-
-PACKAGES = ("io.delta:delta-spark_4.1_2.13:4.4.0", iceberg_package())
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,10 @@ def empty_metastore() -> Iterator[ThriftServer]:
 @pytest.fixture(scope="session")
 def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | int | bool]:
     home: Path = tmp_path_factory.mktemp("spark")
+    delta = delta_settings(say)
     return {
+        **delta,
+        "spark.jars": ",".join([delta["spark.jars"], *map(str, iceberg_jars(say))]),
         "spark.master": "local[2]",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -58,11 +61,6 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={home}/catalog;create=true"
         ),
-        "spark.jars.packages": ",".join(PACKAGES),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # A Delta table in a test has one small file: no need for 50 tasks to read its log.
-        "spark.databricks.delta.snapshotPartitions": 1,
         **iceberg_settings(home / "lake"),
     }
 

@@ -17,6 +17,8 @@ import yaml
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.metastore.transport import parse_addresses
+from integration.hive.artifacts import read_lock
+from integration.iceberg import LOCK_FILE
 from tools.configuration_reference import PROFILES, REFERENCE, options_list, reference
 
 ROOT = Path(__file__).parent.parent.parent
@@ -159,3 +161,11 @@ def test_options_of_a_source_get_into_the_reference() -> None:
         read_deletes: bool = field(default=True, metadata={"meaning": "Show deleted rows."})
 
     assert options_list(Options) == "- `read_deletes`: Show deleted rows."
+
+
+def test_the_documents_name_the_iceberg_that_is_tested():
+    example = ROOT / "examples" / "incremental" / "lake.yml"
+    settings = yaml.safe_load(example.read_text(encoding="utf-8"))["server_side_parameters"]
+    (jar,) = read_lock(LOCK_FILE)
+    coordinate = f"{jar.organisation}:{jar.name}:{jar.revision}"
+    assert settings["spark.jars.packages"] == coordinate
