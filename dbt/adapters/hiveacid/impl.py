@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from multiprocessing.context import SpawnContext
 from typing import Any
 
-import agate
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.spark.column import SparkColumn
-from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.hiveacid.columns import spark_columns, with_tables
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
 from dbt.adapters.hiveacid.incremental.stores import overtaken
+from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
@@ -36,7 +33,7 @@ from dbt.adapters.hiveacid.versions import current_version, restore
 logger = AdapterLogger("HiveAcid")
 
 
-class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, SparkAdapter):
+class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, MetadataMethods):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation
@@ -227,11 +224,6 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, SparkAdapter):
         """dbt-spark's relations; Iceberg's in Spark's session catalog are seen as such."""
         return [with_format(r) for r in super()._build_spark_relation_list(*args, **kwargs)]
 
-    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
-        """A relation's columns; those of an ACID source from the metastore, without a query."""
-        columns = self._acid_columns(relation)
-        return super().get_columns_in_relation(relation) if columns is None else columns
-
     def calculate_freshness(
         self,
         source: BaseRelation,
@@ -252,31 +244,6 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, SparkAdapter):
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle
 
-    def _acid_columns(self, relation: BaseRelation) -> list[SparkColumn] | None:
-        if not isinstance(relation, HiveAcidRelation) or not relation.identifier:
-            return None
-        name = relation.table_name()
-        # Unit tests ask for a source by its plain name.
-        if relation.acid_view is None and name not in self._declared():
-            return None
-        table = self.run.tables.get(name)
-        if table is None or not table.is_transactional:
-            return None
-        return spark_columns(table)
-
-    def _get_one_catalog(
-        self, information_schema: Any, schemas: set[str], used_schemas: Any
-    ) -> agate.Table:
-        """One database's part of the docs: Spark's catalog, and ACID sources that it lacks."""
-        catalog = super()._get_one_catalog(information_schema, schemas, used_schemas)
-        names = {name for name in self._declared() if name.database in schemas}
-        found = map(self.run.tables.get, sorted(self.run.tables.transactional(names)))
-        return with_tables(catalog, (table for table in found if table is not None))
-
     def _foreseen(self) -> set[TableName]:
         sources = self._selection.sources(self.get_macro_resolver())
         return {TableName(source.schema, source.identifier) for source in sources}
-
-    def _declared(self) -> set[TableName]:
-        sources = getattr(self.get_macro_resolver(), "sources", {})
-        return {TableName(source.schema, source.identifier) for source in sources.values()}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from dbt.adapters.hiveacid.exceptions import InvalidSettingError
 from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+
+Seen = TypeVar("Seen", bound=SeenTable)
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class PartitionChoice:
     def __bool__(self) -> bool:
         return bool(self.values)
 
-    def of_table(self, pinned: PinnedTable) -> PinnedTable:
+    def of_table(self, pinned: Seen) -> Seen:
         """The table with no other partitions than the chosen ones.
 
         Raises:

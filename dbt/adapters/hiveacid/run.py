@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_direc
 from dbt.adapters.hiveacid.reader.verification import SHOWN
 from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
 from dbt.adapters.hiveacid.snapshot.run import RunSnapshot
+from dbt.adapters.hiveacid.snapshot.seen import SeenTable, see
 from dbt.adapters.hiveacid.snapshot.settings import SnapshotSettings
 from dbt.adapters.hiveacid.sources import SourceTables, SourceView, SourceViews
 from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
@@ -171,6 +172,14 @@ class Run:
             "metastore (`spark.hadoop.hive.metastore.uris` in server_side_parameters), or create "
             "the table in Spark's catalog."
         )
+
+    def see(self, names: Iterable[TableName]) -> dict[TableName, SeenTable]:
+        """Those of `names` that are transactional, as they are now: no lock, no transaction.
+
+        Raises:
+            MetastoreError: the metastore could not be asked.
+        """
+        return see(self._client, names)
 
     def server_info(self) -> ServerInfo:
         """What the metastore can do. Opens no transaction.

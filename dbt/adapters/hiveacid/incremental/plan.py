@@ -43,7 +43,6 @@ from dbt.adapters.hiveacid.reader.plan import (
     Location,
     ReadPlan,
     locations,
-    storages,
 )
 from dbt.adapters.hiveacid.reader.read import check_readable, plan_places
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
@@ -133,7 +132,7 @@ def plan_changes(
     """
     check_readable(pinned.table)
     check_names(pinned.table)
-    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
     planner = _Planner(spark, footers, options, listings)
     lost = table_losses(pinned, since, options) if since is not None else []
     if since is None or lost:

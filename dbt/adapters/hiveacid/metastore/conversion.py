@@ -35,17 +35,19 @@ def table_from_thrift(table: Any) -> Table:
         create_time=table.createTime or 0,
         owner=table.owner,
         id=getattr(table, "id", None),
+        write_id=getattr(table, "writeId", None),
         view_text=table.viewExpandedText,
     )
 
 
-def partition_from_thrift(partition: ttypes.Partition) -> Partition:
-    """From `Partition`."""
+def partition_from_thrift(partition: Any) -> Partition:
+    """From `Partition`, hmsclient's or ours."""
     return Partition(
         values=tuple(partition.values),
         storage=storage_from_thrift(partition.sd),
         create_time=partition.createTime or 0,
         parameters=dict(partition.parameters or {}),
+        write_id=getattr(partition, "writeId", None),
     )
 
 

@@ -59,7 +59,8 @@ class Table:
 
     `id` is the metastore's own key of the table (None before Hive 4); `create_time` is in seconds
     since the epoch by the metastore's clock. `table_type` is e.g. `MANAGED_TABLE`,
-    `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`.
+    `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` is that of the writer of the
+    table's statistics, or of whoever last altered the table; None before Hive 4.
     """
 
     name: TableName
@@ -70,6 +71,7 @@ class Table:
     create_time: int
     owner: str | None = None
     id: int | None = None
+    write_id: int | None = None
     view_text: str | None = None
 
     @property
@@ -94,9 +96,11 @@ class Partition:
     """A partition (thrift `Partition`): its values in the order of the table's partition keys.
 
     A value is the string that the metastore keeps; `__HIVE_DEFAULT_PARTITION__` stands for NULL.
+    `write_id` is as `Table.write_id`.
     """
 
     values: tuple[str, ...]
     storage: StorageDescriptor
     create_time: int = 0
     parameters: Mapping[str, str] = field(default_factory=dict)
+    write_id: int | None = None

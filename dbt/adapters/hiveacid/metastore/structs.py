@@ -8,6 +8,7 @@ does not know):
 - `GetOpenTxnsResponse`: since Hive 3 the ids come as a list, not a set, with a bit set of the
   aborted ones. hmsclient's struct reads that as "nothing is open".
 - `GetTableRequest`, `GetTablesRequest`, `Table`: the capabilities of the client, the table's id.
+- `Table`, `Partition`: the write id by which the statistics were kept.
 - `OpenTxnRequest`: the transaction's type (Hive 4).
 - Write ids (Hive 3), `add_write_ids_to_min_history` (Hive 4).
 """
@@ -80,7 +81,7 @@ class Struct(TBase):
 
 
 class Table(Struct):
-    """`Table`. hmsclient's ends before `id`, which Hive 4 added."""
+    """`Table`. hmsclient's ends before `writeId` and `id`, which Hive 4 added."""
 
     thrift_spec = spec(
         _string(1, "tableName"),
@@ -92,7 +93,36 @@ class Table(Struct):
         (9, TType.MAP, "parameters", (TType.STRING, "UTF8", TType.STRING, "UTF8", False), None),
         _string(11, "viewExpandedText"),
         _string(12, "tableType"),
+        _i64(19, "writeId"),
         _i64(25, "id"),
+    )
+
+
+class Partition(Struct):
+    """`Partition`. hmsclient's ends before `writeId`, which Hive 4 added."""
+
+    thrift_spec = spec(
+        _strings(1, "values"),
+        (4, TType.I32, "createTime", None, None),
+        struct(6, "sd", ttypes.StorageDescriptor),
+        (7, TType.MAP, "parameters", (TType.STRING, "UTF8", TType.STRING, "UTF8", False), None),
+        _i64(10, "writeId"),
+    )
+
+
+class GetPartitionsByNamesArguments(Struct):
+    """The arguments of `get_partitions_by_names`."""
+
+    thrift_spec = spec(_string(1, "db_name"), _string(2, "tbl_name"), _strings(3, "names"))
+
+
+class GetPartitionsByNamesResult(Struct):
+    """The result of `get_partitions_by_names`: those partitions that exist, or an error."""
+
+    thrift_spec = spec(
+        (0, TType.LIST, "success", (TType.STRUCT, [Partition, Partition.thrift_spec], False), None),
+        struct(1, "o1", ttypes.MetaException),
+        struct(2, "o2", ttypes.NoSuchObjectException),
     )
 
 

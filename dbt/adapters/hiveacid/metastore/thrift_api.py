@@ -57,6 +57,11 @@ GET_TABLE_OBJECTS_BY_NAME_REQ = _request_call(
     ttypes.InvalidOperationException,
     ttypes.UnknownDBException,
 )
+GET_PARTITIONS_BY_NAMES = Call(
+    "get_partitions_by_names",
+    structs.GetPartitionsByNamesArguments,
+    structs.GetPartitionsByNamesResult,
+)
 OPEN_TXNS = _request_call("open_txns", structs.OpenTxnRequest, ttypes.OpenTxnsResponse)
 GET_OPEN_TXNS = _call("get_open_txns", _arguments("get_open_txns"), structs.GetOpenTxnsResponse)
 GET_VALID_WRITE_IDS = _request_call(
@@ -117,6 +122,13 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
         self, req: structs.GetTablesRequest
     ) -> structs.GetTablesResult:
         return self._invoke(GET_TABLE_OBJECTS_BY_NAME_REQ, rqst=req)
+
+    def get_partitions_by_names(
+        self, db_name: str, tbl_name: str, names: list[str]
+    ) -> list[structs.Partition]:
+        return self._invoke(
+            GET_PARTITIONS_BY_NAMES, db_name=db_name, tbl_name=tbl_name, names=names
+        )
 
     def open_txns(self, rqst: structs.OpenTxnRequest) -> ttypes.OpenTxnsResponse:
         return self._invoke(OPEN_TXNS, rqst=rqst)

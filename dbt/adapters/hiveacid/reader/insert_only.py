@@ -33,7 +33,7 @@ from dbt.adapters.hiveacid.reader.deletes import WRITE_ID
 from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
-from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan, storages
+from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.text import (
     TextFormat,
@@ -139,7 +139,7 @@ def _groups(
     spark: SparkSession, plan: ReadPlan, columns: TableColumns
 ) -> dict[_Layout, list[DataFile]]:
     table = plan.pinned.table
-    places = storages(plan.pinned)
+    places = plan.pinned.storages
     formats = [file_format(table.name, storage) for storage in places]
     times: dict[ListedFile, WriterTimes | None] = {}
     for format in sorted({"parquet", "avro"}.intersection(formats)):

@@ -26,6 +26,7 @@ from dbt.adapters.hiveacid.reader.deletes import DeletedRows
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
 from dbt.adapters.hiveacid.reader.types import INTEGERS
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
 
 @dataclass(frozen=True)
@@ -121,22 +122,15 @@ class Location:
                 yield from directory.files
 
 
-def storages(pinned: PinnedTable) -> list[StorageDescriptor]:
-    """Where the table's files lie: one place, or one for each partition."""
-    if pinned.table.partition_keys:
-        return [partition.storage for partition in pinned.partitions]
-    return [pinned.table.storage]
-
-
-def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location]:
-    """Select the snapshot of each listing; they are in the order of `storages`.
+def locations(pinned: SeenTable, listings: Sequence[Listing]) -> list[Location]:
+    """Select the snapshot of each listing; they are in the order of `pinned.storages`.
 
     Raises:
         UnreadableTableError: see `acid.selection.select`.
     """
     return [
         Location(i, storage, listing, select(listing, pinned.write_ids, pinned.valid_txns))
-        for i, (storage, listing) in enumerate(zip(storages(pinned), listings, strict=True))
+        for i, (storage, listing) in enumerate(zip(pinned.storages, listings, strict=True))
     ]
 
 

@@ -22,7 +22,6 @@ from dbt.adapters.hiveacid.reader.plan import (
     locations,
     plan_full_acid,
     plan_insert_only,
-    storages,
 )
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
@@ -34,7 +33,7 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
         UnreadableTableError: the table cannot be read exactly; the message says why.
     """
     check_readable(pinned.table)
-    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
     return plan_places(spark, pinned, locations(pinned, listings), footers)
 
 
@@ -93,7 +92,7 @@ def write_ids_without_directory(
     Raises:
         UnreadableTableError: a location cannot be listed.
     """
-    listings = list_locations(spark, [storage.location for storage in storages(pinned)])
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
     return without_directory(write_ids, listings)
 
 

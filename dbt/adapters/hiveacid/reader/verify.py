@@ -20,7 +20,7 @@ from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.nanoseconds import count_nanoseconds
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
-from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, locations, storages
+from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, locations
 from dbt.adapters.hiveacid.reader.read import plan_read, to_dataframe
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.verification import (
@@ -48,7 +48,7 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     Raises:
         UnreadableTableError: the table is refused, for the reason given.
     """
-    places = [storage.location for storage in storages(pinned)]
+    places = [storage.location for storage in pinned.storages]
     before = list_locations(spark, places)
     plan = plan_read(spark, pinned, footers)
     # The cleaner may remove, while this looks, what no snapshot needs.

@@ -1,13 +1,13 @@
 import agate
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
 
-from dbt.adapters.hiveacid.columns import spark_columns, with_tables
+from dbt.adapters.hiveacid.metadata.columns import catalog_rows, spark_columns, with_rows
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 
 ORDERS = Table(
     TableName("shop", "orders"),
     "MANAGED_TABLE",
-    StorageDescriptor("/x", (Column("id", "int"), Column("item", "varchar(10)"))),
+    StorageDescriptor("/x", (Column("id", "int"), Column("item", "varchar(10)", "what was sold"))),
     (Column("day", "date"),),
     {"transactional": "true"},
     0,
@@ -27,9 +27,12 @@ def test_columns_have_hives_types_and_the_partition_keys_come_last():
     ]
 
 
+ROWS = catalog_rows(ORDERS, {"stats:rows:value": 7})
+
+
 def test_a_source_that_spark_does_not_know_is_added_to_the_docs():
     other = {"table_schema": "shop", "table_name": "other", "column_name": "id", "stats": 1}
-    rows = with_tables(catalog(other), [ORDERS]).rows
+    rows = with_rows(catalog(other), ROWS).rows
     assert [(row["table_name"], row["column_name"]) for row in rows] == [
         ("other", "id"),
         ("orders", "id"),
@@ -38,12 +41,15 @@ def test_a_source_that_spark_does_not_know_is_added_to_the_docs():
     ]
     assert rows[1]["table_owner"] == "etl"
     assert rows[1]["column_type"] == "int"
+    assert [row["column_comment"] for row in rows] == [None, None, "what was sold", None]
+    assert [row["stats:rows:value"] for row in rows] == [None, 7, 7, 7]
 
 
 def test_docs_of_nothing_but_a_source():
-    assert len(with_tables(catalog(), [ORDERS]).rows) == 3
+    assert len(with_rows(catalog(), ROWS).rows) == 3
+    assert with_rows(known := catalog(), []) is known
 
 
-def test_a_source_that_spark_knows_stays_as_spark_tells_it():
-    known = catalog({"table_name": "Orders", "column_name": "id", "table_schema": "shop"})
-    assert with_tables(known, [ORDERS]) is known
+def test_the_metastore_knows_better_than_spark():
+    known = catalog({"table_name": "Orders", "column_name": "old", "table_schema": "shop"})
+    assert [row["column_name"] for row in with_rows(known, ROWS).rows] == ["id", "item", "day"]
