@@ -57,9 +57,8 @@ def test_the_docs_of_sources_come_from_the_metastore(
     )
     dbt_project.sources("plain", "parts", "doubtful")
     # The only node; it makes no table, so that nobody needs to ask Spark for the database.
-    dbt_project.models(
-        mart="{{ config(materialized='ephemeral') }} select id, v from {{ source('shop', 'plain') }}"
-    )
+    ephemeral = "{{ config(materialized='ephemeral') }}"
+    dbt_project.models(mart=f"{ephemeral} select id, v from {{{{ source('shop', 'plain') }}}}")
     dbt_project.write("models/unit.yml", UNIT_TEST)
     said: list[str] = []
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup()

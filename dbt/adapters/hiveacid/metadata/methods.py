@@ -64,7 +64,10 @@ class MetadataMethods(SparkAdapter):
 
     def _has_nodes_in(self, schemas: Iterable[str]) -> bool:
         nodes = getattr(self.get_macro_resolver(), "nodes", {}).values()
-        return any(node.is_relational and node.schema.lower() in schemas for node in nodes)
+        return any(
+            node.is_relational and not node.is_ephemeral_model and node.schema.lower() in schemas
+            for node in nodes
+        )
 
     def _declared(self) -> set[TableName]:
         sources = getattr(self.get_macro_resolver(), "sources", {})
