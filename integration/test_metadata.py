@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient
-from integration.tables import FULL_ACID
+from dbt.adapters.hiveacid.metadata.freshness import find_last_write
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reader import OrcFooters
+from dbt.adapters.hiveacid.snapshot.seen import see
+from integration.dbt_project import DbtProject, node_results
+from integration.histories.writer import OpenWriter
+from integration.hive import HiveClient, HiveServer
+from integration.tables import FULL_ACID, INSERT_ONLY
 
 LOCKS = ("Opened transaction", "One snapshot of")
 
@@ -103,3 +112,127 @@ def test_the_docs_of_sources_come_from_the_metastore(
     doubtful = stats(catalog, "doubtful")
     assert "Rows" not in doubtful
     assert doubtful["Bytes (not exact)"] > 0
+
+
+class Watch:
+    """Does things in Hive, and tells which of them a table's freshness is that of."""
+
+    def __init__(self, hive: HiveServer, client: HiveClient, spark: SparkSession) -> None:
+        self._client = client
+        self._spark = spark
+        self._footers = OrcFooters()
+        self._metastore = MetastoreClient(hive.metastore_uri, timeout=60)
+        self._done: dict[str, tuple[float, float]] = {}
+
+    def close(self) -> None:
+        self._metastore.close()
+
+    def do(self, name: str, act: str | Callable[[], None]) -> None:
+        """Run a script, or call a function, and remember when."""
+        began = time.time()
+        if callable(act):
+            act()
+        else:
+            self._client.script(act)
+        # The file system's clock ticks a few times in a hundredth of a second.
+        self._done[name] = (began - 0.02, time.time())
+        time.sleep(0.05)
+
+    def last(self, table: TableName) -> tuple[str, bool] | None:
+        """What the newest write was done by, and whether that is a bound."""
+
+        found = find_last_write(
+            self._spark,
+            lambda: see(self._metastore, [table])[table],
+            self._metastore.get_valid_txns,
+            self._footers,
+        )
+        if found is None:
+            return None
+        at = found.time / 1000
+        (name,) = [n for n, (began, ended) in self._done.items() if began <= at <= ended]
+        return name, found.is_bound
+
+
+@pytest.fixture
+def watch(hive: HiveServer, hive_client: HiveClient, spark: SparkSession) -> Iterator[Watch]:
+    """On the test's database."""
+    found = Watch(hive, hive_client, spark)
+    yield found
+    found.close()
+
+
+def test_freshness_is_the_time_of_the_newest_write_with_data(
+    watch: Watch, hive: HiveServer, hive_client: HiveClient, dbt_project: DbtProject, database: str
+) -> None:
+    """Not that of DDL, of a write of nothing, of one that is not committed or of a compaction."""
+    t = TableName(database, "t")
+    hive_client.script(
+        f"""
+        CREATE TABLE t (id int, v int) STORED AS ORC TBLPROPERTIES ({FULL_ACID});
+        CREATE TABLE plain (id int) STORED AS ORC TBLPROPERTIES ('transactional'='false');
+        """
+    )
+    assert watch.last(t) is None
+    watch.do("insert", "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+    assert watch.last(t) == ("insert", False)
+    watch.do("insert of nothing", "INSERT INTO t SELECT 1, 1 FROM t WHERE id > 9")
+    watch.do("update of nothing", "UPDATE t SET v = 9 WHERE id = 9")
+    watch.do("DDL", "ALTER TABLE t ADD COLUMNS (w int);\nALTER TABLE t SET TBLPROPERTIES ('a'='b')")
+    watch.do("statistics", "ANALYZE TABLE t COMPUTE STATISTICS")
+    assert watch.last(t) == ("insert", False)
+    watch.do("update", "UPDATE t SET v = 9 WHERE id = 1")
+    assert watch.last(t) == ("update", False)
+    watch.do("delete", "DELETE FROM t WHERE id = 2")
+    assert watch.last(t) == ("delete", False)
+
+    with MetastoreClient(hive.metastore_uri, timeout=60) as client:
+        for name in ("aborted", "committed late"):
+            writer = OpenWriter.begin(client, t, None, deletes=False)
+            watch.do(name, lambda writer=writer: writer.insert([7]))  # type: ignore[misc]
+            assert watch.last(t) == ("delete", False)
+            if name == "aborted":
+                client.abort_txn(writer.txn_id)
+                assert watch.last(t) == ("delete", False)
+            else:
+                client.commit_txn(writer.txn_id)
+                assert watch.last(t) == ("committed late", False)
+
+    # The cleaner has removed the deltas: the compaction is all that there is.
+    watch.do("minor", lambda: hive_client.compact("t", "minor", cleaned=True))
+    assert watch.last(t) == ("minor", True)
+    watch.do("insert after", "INSERT INTO t VALUES (4, 4, 4)")
+    assert watch.last(t) == ("insert after", False)
+    watch.do("major", lambda: hive_client.compact("t", "major", cleaned=True))
+    assert watch.last(t) == ("major", True)
+
+    p = TableName(database, "p")
+    hive_client.execute(
+        f"CREATE TABLE p (id int) PARTITIONED BY (d int) STORED AS PARQUET "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    watch.do("p1", "INSERT INTO p PARTITION (d=1) VALUES (1)")
+    watch.do("p2", "INSERT INTO p PARTITION (d=2) VALUES (2)")
+    watch.do("nothing", "INSERT INTO p PARTITION (d=1) SELECT 1 FROM t WHERE id > 9")
+    assert watch.last(p) == ("p2", False)
+    watch.do("truncate", "TRUNCATE TABLE p PARTITION (d=2)")
+    assert watch.last(p) == ("p1", False)
+    watch.do("drop", "ALTER TABLE p DROP PARTITION (d=1)")
+    assert watch.last(p) is None
+
+    dbt_project.sources("t", "p", "plain", freshness={"warn_after": {"count": 1, "period": "day"}})
+    said: list[str] = []
+
+    def listen(event: EventMsg) -> None:
+        said.append(event.info.msg)  # type: ignore[attr-defined]
+
+    result = dbt_project.invoke("--debug", "source", "freshness", on_event=listen)
+    found = {node.node.name: node for node in node_results(result)}
+    assert str(found["t"].status) == "pass"
+    assert f"{t} was last written to not after " in "\n".join(said)
+    assert f"{p} is empty: it has no files" in found["p"].message
+    assert f"{database}.plain is no transactional table" in found["plain"].message
+    assert not [line for line in said if any(word in line for word in LOCKS)]
+
+    watch.do("truncate of all", "TRUNCATE TABLE t")
+    assert watch.last(t) is None

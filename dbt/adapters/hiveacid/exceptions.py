@@ -63,6 +63,10 @@ class ViewOverAcidError(HiveAcidError):
     """A permanent view was asked for over an ACID source; it could not hold a snapshot."""
 
 
+class FreshnessError(HiveAcidError):
+    """The time of a source's last write cannot be told without reading it."""
+
+
 class VerificationError(HiveAcidError):
     """A table's files are not as Hive writes them, or the reader does not show their rows."""
 

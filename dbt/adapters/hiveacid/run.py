@@ -11,6 +11,7 @@ from dbt_common.events.contextvars import get_node_info
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
+from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
 from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
     TransactionLostError,
@@ -180,6 +181,10 @@ class Run:
             MetastoreError: the metastore could not be asked.
         """
         return see(self._client, names)
+
+    def valid_txns(self) -> ValidTxnList:
+        """The transactions committed by now. Opens none."""
+        return self._client.get_valid_txns()
 
     def server_info(self) -> ServerInfo:
         """What the metastore can do. Opens no transaction.

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import agate
 from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.macros import MacroResolverProtocol
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid.exceptions import FreshnessError, MetastoreError
 from dbt.adapters.hiveacid.metadata.columns import catalog_rows, spark_columns, with_rows
+from dbt.adapters.hiveacid.metadata.freshness import find_last_write
 from dbt.adapters.hiveacid.metadata.states import states_for_docs
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
 from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.run import Run
     from dbt.adapters.hiveacid.spark.session import SessionHandle
 
+logger = AdapterLogger("HiveAcid")
+
 
 class MetadataMethods(SparkAdapter):
-    """Columns and docs of ACID sources: from the metastore, without a lock or a transaction."""
+    """Columns, docs and freshness of ACID sources: without a lock or a transaction."""
 
     run: Run
+    _capabilities = CapabilityDict(
+        {
+            Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
+            Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
+        }
+    )
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
         """A relation's columns; those of an ACID source from the metastore, without a query."""
@@ -62,6 +80,75 @@ class MetadataMethods(SparkAdapter):
             rows += catalog_rows(seen[name].table, statistics.entries())
         return with_rows(catalog, rows)
 
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, Any]]:
+        """The freshness of those sources whose last write the metastore and the files tell.
+
+        dbt asks for the others again, one by one, and gets the reason. It gives up the whole
+        command if this raises anything.
+        """
+        # dbt asks for those with a query, too, and does not use the answer.
+        asked = [source for source in sources if not self._has_query(source)]
+        found: dict[BaseRelation, Any] = {}
+        with self.connection_named("freshness_from_metadata"):
+            try:
+                seen = self.run.see({_table_of(source) for source in asked})
+            except MetastoreError as error:
+                logger.debug(f"No freshness from metadata in batch: {error.msg}")
+                return [], {}
+            for source in asked:
+                try:
+                    found[source] = self._last_write(source, seen.get(_table_of(source)))
+                except DbtRuntimeError as error:
+                    logger.debug(f"No freshness from metadata for {source}: {error.msg}")
+        return [], found
+
+    def calculate_freshness_from_metadata(
+        self, source: BaseRelation, macro_resolver: MacroResolverProtocol | None = None
+    ) -> tuple[AdapterResponse | None, Any]:
+        """When a source was last written to.
+
+        Raises:
+            FreshnessError: that cannot be told; with the reason.
+        """
+        return None, self._last_write(source)
+
+    def _last_write(self, source: BaseRelation, first: SeenTable | None = None) -> Any:
+        """`first` is the table as it has been seen, if it has."""
+        assert isinstance(source, HiveAcidRelation)
+        name = source.table_name()
+        options = source.options or SourceOptions()
+        looks = [first] if first is not None else []
+
+        def see() -> SeenTable:
+            seen = looks.pop() if looks else self.run.see([name]).get(name)
+            if seen is None:
+                raise FreshnessError(
+                    f"{name} is no transactional table of the metastore, and only those tell when "
+                    "they were last written to. Give the source a loaded_at_field or a "
+                    "loaded_at_query."
+                )
+            return options.partitions.of_table(seen)
+
+        last = find_last_write(self._session(), see, self.run.valid_txns, self.run.views.footers)
+        if last is None:
+            raise FreshnessError(
+                f"{name} is empty: it has no files of a committed write with rows or deletes, so "
+                "nothing tells when it was last written to. Load it, or give the source a "
+                "loaded_at_field or a loaded_at_query."
+            )
+        logger.info(f"{name} was last written to {last}")
+        return self._create_freshness_response(last.at, datetime.now(timezone.utc))
+
+    def _has_query(self, source: BaseRelation) -> bool:
+        sources = getattr(self.get_macro_resolver(), "sources", {}).values()
+        return any(
+            (it.schema, it.identifier) == (source.schema, source.identifier)
+            and getattr(it, "loaded_at_query", None) is not None
+            for it in sources
+        )
+
     def _has_nodes_in(self, schemas: Iterable[str]) -> bool:
         nodes = getattr(self.get_macro_resolver(), "nodes", {}).values()
         return any(
@@ -76,3 +163,8 @@ class MetadataMethods(SparkAdapter):
     def _session(self) -> Any:
         handle: SessionHandle = self.connections.get_thread_connection().handle
         return handle.session
+
+
+def _table_of(source: BaseRelation) -> TableName:
+    assert isinstance(source, HiveAcidRelation)
+    return source.table_name()
