@@ -14,6 +14,9 @@ pytest.register_assert_rewrite(
 )
 
 # What CI says of a commit must not depend on luck; a developer's runs look for new examples.
-hypothesis.settings.register_profile("ci", derandomize=True)
+# Nor on what else its machine has to do.
+hypothesis.settings.register_profile(
+    "ci", derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
