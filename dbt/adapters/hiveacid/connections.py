@@ -81,7 +81,9 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     ) -> tuple[Connection, Any]:
         """Run a statement, once what it reads of the ACID sources is there."""
         # dbt binds values in the INSERT … VALUES of seeds only, which reads nothing.
-        handle: SessionHandle = self.get_thread_connection().handle
+        connection = self.get_thread_connection()
+        handle: SessionHandle = connection.handle
+        handle.name = connection.name or ""
         with self.exception_handler(sql):
             if bindings:
                 handle.named, handle.reads = frozenset(), {}

@@ -19,6 +19,8 @@ METHODS = ("session",)
 
 OFF = "off"
 
+LAST_NODE, RUN_END = "last_node", "run_end"
+
 
 def _key(meaning: str, *, unit: str = "", default: Any = MISSING, factory: Any = MISSING) -> Any:
     return field(
@@ -69,6 +71,17 @@ class HiveAcidCredentials(Credentials):
     lock_timeout: float = _key(
         "How long to wait for the shared locks on the sources.", unit="seconds", default=300.0
     )
+    hold_until: str = _key(
+        "When the run's transaction ends, which releases the locks on the sources. `last_node`: "
+        "once the last node that may read an ACID source has ended. `run_end`: with the run, so "
+        "that `on-run-end` hooks can read sources, too.",
+        default=LAST_NODE,
+    )
+    hold_warning: float = _key(
+        "Warn, once, when the locks on the sources have been held so long. 0 never warns.",
+        unit="seconds",
+        default=3600.0,
+    )
     footer_cache: str | None = _key(
         "The directory in which what ORC files say about themselves is kept from run to run, so "
         "that each file's footer is read once. Without it, `dbt-hiveacid` in the user's cache "
@@ -103,6 +116,8 @@ class HiveAcidCredentials(Credentials):
             "metastore_timeout",
             "heartbeat_interval",
             "lock_timeout",
+            "hold_until",
+            "hold_warning",
             "footer_cache",
         )
 
@@ -164,6 +179,9 @@ def _problems(data: Mapping[str, Any]) -> list[str]:
     method = data.get("method", "session")
     if method not in METHODS:
         found.append(f"`method` must be one of {', '.join(METHODS)}, not {method!r}")
+    hold_until = data.get("hold_until", LAST_NODE)
+    if hold_until not in (LAST_NODE, RUN_END):
+        found.append(f"`hold_until` must be {LAST_NODE} or {RUN_END}, not {hold_until!r}")
     parameters = data.get("server_side_parameters")
     if parameters is not None and not isinstance(parameters, Mapping):
         found.append("`server_side_parameters` must be a mapping of Spark configuration keys")

@@ -35,6 +35,10 @@ class TransactionLostError(HiveAcidError):
     """The run's metastore transaction was aborted or timed out while the run still needed it."""
 
 
+class SnapshotEndedError(HiveAcidError):
+    """An ACID source is read after the run has ended the transaction of its snapshot."""
+
+
 class LockTimeoutError(HiveAcidError):
     """A shared lock was not granted within `lock_timeout`."""
 

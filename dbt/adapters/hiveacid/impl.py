@@ -19,8 +19,11 @@ from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
 from dbt.adapters.hiveacid.incremental.stores import overtaken
 from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
 from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.needs import needing
+from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+from dbt.adapters.hiveacid.report_methods import ReportMethods
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.selected import Selection
 from dbt.adapters.hiveacid.signals import TerminationHandler
@@ -33,7 +36,7 @@ from dbt.adapters.hiveacid.versions import current_version, restore
 logger = AdapterLogger("HiveAcid")
 
 
-class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, MetadataMethods):
+class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, ReportMethods, MetadataMethods):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation
@@ -48,12 +51,16 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, MetadataMethods):
             get_invocation_id(),
             f"{config.profile_name}.{config.target_name}",
             foreseen=self._foreseen,
+            needing=self._needing,
             on_lost=self.connections.stop_reading,
+            keep_report=self.write_report,
         )
         self.connections.run = self.run
         self.Relation = HiveAcidRelation.bound_to(self.run.views)
         self._termination = TerminationHandler()
         self._termination.install()
+        self._events = NodeEvents(self.run.holding.started, self.run.holding.finished)
+        self._events.install()
 
     def cleanup_connections(self) -> None:
         """Close the connections and end the run's transaction. May be called many times."""
@@ -61,6 +68,7 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, MetadataMethods):
             super().cleanup_connections()
         finally:
             self.run.end()
+            self._events.remove()
             self._termination.remove()
 
     def debug_query(self) -> None:
@@ -105,7 +113,7 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, MetadataMethods):
             TransactionLostError: naming the transaction and its tables.
         """
         if self._handle().has_read:
-            self.run.snapshot.check_alive()
+            self.run.holding.check_alive()
 
     @available
     def hiveacid_has_read(self) -> bool:
@@ -247,3 +255,9 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, MetadataMethods):
     def _foreseen(self) -> set[TableName]:
         sources = self._selection.sources(self.get_macro_resolver())
         return {TableName(source.schema, source.identifier) for source in sources}
+
+    def _needing(self) -> frozenset[str] | None:
+        selected, manifest = self._selection.ids(), self.get_macro_resolver()
+        if selected is None or manifest is None:
+            return None
+        return needing(manifest, selected, self.run.tables.transactional)

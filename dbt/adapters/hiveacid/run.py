@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
@@ -12,13 +13,14 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
-from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
+from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
     TransactionLostError,
     VerificationError,
     ViewOverAcidError,
     WriteIdsNotSupportedError,
 )
+from dbt.adapters.hiveacid.holding import Holding
 from dbt.adapters.hiveacid.incremental.model import ModelChanges
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import Table, TableName
@@ -26,7 +28,8 @@ from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
 from dbt.adapters.hiveacid.reader import OrcFooters, write_ids_without_directory
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_directory
 from dbt.adapters.hiveacid.reader.verification import SHOWN
-from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
+from dbt.adapters.hiveacid.reads import ReadLog
+from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.snapshot.run import RunSnapshot
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable, see
 from dbt.adapters.hiveacid.snapshot.settings import SnapshotSettings
@@ -60,10 +63,13 @@ class Run:
         invocation_id: str,
         target: str,
         foreseen: Callable[[], set[TableName]],
+        needing: Callable[[], frozenset[str] | None],
         on_lost: Callable[[], None],
+        keep_report: Callable[[dict[str, Any]], None],
     ) -> None:
-        """`foreseen` names the sources of the selected nodes; `on_lost` is called once the
-        transaction is found lost, to stop what reads under it, on any thread."""
+        """`foreseen` names the sources of the selected nodes, `needing` the nodes that may read an
+        ACID source; `on_lost` is called once the transaction is found lost, to stop what reads
+        under it, on any thread. `keep_report` gets the `report` of the run at its end."""
         self._connect = partial(
             MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout
         )
@@ -71,6 +77,7 @@ class Run:
         self.lock_timeout = credentials.lock_timeout
         self._invocation_id = invocation_id
         self._on_lost = on_lost
+        self._keep_report = keep_report
         self._client = self._connect()
         self.lost: TransactionLostError | None = None
         self.snapshot = RunSnapshot(
@@ -83,14 +90,24 @@ class Run:
             ),
             on_lost=self._lose,
         )
+        self.holding = Holding(
+            self.snapshot,
+            needing,
+            self._end_snapshot,
+            until_run_end=credentials.hold_until == RUN_END,
+            warn_after=credentials.hold_warning,
+        )
         self.tables = SourceTables(self._client, foreseen)
         self.views = SourceViews(
-            self.tables, self.snapshot.pin, foreseen, OrcFooters(_cache(credentials))
+            self.tables, self.holding.pin, foreseen, OrcFooters(_cache(credentials))
         )
         self.models: dict[str, ModelChanges] = {}
+        self.reads = ReadLog()
 
     def prepare(self, handle: SessionHandle, sql: str) -> None:
         """Make a statement ready to run: the views of its ACID sources, and `handle.reads`.
+
+        What is read is on account of the node that runs on this thread, else of `handle.name`.
 
         Raises:
             HiveAcidError: the statement cannot be run as it is, or a source cannot be read.
@@ -105,9 +122,11 @@ class Run:
         refuse_raw_acid(session, statement.without(names))
         for view in views:
             model = self.models.get(view.name)
-            handle.reads[str(view.table)] = (
+            pinned, reading = (
                 self.views.create(session, view) if model is None else model.create_view(session)
             )
+            handle.reads[str(view.table)] = pinned
+            self.reads.add(get_node_info().get("unique_id") or handle.name, reading)
         for parts in statement.reads:
             handle.reads.update(handle.temporary_views.get(parts[-1].lower(), {}))
         handle.has_read.update(handle.reads)
@@ -211,13 +230,35 @@ class Run:
             for lock in self._client.show_locks()
         )
 
+    def report(self) -> dict[str, Any]:
+        """What the run holds or held, and has read (`report.as_dict`)."""
+        return as_dict(
+            self._invocation_id,
+            self.snapshot.report(),
+            self.reads,
+            is_open=self.snapshot.transaction_id is not None,
+            ended_after=self.holding.ended_after,
+        )
+
     def end(self) -> None:
-        """End the snapshot's transaction, if there is one, and close the connections."""
-        had_transaction = self.snapshot.transaction_id is not None
-        self.snapshot.end()
-        if had_transaction:
-            logger.info(_summary(self.snapshot.report()))
+        """End the snapshot's transaction, if there is one, and close the connections.
+
+        The report is handed over if any node has run or any source was read. May be called again.
+        """
+        self._end_snapshot()
+        if self.holding.has_run_nodes or not self.reads.is_empty:
+            self._keep_report(self.report())
+        self.holding.close()
+        self.reads = ReadLog()
         self._client.close()
+
+    def _end_snapshot(self) -> None:
+        if self.snapshot.transaction_id is None:
+            return
+        self.snapshot.end()
+        report = self.snapshot.report()
+        if report is not None:
+            logger.info(report.line(self.holding.ended_after))
 
     def _lose(self, error: TransactionLostError) -> None:
         self.lost = error
@@ -229,16 +270,6 @@ def _cache(credentials: HiveAcidCredentials) -> FooterCache | None:
         return None
     chosen = credentials.footer_cache
     return FooterCache(Path(chosen).expanduser() if chosen else default_directory())
-
-
-def _summary(report: SnapshotReport | None) -> str:
-    if report is None or not report.write_ids:
-        return "The run's transaction held no table"
-    sources = ", ".join(str(name) for name in sorted(report.write_ids))
-    return (
-        f"One snapshot of {sources}: transaction {report.transaction_id}, held "
-        f"{report.held_seconds:.1f} s, waited {report.lock_wait_seconds:.1f} s for locks"
-    )
 
 
 def _refuse_view(views: Sequence[SourceView]) -> None:

@@ -22,10 +22,15 @@ class Selection:
     def __init__(self) -> None:
         self._earlier = selected_resources.SELECTED_RESOURCES
 
+    def ids(self) -> list[str] | None:
+        """The unique ids of the selected nodes; None for a command that has selected none yet."""
+        selected = selected_resources.SELECTED_RESOURCES
+        return None if selected is self._earlier else list(selected)
+
     def sources(self, manifest: Any) -> list[Any]:
         """The source definitions that the selected nodes read, directly or through ephemerals."""
-        selected = selected_resources.SELECTED_RESOURCES
-        if selected is self._earlier or manifest is None:
+        selected = self.ids()
+        if selected is None or manifest is None:
             return []
         return sources_read(manifest, selected)
 
@@ -39,19 +44,27 @@ def sources_read(manifest: Any, unique_ids: Iterable[str]) -> list[Any]:
     return list(found.values())
 
 
+def ephemeral_parents(manifest: Any, unique_id: str) -> list[str]:
+    """The ephemeral models whose SQL is part of a node's, by their unique ids."""
+    found: list[str] = []
+    pending = [unique_id]
+    while pending:
+        for parent in _parents(manifest, pending.pop()):
+            if parent not in (unique_id, *found) and _is_ephemeral(manifest, parent):
+                found.append(parent)
+                pending.append(parent)
+    return found
+
+
 def _reads(manifest: Any, unique_id: str) -> Iterator[Any]:
     sources = getattr(manifest, "sources", {})
     if unique_id in sources:
         yield sources[unique_id]
         return
-    pending, seen = [unique_id], {unique_id}
-    while pending:
-        for parent in _parents(manifest, pending.pop()):
+    for node in (unique_id, *ephemeral_parents(manifest, unique_id)):
+        for parent in _parents(manifest, node):
             if parent in sources:
                 yield sources[parent]
-            elif parent not in seen and _is_ephemeral(manifest, parent):
-                seen.add(parent)
-                pending.append(parent)
 
 
 def _parents(manifest: Any, unique_id: str) -> Iterable[str]:

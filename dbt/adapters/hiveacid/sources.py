@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.reader import (
     to_dataframe,
     verify,
 )
+from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.statements import NameParts
 
@@ -158,20 +159,20 @@ class SourceViews:
                 views.append(view)
         return views
 
-    def create(self, session: SparkSession, view: SourceView) -> PinnedTable:
-        """Make the temporary view in `session` from the run's snapshot.
+    def create(self, session: SparkSession, view: SourceView) -> tuple[PinnedTable, Reading]:
+        """Make the temporary view in `session` from the run's snapshot; what it reads.
 
         The first view pins all the ACID sources that the invocation is going to read.
         """
-        plan = self._plan(session, view)
+        plan, reading = self._plan(session, view)
         to_dataframe(session, plan).createOrReplaceTempView(view.name)
-        return self._pinned(view)
+        return self._pinned(view), reading
 
     def pinned(self, view: SourceView) -> PinnedTable:
         """The table in the run's snapshot, with the partitions that the view shows."""
         return view.options.partitions.of_table(self._pinned(view))
 
-    def _plan(self, session: SparkSession, view: SourceView) -> ReadPlan:
+    def _plan(self, session: SparkSession, view: SourceView) -> tuple[ReadPlan, Reading]:
         """How the view's rows are read.
 
         Planned once a run, whichever thread comes first; the others wait for it.
@@ -181,8 +182,9 @@ class SourceViews:
             planned = self._plans.setdefault(key, _Planned())
         with planned.lock:
             if planned.plan is None:
-                planned.plan = plan_read(session, self.pinned(view), self.footers)
-                self.warn_of_nanoseconds(planned.plan)
+                plan = plan_read(session, self.pinned(view), self.footers)
+                planned.plan = plan, Reading.of(plan.pinned, plan.files)
+                self.warn_of_nanoseconds(plan)
             return planned.plan
 
     def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
@@ -214,4 +216,4 @@ class _Planned:
     """The plan of one view, once there is one. Other views do not wait for its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    plan: ReadPlan | None = None
+    plan: tuple[ReadPlan, Reading] | None = None

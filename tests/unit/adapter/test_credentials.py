@@ -42,7 +42,8 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
     assert "`server_side_parameters` must be a mapping" in message
     assert message.endswith(
         "Allowed keys: type, threads, schema, metastore_uri, method, metastore_timeout, "
-        "heartbeat_interval, lock_timeout, footer_cache, server_side_parameters"
+        "heartbeat_interval, lock_timeout, hold_until, hold_warning, footer_cache, "
+        "server_side_parameters"
     )
 
 

@@ -33,6 +33,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     TargetState,
     following,
 )
+from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.sources import SourceView, SourceViews
@@ -93,7 +94,7 @@ class ModelChanges:
     row_id: str = ROW_ID
     store: CommitStore | None = None
     _wholes: dict[str, ChangePlan] = field(default_factory=dict)
-    _looked_up: set[ListedFile] = field(default_factory=set)
+    _looked_up: dict[ListedFile, int] = field(default_factory=dict)
 
     @property
     def is_bounded(self) -> bool:
@@ -129,8 +130,10 @@ class ModelChanges:
             return self._deleted_rows(session, self.plan)
         inserts = inserted_rows(session, self.plan)
         if self.reconciled:
-            lost = (change for change in self.plan.changes if change.loss is not None)
-            self._looked_up.update(file for change in lost for file in change.place.orc_files())
+            lost = [change.place for change in self.plan.changes if change.loss is not None]
+            self._looked_up.update(
+                (f, place.partition) for place in lost for f in place.orc_files()
+            )
             inserts = inserts.unionByName(
                 reconcile_inserts(session, self.plan, self._target_ids(session))
             )
@@ -138,10 +141,11 @@ class ModelChanges:
             return inserts
         return inserts.unionByName(self._deleted_rows(session, self.plan))
 
-    def create_view(self, session: SparkSession) -> PinnedTable:
+    def create_view(self, session: SparkSession) -> tuple[PinnedTable, Reading]:
         """Make the temporary view in `session`, for what the view shows at the moment."""
         self.frame(session).createOrReplaceTempView(self.view.name)
-        return self.views.pinned(self.source)
+        pinned = self.views.pinned(self.source)
+        return pinned, self._reading(pinned)
 
     def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
         """The row ids of the target's rows that are to go: one column, `row_id`."""
@@ -173,13 +177,20 @@ class ModelChanges:
             self.mode is Mode.UNIQUE_KEY,
             self.staged.inserts,
             self.staged.deletes,
-            Amount.of(self.plan.read | self._looked_up),
+            Amount.of(self.plan.read | self._looked_up.keys()),
             self.plan.whole,
         )
 
+    def _reading(self, pinned: PinnedTable) -> Reading:
+        whole = self._wholes.get(self.source.name)
+        if whole is not None and self.shows in (None, Rows.SNAPSHOT):
+            return Reading.of(pinned, whole.files_read)
+        assert self.plan is not None, "decide comes first"
+        return Reading.of(pinned, [*self.plan.files_read, *self._looked_up.items()])
+
     def _deleted_rows(self, session: SparkSession, plan: ChangePlan) -> DataFrame:
         images = image_plan(session, plan)
-        self._looked_up.update(data.file for data in images.data)
+        self._looked_up.update((data.file, data.partition) for data in images.data)
         return deleted_rows(session, plan, images)
 
     def _decide(self, session: SparkSession, *, has_row_id: bool) -> Decision:

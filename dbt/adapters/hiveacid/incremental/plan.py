@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
@@ -95,9 +95,15 @@ class ChangePlan:
     @property
     def read(self) -> set[ListedFile]:
         """The files that inserted rows and deleted row ids are read from."""
-        data = {data.file for data in (*self.added.data, *self.grown.data)}
-        deletes = (*self.added.deletes, *self.grown.deletes, *self.deletes)
-        return data | {delete.file for delete in deletes}
+        return {file for file, _ in self.files_read}
+
+    @property
+    def files_read(self) -> Iterator[tuple[ListedFile, int]]:
+        """As `read`, each file with the number of its partition; some may come twice."""
+        yield from self.added.files
+        yield from self.grown.files
+        for delete in self.deletes:
+            yield delete.file, delete.partition
 
     @property
     def files(self) -> int:

@@ -100,6 +100,14 @@ class ReadPlan:
         }
 
     @property
+    def files(self) -> Iterator[tuple[ListedFile, int]]:
+        """All files, those of delete events too, each with the number of its partition."""
+        for data in self.data:
+            yield data.file, data.partition
+        for delete in self.deletes:
+            yield delete.file, delete.partition
+
+    @property
     def data_bytes(self) -> int:
         """The length of all data files together."""
         return sum(data.file.length for data in self.data)

@@ -53,6 +53,7 @@ class Pinning:
         self._pinned: dict[TableName, PinnedTable] = {}
         self._maybe_locked: set[TableName] = set()
         self._lock_wait_seconds = 0.0
+        self._lock_waits: dict[TableName, float] = {}
 
     @property
     def tables(self) -> Mapping[TableName, PinnedTable]:
@@ -81,6 +82,7 @@ class Pinning:
         return SnapshotReport(
             transaction_id=self.transaction.id,
             write_ids={name: pinned.write_ids for name, pinned in self._pinned.items()},
+            lock_waits=dict(self._lock_waits),
             lock_wait_seconds=self._lock_wait_seconds,
             held_seconds=self.transaction.held_seconds,
         )
@@ -98,12 +100,12 @@ class Pinning:
                 "Run dbt again."
             )
         try:
-            self._lock_wait_seconds += acquire_shared_read(
-                self.transaction, names, self._lock_timeout
-            )
+            waited = acquire_shared_read(self.transaction, names, self._lock_timeout)
         except MetastoreUnavailableError:
             self._maybe_locked |= names
             raise
+        self._lock_wait_seconds += waited
+        self._lock_waits.update(dict.fromkeys(names, waited))
         self.transaction.locked.update(names)
         if self.transaction.server.min_history_write_ids:
             self._client.add_write_ids_to_min_history(

@@ -38,12 +38,13 @@ _CANCEL_PERIOD = 0.2
 class SessionHandle:
     """What dbt keeps as a connection's handle.
 
-    The connection manager sets what is known of the next statement: `named`, the relations that it
-    names, and `reads`, the ACID tables that it reads, also through the session's temporary views
-    (whose own reads are in `temporary_views`). `has_read` gathers what all statements read since
-    the connection was opened, which dbt does for each node. `stages` are the tables that a model is
-    being built in, by their roles, until they have served. `incremental` is set for a model over
-    `acid_changes`.
+    The connection manager sets what is known of the next statement: `name`, the connection's, which
+    is a node's unique id or says what else dbt does (`master` for hooks); `named`, the relations
+    that it names, and `reads`, the ACID tables that it reads, also through the session's temporary
+    views (whose own reads are in `temporary_views`). `has_read` gathers what all statements read
+    since the connection was opened, which dbt does for each node. `stages` are the tables that a
+    model is being built in, by their roles, until they have served. `incremental` is set for a
+    model over `acid_changes`.
     """
 
     def __init__(self, root: SparkSession, parameters: Mapping[str, str]) -> None:
@@ -51,6 +52,7 @@ class SessionHandle:
         for key, value in parameters.items():
             if self.session.conf.isModifiable(key):
                 self.session.conf.set(key, value)
+        self.name = ""
         self.named: frozenset[NameParts] = frozenset()
         self.reads: dict[str, PinnedTable] = {}
         self.has_read: dict[str, PinnedTable] = {}

@@ -1,0 +1,111 @@
+"""The report of what a run held and read: its numbers, and its file."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reads import ReadAmount, Reading, ReadLog
+from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, write
+from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
+
+ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
+
+
+def reading(table, *files, partitions=("a", "b")):
+    """Files by name and length; a file's partition is its number in the list, while there are."""
+    pinned = SimpleNamespace(
+        table=SimpleNamespace(name=table),
+        partitions=tuple(SimpleNamespace(values=(value,)) for value in partitions),
+    )
+    listed = [ListedFile(name, f"/{table}/{name}", length) for name, length in files]
+    return Reading.of(pinned, ((file, i) for i, file in enumerate(listed)))
+
+
+def test_files_and_partitions_that_several_views_share_count_once():
+    whole = reading(ORDERS, ("x", 10), ("y", 5))
+    part = reading(ORDERS, ("x", 10))
+    assert ReadAmount.of([part, whole, part]) == ReadAmount(2, 15, 2)
+    assert ReadAmount.of([part]) == ReadAmount(1, 10, 1)
+    assert ReadAmount.of([reading(ITEMS, ("z", 1), partitions=())]) == ReadAmount(1, 1, 0)
+
+
+def test_the_report_tells_what_was_held_and_what_each_node_read():
+    reads = ReadLog()
+    assert reads.is_empty
+    shared = reading(ORDERS, ("x", 10), ("y", 5))
+    reads.add("model.b", shared)
+    reads.add("model.b", reading(ITEMS, ("z", 1), partitions=()))
+    reads.add("model.a", shared)
+    reads.add("model.a", reading(ORDERS, ("x", 10), ("w", 7)))
+    held = SnapshotReport(
+        17,
+        {
+            ORDERS: ValidWriteIdList(9, frozenset({8}), frozenset({3}), "shop.orders"),
+            ITEMS: ValidWriteIdList(1, table="shop.items"),
+        },
+        {ORDERS: 0.25, ITEMS: 1.5},
+        1.75,
+        60.00049,
+    )
+    report = as_dict("1234", held, reads, is_open=False, ended_after="model.a")
+    assert report["metadata"]["invocation_id"] == "1234"
+    assert report["transaction"] == {
+        "id": 17,
+        "is_open": False,
+        "ended_after": "model.a",
+        "lock_wait_seconds": 1.75,
+        "held_seconds": 60.0,
+    }
+    items, orders = report["sources"]
+    assert orders == {
+        "table": "shop.orders",
+        "transaction_id": 17,
+        "write_ids": "shop.orders:9:8:8:3",
+        "high_watermark": 9,
+        "lock_wait_seconds": 0.25,
+        "held_seconds": 60.0,
+        "files": 3,
+        "bytes": 22,
+        "partitions": 2,
+    }
+    assert (items["table"], items["files"], items["lock_wait_seconds"]) == ("shop.items", 1, 1.5)
+    assert report["nodes"] == [
+        {
+            "unique_id": "model.b",
+            "reads": [
+                {"table": "shop.items", "files": 1, "bytes": 1, "partitions": 0},
+                {"table": "shop.orders", "files": 2, "bytes": 15, "partitions": 2},
+            ],
+        },
+        {
+            "unique_id": "model.a",
+            "reads": [{"table": "shop.orders", "files": 3, "bytes": 22, "partitions": 2}],
+        },
+    ]
+
+
+def test_a_run_without_a_transaction_has_a_report_that_says_so():
+    report = as_dict("1234", None, ReadLog(), is_open=False, ended_after=None)
+    assert report["transaction"] is None
+    assert report["sources"] == report["nodes"] == []
+
+
+def test_the_file_is_replaced_as_a_whole(tmp_path):
+    target = tmp_path / "new" / "target"
+    write(target, {"a": 1})
+    write(target, {"a": 2})
+    assert json.loads((target / FILE_NAME).read_text()) == {"a": 2}
+    with pytest.raises(TypeError):
+        write(target, {"a": object()})
+    assert json.loads((target / FILE_NAME).read_text()) == {"a": 2}
+    assert [path.name for path in target.iterdir()] == [FILE_NAME]
+
+
+def test_a_report_that_cannot_be_written_fails_with_the_reason(tmp_path):
+    (tmp_path / "target").write_text("a file")
+    with pytest.raises(OSError, match="target"):
+        write(tmp_path / "target", {})
