@@ -19,7 +19,10 @@ ORDERS = "select id from {{ source('shop', 'orders') }}"
 
 AT_END = """
 on-run-end:
-  - "{% do log('report ' ~ tojson(adapter.hiveacid_snapshot_report()), info=true) %}"
+  - >-
+    {% if execute %}
+    {% do log('report ' ~ tojson(adapter.hiveacid_snapshot_report()), info=true) %}
+    {% endif %}
   - "{% if var('read_at_end') %}select count(*) from {{ source('shop', 'orders') }}{% endif %}"
 vars: {read_at_end: false}
 """
