@@ -280,11 +280,3 @@ def test_every_kind_of_node_that_reads_a_source_keeps_it(
         "source_not_null_shop_orders_id",
     }
     assert_nothing_held(hive_client, database)
-
-    order.clear()
-    project.succeed("show", "--select", "dynamic", on_event=listen)
-    project.succeed("show", "--inline", ORDERS, on_event=listen)
-    assert order.count("ended") == 2
-    assert_nothing_held(hive_client, database)
-    project.succeed("compile", on_event=listen)
-    assert project.artifact("hiveacid_snapshot.json")["transaction"] is None
