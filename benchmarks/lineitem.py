@@ -28,6 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from pyspark.sql import SparkSession
@@ -188,7 +189,7 @@ class Benchmark:
 
     def many(self) -> dict[str, str]:
         """One table with very many deletes, by each way of leaving them out."""
-        ways: Mapping[str, Mapping[str, int]] = {
+        ways: Mapping[str, dict[str, Any]] = {
             "bitmaps": {},
             "broadcast": {"_MAX_WRITES": 0, "_MAX_BROADCAST_DELETES": 10_000_000},
             "shuffled": {"_MAX_WRITES": 0, "_MAX_BROADCAST_DELETES": 0},

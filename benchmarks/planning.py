@@ -48,7 +48,7 @@ from dbt.adapters.hiveacid.metastore.transport import parse_addresses
 from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.plan import locations, plan_full_acid, storages
+from dbt.adapters.hiveacid.reader.plan import locations, plan_full_acid
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from integration.hive import HiveClient, HiveServer
 
@@ -183,7 +183,7 @@ def measure(hive: HiveServer, spark: SparkSession) -> None:
         pinned = clock.step("metastore", lambda: snapshot.pin([TABLE])[TABLE])
     print(f"    {len(calls)} calls")
     try:
-        places = [storage.location for storage in storages(pinned)]
+        places = [storage.location for storage in pinned.storages]
         listings = clock.step("listing", lambda: list_locations(spark, places))
         selected = clock.step("selection", lambda: locations(pinned, listings))
         footers = OrcFooters()
