@@ -320,20 +320,17 @@ def test_row_ids_that_a_compaction_may_have_changed():
 
 
 def test_only_new_compacted_bases_are_looked_at_for_row_ids():
-    since = source_state(
-        pinned_table(valid(3), "a", "b", "c", "d"),
-        "",
-        places(
-            pinned_table(valid(3), "a", "b", "c", "d"),
-            ["delta_3_3_0"],
-            ["base_3_v0000009"],
-            [],
-            ["delta_3_3_0"],
-        ),
-    )
-    pinned = pinned_table(valid(4), "a", "b", "c", "d")
-    now = places(pinned, *[["base_3_v0000009"]] * 3, ["base_4"])
-    assert [place.partition for place, _ in new_bases(pinned, since, now)] == [0]
+    def looked_at(**changes):
+        names = ("a", "b", "c", "d")
+        earlier = pinned_table(valid(3), *names, **changes)
+        old = [["delta_3_3_0"], ["base_3_v0000009"], [], ["delta_3_3_0"]]
+        since = source_state(earlier, "", places(earlier, *old))
+        pinned = pinned_table(valid(4), *names, **changes)
+        now = places(pinned, *[["base_3_v0000009"]] * 3, ["base_4"])
+        return [place.partition for place, _ in new_bases(pinned, since, now)]
+
+    assert looked_at() == [0]
+    assert looked_at(parameters=INSERT_ONLY) == [], "its rows have no row ids"
 
 
 def bucket(number, statement_id=0):

@@ -83,8 +83,10 @@ def new_bases(
 ) -> list[tuple[Location, SelectedDir]]:
     """The compacted bases that the state has not seen, in locations that it has.
 
-    Their row ids must be looked at: see `is_renumbered`.
+    Their row ids must be looked at: see `is_renumbered`. Rows of insert-only tables have none.
     """
+    if not pinned.table.is_full_acid:
+        return []
     known = {old.values: old for old in since.locations}
     found = []
     for place in places:

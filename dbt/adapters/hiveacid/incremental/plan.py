@@ -193,9 +193,7 @@ class _Planner:
                 pinned = replace(pinned, write_ids=write_ids)
                 places = locations(pinned, self._listings)
                 new, remaining = taken, new.without(taken)
-        # Only rows of full-ACID tables have numbers.
-        bases = new_bases(pinned, since, places) if pinned.table.is_full_acid else []
-        renumbered = self._renumbered(bases)
+        renumbered = self._renumbered(new_bases(pinned, since, places))
         changes = compare(pinned, since, places, new, renumbered)
         losses = [
             *(change.loss for change in changes if change.loss is not None),
