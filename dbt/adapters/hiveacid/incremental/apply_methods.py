@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.incremental.model import ModelChanges
 from dbt.adapters.hiveacid.incremental.state_methods import StateMethods
 from dbt.adapters.hiveacid.incremental.stores.plain import write_record
 from dbt.adapters.hiveacid.incremental.summary import (
+    KeyPart,
     StageSummary,
     by_key,
     by_row,
@@ -85,9 +86,7 @@ class ApplyMethods(StateMethods):
             return apply.rewritten(
                 target, staged, key if is_upsert else (changes.row_id,), is_upsert=is_upsert
             )
-        limits = tuple(predicates or ())
-        if changes.config.file_format == "delta":
-            limits += changes.staged.predicates
+        limits = (*(predicates or ()), *changes.staged.predicates)
         if changes.mode is Mode.UNIQUE_KEY:
             return apply.merge_by_key(target, staged, key, update_columns, limits)
         if changes.mode is Mode.ROW_ID:
@@ -172,14 +171,22 @@ class ApplyMethods(StateMethods):
         if changes.mode is Mode.OWN:
             (counted,) = self._query(f"select count(*) as inserts, 0 as deletes from {stage}")
             return summary(counted, ())
+        parts = self._bounded_parts(changes, stage)
         if changes.mode is Mode.UNIQUE_KEY:
-            parts = key_parts(changes.config.unique_key, self._common_types(changes.target, stage))
             query = by_key(str(stage), changes.config.unique_key, parts)
         else:
-            parts = row_id_parts(changes.row_id) if changes.mode is Mode.ROW_ID else []
             query = by_row(str(stage), parts)
         (counted,) = self._query(query)
         return summary(counted, parts)
+
+    def _bounded_parts(self, changes: ModelChanges, stage: HiveAcidRelation) -> list[KeyPart]:
+        """The parts of the key whose bounds the statement will name: only Delta's needs any."""
+        if changes.config.file_format != "delta":
+            return []
+        if changes.mode is Mode.UNIQUE_KEY:
+            types = self._common_types(changes.target, stage)
+            return key_parts(changes.config.unique_key, types)
+        return row_id_parts(changes.row_id) if changes.mode is Mode.ROW_ID else []
 
     def _common_types(self, *relations: HiveAcidRelation) -> dict[str, str]:
         """The types of the columns that have the same in all the relations, by name."""

@@ -1,0 +1,83 @@
+"""What is asked about a stage of changes, by the format of the target."""
+
+from types import SimpleNamespace
+
+import pytest
+from pyspark.sql import Row
+from pyspark.sql.types import IntegerType, StructType
+
+from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
+from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.model import ModelChanges
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+
+TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
+STAGE = TARGET.incorporate(path={"identifier": "orders__dbt_changes_0123abcd"})
+
+
+class Adapter(ApplyMethods):
+    """The methods of an adapter whose stage has two inserts and a delete, of the ids 3 to 7."""
+
+    def __init__(self, file_format, times=1, **config):
+        self.queries, self.looked_up = [], []
+        self._times = times
+        options = IncrementalConfig.of(
+            "m", {"incremental_strategy": "acid_changes", "file_format": file_format, **config}
+        )
+        self._running_changes = ModelChanges(
+            "m", None, None, TARGET, options, lambda: None, None, True, False
+        )
+        self._running_changes.mode = options.mode(has_row_id=True)
+
+    def _changes(self):
+        return self._running_changes
+
+    def _handle(self):
+        return SimpleNamespace(session=SimpleNamespace(table=self._table))
+
+    def _table(self, name):
+        self.looked_up.append(name)
+        return SimpleNamespace(schema=StructType().add("id", IntegerType()))
+
+    def _query(self, sql):
+        self.queries.append(sql)
+        bounds = {f"{bound}_{i}": v for i in range(3) for bound, v in (("low", 3), ("high", 7))}
+        nulls = {f"nulls_{i}": 0 for i in range(3)}
+        key = Row(id=3)
+        return [Row(inserts=2, deletes=1, times=self._times, repeated=key, **bounds, **nulls)]
+
+    def get_columns_in_relation(self, relation):
+        return [SimpleNamespace(name="id", dtype="int")]
+
+
+@pytest.mark.parametrize(
+    ("config", "mode", "bound"),
+    [
+        ({"unique_key": "id"}, Mode.UNIQUE_KEY, "`id` between 3 and 7"),
+        ({}, Mode.ROW_ID, "_row_id.write_id between 3L and 7L"),
+    ],
+)
+def test_only_delta_is_told_which_keys_the_changes_have(config, mode, bound):
+    delta, iceberg, parquet = (Adapter(f, **config) for f in ("delta", "iceberg", "parquet"))
+    assert [a.hiveacid_way(STAGE) for a in (delta, iceberg, parquet)] == [
+        "merge",
+        "merge",
+        "rewrite",
+    ]
+    assert delta._changes().mode is mode
+    predicates = ["DBT_INTERNAL_DEST.id > 0"]
+    merge = delta.hiveacid_statement("merge", STAGE, TARGET, predicates=predicates)
+    assert f"on (DBT_INTERNAL_DEST.id > 0) and (DBT_INTERNAL_DEST.{bound})" in merge
+    assert " as low_0" in delta.queries[0]
+    merge = iceberg.hiveacid_statement("merge", STAGE, TARGET, predicates=predicates)
+    assert "on (DBT_INTERNAL_DEST.id > 0) and (DBT_INTERNAL_SOURCE." in merge
+    for other in (iceberg, parquet):
+        assert other.looked_up == [] and " as low_" not in other.queries[0]
+
+
+@pytest.mark.parametrize("file_format", ["delta", "iceberg", "parquet"])
+def test_a_repeated_key_is_refused_in_every_format(file_format):
+    adapter = Adapter(file_format, times=2, unique_key="id")
+    with pytest.raises(IncrementalError, match=r"2 new rows with the same unique_key \(id = 3\)"):
+        adapter.hiveacid_way(STAGE)
