@@ -50,9 +50,10 @@ from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 CHANGE_TYPE = "_change_type"
 WRITE_ID = "_write_id"
 ROW_ID = "_row_id"
-ROW_ID_NAMES = (ROW_ID, "_hive_row_id")
-"""What a target may call that column: Iceberg keeps the first name for itself."""
 """The columns that changes have beside the table's own."""
+
+ROW_ID_NAMES = (ROW_ID, "_hive_row_id")
+"""What a target may call the last of them: Iceberg keeps the first name for itself."""
 
 
 @dataclass(frozen=True)
