@@ -18,9 +18,9 @@ from dbt.adapters.hiveacid.incremental.traces import (
     base_directory,
     directories,
     emptied_by_compaction,
+    has_grown,
     has_seen,
     last_write_id,
-    meets,
 )
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
 from dbt.adapters.hiveacid.reader.plan import Location
@@ -130,7 +130,7 @@ def compare(
                 "the rows anew (REBALANCE), so that stored row ids no longer hold"
             )
             loss = Loss(name, what, Extent.ROW_IDS)
-        kind = Kind.GROWN if _grown(place.state, new) else Kind.UNCHANGED
+        kind = Kind.GROWN if has_grown(place.state, new) else Kind.UNCHANGED
         changes.append(LocationChange(place, kind, loss))
     return changes
 
@@ -150,7 +150,7 @@ def take(
     """
     states = list(states)
     bases = {s.base.write_id_range[1] for s in states if s.base is not None}
-    deltas = {d.write_id_range for s in states for d in (*s.deltas, *s.delete_deltas)}
+    deltas = {d.write_id_range for s in states for d in directories(s)}
     traced = WriteIdRanges.of(
         piece
         for low, high in (*deltas, *((1, high) for high in bases))
@@ -178,7 +178,3 @@ def _values(pinned: PinnedTable, place: Location) -> tuple[str, ...]:
     if not pinned.table.partition_keys:
         return ()
     return pinned.partitions[place.partition].values
-
-
-def _grown(state: AcidState, new: WriteIdRanges) -> bool:
-    return any(meets(directory, new) for directory in directories(state))

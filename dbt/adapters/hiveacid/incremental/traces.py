@@ -23,6 +23,11 @@ def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
     )
 
 
+def has_grown(state: AcidState, new: WriteIdRanges) -> bool:
+    """Whether a location can hold rows or delete events of new write ids."""
+    return any(meets(directory, new) for directory in directories(state))
+
+
 def has_seen(write_ids: ValidWriteIdList, low: int, high: int) -> bool:
     """Whether a state with these write ids has seen any of `low` to `high`."""
     return write_ids.is_range_valid(low, high) is not RangeResponse.NONE
