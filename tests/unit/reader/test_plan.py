@@ -115,7 +115,7 @@ def test_delete_events_are_counted():
         }
     )
     assert [delete.rows for delete in planned.deletes] == [10, 4]
-    assert planned.data_bytes == 100
+    assert planned.delete_events == 14
 
 
 @pytest.mark.parametrize(

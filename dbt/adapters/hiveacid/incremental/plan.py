@@ -106,17 +106,6 @@ class ChangePlan:
         for delete in self.deletes:
             yield delete.file, delete.partition
 
-    @property
-    def files(self) -> int:
-        """How many files the inserted rows and the deleted row ids are read from."""
-        return len(self.added.data) + len(self.grown.data) + len(self.deletes)
-
-    @property
-    def bytes(self) -> int:
-        """The length of these files."""
-        deletes = sum(delete.file.length for delete in self.deletes)
-        return self.added.data_bytes + self.grown.data_bytes + deletes
-
 
 def plan_changes(
     spark: SparkSession,

@@ -107,11 +107,6 @@ class ReadPlan:
         for delete in self.deletes:
             yield delete.file, delete.partition
 
-    @property
-    def data_bytes(self) -> int:
-        """The length of all data files together."""
-        return sum(data.file.length for data in self.data)
-
 
 @dataclass(frozen=True)
 class Location:
