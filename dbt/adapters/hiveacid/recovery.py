@@ -11,7 +11,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.hiveacid.incremental.stores import being_replaced
+from dbt.adapters.hiveacid.incremental.stores import Patience
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import (
     created_at,
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 logger = AdapterLogger("HiveAcid")
-
-_PAUSE = 0.5
-"""Seconds between two looks at whether another run has finished its switch."""
 
 _QUIET_SECONDS = 24 * 60 * 60
 """A run that reads no ACID source holds no locks, so that only time tells that it is dead."""
@@ -61,15 +58,13 @@ class RecoveryMethods(metaclass=AdapterMeta):
         backups = _backups(target, known)
         if not backups or str(target.identifier).lower() in known:
             return
-        deadline = time.monotonic() + self.run.lock_timeout
+        patience = Patience(str(target), self.run.lock_timeout)
         while not self.exists(target):
             owner = next((b for b in backups if self.run.is_another_alive(b.invocation)), None)
             if owner is None:
                 self._restore(target, [known[backup.name] for backup in backups])
                 return
-            if time.monotonic() > deadline:
-                raise being_replaced(str(target), owner.invocation, self.run.lock_timeout)
-            time.sleep(_PAUSE)
+            patience.wait_for(owner.invocation)
         self._learn_of(target)
 
     @available

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -12,6 +13,9 @@ from dbt.adapters.hiveacid.incremental.target_state import Known, TargetState
 Query = Callable[[str], Iterable[Any]]
 """Runs a statement and gives its rows; a column is got as `row["name"]`."""
 
+_PAUSE = 0.5
+"""Seconds between two looks at whether another run has put its new version in place."""
+
 
 def overtaken(table: str) -> ConcurrentRunError:
     """What a run is told that finds the target changed by another one."""
@@ -21,14 +25,30 @@ def overtaken(table: str) -> ConcurrentRunError:
     )
 
 
-def being_replaced(table: str, by: str, seconds: float) -> ConcurrentRunError:
-    """What a run is told that has waited in vain for another one to put a new version in place."""
-    return ConcurrentRunError(
-        f"Another run (invocation {by}…) is about to replace {table}, and has not done so within "
-        f"{seconds:g} s. This run has changed nothing. Run the model again when the other run has "
-        "ended. If that was killed, the metastore gives its transaction up after "
-        "metastore.txn.timeout; then its traces are removed."
-    )
+class Patience:
+    """How long a run waits for others that are about to put a new version of a table in place."""
+
+    def __init__(self, table: str, seconds: float) -> None:
+        """The time runs from now on; `seconds` is the profile's `lock_timeout`."""
+        self._table = table
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    def wait_for(self, invocation: str) -> None:
+        """Return after a moment, to look again whether this other run has finished.
+
+        Raises:
+            ConcurrentRunError: it has been waited for long enough.
+        """
+        if time.monotonic() > self._deadline:
+            raise ConcurrentRunError(
+                f"Another run (invocation {invocation[:8]}…) is about to replace {self._table}, "
+                f"and has not done so within {self._seconds:g} s. This run has changed nothing. "
+                "Run the model again when the other run has ended. If that was killed, the "
+                "metastore gives its transaction up after metastore.txn.timeout; then its traces "
+                "are removed."
+            )
+        time.sleep(_PAUSE)
 
 
 class Store(Protocol):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.incremental.stores import Query, being_replaced, overtaken
+from dbt.adapters.hiveacid.incremental.stores import Patience, Query, overtaken
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
@@ -42,9 +41,6 @@ _KEPT = 5
 _RECORD = re.compile(r"(\d{12})\.json")
 _MOVES = "moves"
 _CLAIM = "claimed_by"
-
-_PAUSE = 0.5
-"""Seconds between two looks at whether another run has put its new version in place."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,7 @@ class PlainStore:
 
         The text is empty if there is none.
         """
-        deadline = time.monotonic() + self._others.patience
+        patience = Patience(f"{self._database}.{self._table}", self._others.patience)
         while True:
             generations = _generations(records)
             owner = None
@@ -181,11 +177,7 @@ class PlainStore:
                     break
             else:
                 return 0, 0, ""
-            if time.monotonic() > deadline:
-                raise being_replaced(
-                    f"{self._database}.{self._table}", str(owner)[:8], self._others.patience
-                )
-            time.sleep(_PAUSE)
+            patience.wait_for(str(owner))
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
         here = location(self._session, self._database, self._table)
