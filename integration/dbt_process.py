@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from dbt.cli.main import dbtRunner
@@ -26,27 +23,12 @@ class DbtProcess:
     def __init__(self, project: DbtProject) -> None:
         self._project = project
         self._log = project.path / "dbt_process.log"
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                # Derby and Spark write into the current directory.
-                cwd=project.path,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-            )
+        self._process = project.start_module(__name__, log=self._log, talks=True)
 
     def __enter__(self) -> DbtProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # Its requests have ended: so does it, and its Java with it.
         self._process.communicate()
 

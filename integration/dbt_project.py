@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -75,6 +76,25 @@ class DbtDirectory:
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
+
+    def start_module(
+        self, module: str, *arguments: str, log: Path, talks: bool = False
+    ) -> subprocess.Popen[str]:
+        """Start a module of these tests in a process of its own with a Spark of its own.
+
+        What it prints goes to `log`; with `talks` its input and output are pipes.
+        """
+        with log.open("ab") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if talks else file,
+                stderr=file,
+                text=True,
+                # Derby and Spark write into the current directory.
+                cwd=self.path,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+            )
 
     def run_results(self) -> list[dict[str, Any]]:
         """The results of the last command, from its run_results.json."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import psutil
@@ -76,25 +73,12 @@ class StoppedDbt:
         }
         (work / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         self._log = work / "output.log"
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(work / "plan.json")],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=project.path,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-            )
+        self._process = project.start_module(__name__, str(work / "plan.json"), log=self._log)
 
     def __enter__(self) -> StoppedDbt:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.kill()
 
     def wait(self, seconds: float = 240) -> None:
