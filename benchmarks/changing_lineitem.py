@@ -1,6 +1,6 @@
-"""TPC-H's lineitem in Hive, and what changes in it: for `benchmarks.incremental`.
+"""What changes in TPC-H's lineitem: for `benchmarks.incremental`.
 
-The base is one write. Each of the changes has write ids of its own, and no two of them touch the
+The table is one write. Each of the changes has write ids of its own, and no two of them touch the
 same row, so that every choice of them is a snapshot that Hive could have shown.
 """
 
@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks.lineitem import ACID, COLUMNS, FLAT, READY, write
+from benchmarks.lineitem import COLUMNS
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
-from integration.hive import HiveServer
 
 _HASH = "pmod(hash(l_orderkey, l_linenumber), 4000)"
 _PLACES = {"0.1": (0.05, 0.051), "1": (0.1, 0.11), "10": (0.2, 0.3)}
@@ -48,20 +46,6 @@ def changes(scale: str) -> list[Change]:
             next_id = write_ids.stop
             found.append(Change(pattern, percent, statements, write_ids))
     return found
-
-
-def make_table(hive: HiveServer, work: Path, scale: str) -> None:
-    """Let Hive write the table `lineitem`, unless it is there."""
-    if (work / READY).exists():
-        return
-    statements = [
-        f"CREATE TABLE flat ({COLUMNS}) {FLAT}",
-        "INSERT INTO flat SELECT * FROM text",
-        f"CREATE TABLE lineitem ({COLUMNS}) {ACID}",
-        "INSERT OVERWRITE TABLE lineitem SELECT * FROM flat",
-        *(statement for change in changes(scale) for statement in change.statements),
-    ]
-    write(hive, work, scale, statements)
 
 
 def snapshot(table: str, made: Iterable[Change]) -> ValidWriteIdList:

@@ -24,9 +24,7 @@ others the other two patterns.
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,7 +36,8 @@ from unittest.mock import patch
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
-from benchmarks.changing_lineitem import Change, changes, make_table, snapshot
+from benchmarks.changing_lineitem import Change, changes, snapshot
+from benchmarks.lineitem import hive_with_lineitem, options_parser
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
@@ -46,7 +45,7 @@ from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from integration.dbt_project import DbtProject, node_results
 from integration.delta import delta_settings
-from integration.hive import HiveServer, HiveSettings
+from integration.hive import HiveServer
 from integration.hive.jars import say
 from integration.iceberg import iceberg_jars, iceberg_settings
 from integration.incremental import EXAMPLES, SCHEMAS
@@ -82,21 +81,15 @@ WAYS: Mapping[str, tuple[Mapping[str, str], str]] = {
 
 def main() -> None:
     """Make the table unless it is there, run the rounds, and print the ratios."""
-    parser = argparse.ArgumentParser(description="Incremental runs beside full refreshes.")
-    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1: 6 million rows)")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser = options_parser("Incremental runs beside full refreshes.", rounds=2)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
     parser.add_argument("--percents", nargs="+", choices=("0.1", "1", "10"))
     parser.add_argument("--files", type=int, default=100, help="of a target (about; default: 100)")
-    parser.add_argument("--work", type=Path, help="keep the table here (default: a new place)")
     options = parser.parse_args()
-    work = options.work or Path(tempfile.mkdtemp(prefix="incremental-"))
-    settings = HiveSettings(
-        txn_timeout=3600, extra={"mapreduce.input.fileinputformat.split.minsize": str(400 << 20)}
-    )
-    with HiveServer(settings, work=work / "hive") as hive:
-        make_table(hive, work, options.scale)
-        wanted = [c for c in changes(options.scale) if c.percent in (options.percents or c.percent)]
+    every = changes(options.scale)
+    wanted = [c for c in every if c.percent in (options.percents or c.percent)]
+    statements = [statement for change in every for statement in change.statements]
+    with hive_with_lineitem(options.scale, options.work, statements) as (hive, work):
         benchmark = Benchmark(hive, work / "project", options.formats, options.files)
         try:
             for number in range(options.rounds):
@@ -105,8 +98,6 @@ def main() -> None:
             benchmark.report(wanted)
         finally:
             benchmark.stop()
-    if options.work is None:
-        shutil.rmtree(work)
 
 
 @dataclass

@@ -24,8 +24,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,81 +79,94 @@ LAYOUTS: Mapping[str, tuple[int, frozenset[int]]] = {
 }
 
 _PART = "pmod(hash(l_orderkey, l_linenumber), {})"
-READY = "ready"
+_READY = "ready"
 """A file of this name says that a directory has its tables."""
 
-ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
-FLAT = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
+_ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+_FLAT = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
+
+_STATEMENTS = (
+    *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
+    *(
+        f"INSERT INTO lineitem SELECT * FROM flat WHERE {_PART.format(100)} = {i}"
+        for i in range(50, 55)
+    ),
+    f"CREATE TABLE originals ({COLUMNS}) {_FLAT}",
+    "INSERT INTO originals SELECT * FROM flat",
+    "ALTER TABLE originals SET TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')",
+    *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
+    f"CREATE TABLE many ({COLUMNS}) {_ACID}",
+    "INSERT OVERWRITE TABLE many SELECT * FROM flat",
+    f"DELETE FROM many WHERE {_PART.format(6)} = 0",
+)
+"""What makes the layouts of `lineitem`, and the tables `originals` and `many`."""
 
 
 def main() -> None:
     """Make the tables unless they are there, run the suites, and print their ratios."""
-    parser = argparse.ArgumentParser(description="ACID tables beside flat ORC.")
-    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1: 6 million rows)")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = options_parser("ACID tables beside flat ORC.", rounds=5)
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
-    parser.add_argument("--work", type=Path, help="keep the tables here (default: a new place)")
     options = parser.parse_args()
-    work = options.work or Path(tempfile.mkdtemp(prefix="lineitem-"))
-    settings = HiveSettings(
-        txn_timeout=3600, extra={"mapreduce.input.fileinputformat.split.minsize": str(400 << 20)}
-    )
-    with HiveServer(settings, work=work / "hive") as hive:
-        make_tables(hive, work, options.scale)
+    with hive_with_lineitem(options.scale, options.work, _STATEMENTS) as (hive, _):
         spark = start_spark("4g")
         try:
             Benchmark(hive, spark, options.rounds).run(options.suites)
         finally:
             spark.stop()
-    if options.work is None:
+
+
+def options_parser(description: str, rounds: int) -> argparse.ArgumentParser:
+    """The options of every benchmark on `lineitem`; `rounds` is the default of that one."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1: 6 million rows)")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--work", type=Path, help="keep the tables here (default: a new place)")
+    return parser
+
+
+@contextmanager
+def hive_with_lineitem(
+    scale: str, kept: Path | None, statements: Iterable[str]
+) -> Iterator[tuple[HiveServer, Path]]:
+    """A Hive with the tables `flat` and `lineitem`, and the directory that all is in.
+
+    Further statements are run once, when the tables are made. The directory is `kept`, or a new one
+    that goes at the end.
+    """
+    work = kept or Path(tempfile.mkdtemp(prefix="lineitem-"))
+    settings = HiveSettings(
+        txn_timeout=3600, extra={"mapreduce.input.fileinputformat.split.minsize": str(400 << 20)}
+    )
+    with HiveServer(settings, work=work / "hive") as hive:
+        if not (work / _READY).exists():
+            _make_tables(hive, work, scale, statements)
+        yield hive, work
+    if kept is None:
         shutil.rmtree(work)
 
 
-def make_tables(hive: HiveServer, work: Path, scale: str) -> None:
-    """Let Hive write the tables `flat`, `lineitem`, `originals` and `many`."""
-    if (work / READY).exists():
-        return
-    statements = [
-        f"CREATE TABLE flat ({COLUMNS}) {FLAT}",
-        "INSERT INTO flat SELECT * FROM text",
-        f"CREATE TABLE lineitem ({COLUMNS}) {ACID}",
-        "INSERT OVERWRITE TABLE lineitem SELECT * FROM flat",
-        *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
-        *(
-            f"INSERT INTO lineitem SELECT * FROM flat WHERE {_PART.format(100)} = {i}"
-            for i in range(50, 55)
-        ),
-        f"CREATE TABLE originals ({COLUMNS}) {FLAT}",
-        "INSERT INTO originals SELECT * FROM flat",
-        "ALTER TABLE originals SET TBLPROPERTIES ('transactional'='true', "
-        "'NO_AUTO_COMPACTION'='true')",
-        *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
-        f"CREATE TABLE many ({COLUMNS}) {ACID}",
-        "INSERT OVERWRITE TABLE many SELECT * FROM flat",
-        f"DELETE FROM many WHERE {_PART.format(6)} = 0",
-    ]
-    write(hive, work, scale, statements)
-
-
-def write(hive: HiveServer, work: Path, scale: str, statements: Sequence[str]) -> None:
-    """Run statements that find TPC-H's rows in the table `text`, once for a `work`."""
+def _make_tables(hive: HiveServer, work: Path, scale: str, statements: Iterable[str]) -> None:
     text = work / "text"
     generator = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
     if generator is None:
         sys.exit("TPC-H's rows come from tpchgen-cli: pip install tpchgen-cli")
     command = [generator, "tbl", f"--scale-factor={scale}", "--tables=lineitem"]
     subprocess.run([*command, f"--output-dir={text}"], check=True)
-    external = (
+    base = (
         f"CREATE EXTERNAL TABLE text ({COLUMNS}) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' "
-        f"LOCATION 'file:{text}'"
+        f"LOCATION 'file:{text}'",
+        f"CREATE TABLE flat ({COLUMNS}) {_FLAT}",
+        "INSERT INTO flat SELECT * FROM text",
+        f"CREATE TABLE lineitem ({COLUMNS}) {_ACID}",
+        "INSERT OVERWRITE TABLE lineitem SELECT * FROM flat",
     )
     with HiveClient(hive.hs2_port) as client:
-        for statement in (external, *statements):
+        for statement in (*base, *statements):
             start = time.perf_counter()
             client.execute(statement)
             print(f"[{time.perf_counter() - start:5.1f} s] {statement[:80]}", flush=True)
     shutil.rmtree(text)
-    (work / READY).touch()
+    (work / _READY).touch()
 
 
 class Benchmark:
