@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,13 +17,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from integration.dbt_project import spark_settings
-from integration.differential import Differential
+from integration.histories.history import Ground
 from integration.histories.incremental import FedHistories
 from integration.histories.incremental_report import document, summary
 from integration.histories.report import SUMMARY
-from integration.hive import HiveClient, HiveServer
+from integration.hive import HiveServer
 
 Record = Callable[[str, object], None]
 
@@ -35,16 +33,8 @@ _DOCUMENT = Path(__file__).parents[1] / "docs" / "incremental-histories.md"
 def histories(
     hive: HiveServer, hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path
 ) -> Iterator[FedHistories]:
-    seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
-    database = f"fed_{seed}"
-    with (
-        HiveClient(hive_in_test.hs2_port) as client,
-        MetastoreClient(hive_in_test.metastore_uri, timeout=60) as metastore,
-    ):
-        client.execute(f"CREATE DATABASE {database}")
-        differential = Differential(hive_in_test, client, spark)
-        settings = spark_settings(hive)
-        histories = FedHistories(differential, metastore, database, tmp_path, seed, settings)
+    with Ground.make(hive_in_test, spark, tmp_path, "fed") as ground:
+        histories = FedHistories(ground, spark_settings(hive))
         histories.prepare()
         yield histories
 

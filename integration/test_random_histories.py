@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +15,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from integration.differential import Differential
-from integration.histories.history import LEAST, Histories
+from integration.histories.history import LEAST, Ground, Histories
 from integration.histories.report import SUMMARY, document, summary
-from integration.hive import HiveClient, HiveServer
+from integration.hive import HiveServer
 
 Record = Callable[[str, object], None]
 
@@ -35,15 +32,8 @@ _DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"
 
 @pytest.fixture
 def histories(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> Iterator[Histories]:
-    seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
-    database = f"histories_{seed}"
-    with (
-        HiveClient(hive_in_test.hs2_port) as client,
-        MetastoreClient(hive_in_test.metastore_uri, timeout=60) as metastore,
-    ):
-        client.execute(f"CREATE DATABASE {database}")
-        differential = Differential(hive_in_test, client, spark)
-        histories = Histories(differential, metastore, database, tmp_path, seed)
+    with Ground.make(hive_in_test, spark, tmp_path, "histories") as ground:
+        histories = Histories(ground)
         histories.prepare()
         yield histories
 

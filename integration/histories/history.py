@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import HiveAcidError
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
@@ -20,7 +22,7 @@ from integration.differential import Differential
 from integration.histories.actions import NotNow, Sql, Step, World
 from integration.histories.operations import BEFORE_CONVERSION, OPERATIONS, TableState
 from integration.histories.shape import Column, Shape
-from integration.hive import HiveSqlError
+from integration.hive import HiveClient, HiveServer, HiveSqlError
 
 _MISMATCHES = (AssertionError, HiveAcidError, PySparkException, Py4JJavaError)
 _STEPS = (9, 16)
@@ -74,27 +76,49 @@ class Tally:
         return [name for name in OPERATIONS if self.operations[name] < LEAST]
 
 
+@dataclass(frozen=True)
+class Ground:
+    """Where histories take place: a database of a real Hive, and an empty directory.
+
+    `seed` chooses what happens there.
+    """
+
+    differential: Differential
+    metastore: MetastoreClient
+    database: str
+    scratch: Path
+    seed: int
+
+    @classmethod
+    @contextmanager
+    def make(
+        cls, hive: HiveServer, spark: SparkSession, scratch: Path, prefix: str
+    ) -> Iterator[Ground]:
+        """A new database `<prefix>_<seed>`; HISTORIES_SEED chooses the seed, else it is fresh."""
+        seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
+        database = f"{prefix}_{seed}"
+        with (
+            HiveClient(hive.hs2_port) as client,
+            MetastoreClient(hive.metastore_uri, timeout=60) as metastore,
+        ):
+            client.execute(f"CREATE DATABASE {database}")
+            yield cls(Differential(hive, client, spark), metastore, database, scratch, seed)
+
+
 class Histories:
     """Runs histories one after the other in one database, which has the table `numbers`."""
 
     operations: Sequence[str] = tuple(OPERATIONS)
     """What the steps are chosen from."""
 
-    def __init__(
-        self,
-        differential: Differential,
-        metastore: MetastoreClient,
-        database: str,
-        scratch: Path,
-        seed: int,
-    ) -> None:
-        self.seed = seed
+    def __init__(self, ground: Ground) -> None:
+        self.seed = ground.seed
         self.tally = Tally()
-        self._differential = differential
-        self._client = differential.client
-        self._metastore = metastore
-        self._database = database
-        self._scratch = scratch
+        self._differential = ground.differential
+        self._client = ground.differential.client
+        self._metastore = ground.metastore
+        self._database = ground.database
+        self._scratch = ground.scratch
 
     def prepare(self) -> None:
         """Make the table that rows come from. Raises HiveSqlError."""

@@ -7,17 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.differential import Differential
 from integration.held import locks_of_dbt
 from integration.histories.actions import NotNow, Step, World
-from integration.histories.history import COLUMNS, Broken, Histories
+from integration.histories.history import COLUMNS, Broken, Ground, Histories
 from integration.histories.operations import OPERATIONS, TableState
 from integration.histories.shape import Shape
 from integration.histories.targets import Targets, WrongTarget
@@ -123,17 +120,9 @@ class FedHistories(Histories):
     # A renamed column is another model.
     operations = tuple(name for name in OPERATIONS if name != "rename column")
 
-    def __init__(
-        self,
-        differential: Differential,
-        metastore: MetastoreClient,
-        database: str,
-        scratch: Path,
-        seed: int,
-        spark_settings: Mapping[str, str],
-    ) -> None:
+    def __init__(self, ground: Ground, spark_settings: Mapping[str, str]) -> None:
         """`spark_settings` are those of the session that the differential has."""
-        super().__init__(differential, metastore, database, scratch, seed)
+        super().__init__(ground)
         self.ways: Counter[tuple[str, str]] = Counter()
         self.compared: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
