@@ -156,7 +156,7 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, ReportMethods, Metada
         stage = handle.stages["stage"]
         with handle.uninterrupted(), self.replacing_target():
             try:
-                switch(self, stage, old, lambda: handle.session)
+                switch(self, stage, old, handle.session)
             except Exception as error:
                 if old is None and self.exists(stage.target):
                     raise overtaken(str(stage.target)) from error

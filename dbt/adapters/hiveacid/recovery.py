@@ -86,7 +86,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
                 self.finish_append(existing)
             for left in dead:
                 named = target.incorporate(path={"identifier": left.name}, type="table")
-                remove_backup(self, known.get(left.name, named), target, lambda: session)
+                remove_backup(self, known.get(left.name, named), target, session)
                 place = self._place(target, left.name)
                 if place is not None:
                     delete_directory(session, place)

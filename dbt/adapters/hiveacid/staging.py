@@ -1,14 +1,14 @@
 """Building a table beside its target, and putting it in the target's place.
 
 A table is built under a name of its own, the *stage*. The switch is a few catalog calls; each is
-undone if a later one fails. What is left of a stage after a failure is removed; what a run leaves
-that is killed can be told by its name.
+undone if a later one fails. What is left of a stage after a failure is removed; what a killed run
+leaves can be told by its name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,13 +89,11 @@ def build_location(location_root: str, identifier: str, invocation_id: str) -> s
     return f"{location_root.rstrip('/')}/{identifier}/{digits(invocation_id)}"
 
 
-def switch(
-    catalog: Catalog, stage: Stage, old: BaseRelation | None, files: Callable[[], SparkSession]
-) -> None:
+def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None, session: SparkSession) -> None:
     """Make the stage the target; `old` is what has had that name, a table or a view.
 
-    Readers see the old table until the first rename and the new one from the second on. If the
-    second fails, the old one gets its name back. `files` gives a session for file operations.
+    Readers see the old table until the first rename, none between the two, and the new one from the
+    second on. If the second fails, the old one gets its name back.
     """
     if old is None:
         catalog.rename_relation(stage.relation, stage.target)
@@ -107,41 +105,40 @@ def switch(
     except BaseException:
         catalog.rename_relation(backup, old)
         raise
-    remove_backup(catalog, backup, stage.target, files if stage.location_root else None)
+    remove_backup(catalog, backup, stage.target, session if stage.location_root else None)
 
 
 def remove_backup(
-    catalog: Catalog,
-    backup: BaseRelation,
-    target: BaseRelation,
-    files: Callable[[], SparkSession] | None,
+    catalog: Catalog, backup: BaseRelation, target: BaseRelation, session: SparkSession | None
 ) -> None:
-    """Remove a target's former version, with the directory that a build of an external table had.
+    """Remove a target's former version, or what else a run has left beside it.
 
-    The directory goes first: without its table nobody would find it again.
+    With a session an external table's directory goes, too, if a build of the target made it. It
+    goes first: without its table nobody would find it again.
     """
-    former = _former_build(files(), backup, target) if files is not None else None
-    if files is not None and former is not None:
-        delete_directory(files(), former)
+    if session is not None:
+        former = _former_build(session, backup, target)
+        if former is not None:
+            delete_directory(session, former)
     catalog.drop_relation(backup)
 
 
 def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
     """Remove a stage: the table if it was created, and what a failed build left of its files."""
     catalog.drop_relation(stage.relation)
-    database, table = str(stage.relation.schema), str(stage.relation.identifier)
+    location: str | None
     if stage.location_root is None:
-        location = default_location(session, database, table)
-        if location is None:
-            return
+        table = stage.relation
+        location = default_location(session, str(table.schema), str(table.identifier))
     else:
         target = str(stage.target.identifier)
         location = build_location(stage.location_root, target, stage.invocation_id)
-    delete_directory(session, location)
+    if location is not None:
+        delete_directory(session, location)
 
 
 def _former_build(session: SparkSession, backup: BaseRelation, target: BaseRelation) -> str | None:
-    """The directory of the table `backup`, if an earlier build of this model made it."""
+    """The directory of the external table `backup`, if its name is that of a build of `target`."""
     location = table_location(session, str(backup.schema), str(backup.identifier))
     ours = re.compile(rf"/{re.escape(str(target.identifier))}/[0-9a-f]{{8}}/?$")
     return location if location is not None and ours.search(location) else None

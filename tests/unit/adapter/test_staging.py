@@ -24,8 +24,11 @@ class Catalog:
             self.names.remove(str(relation))
 
 
-def no_files():
-    raise AssertionError("a managed table's files are the catalog's business")
+class NoSession:
+    """Stands for a session that must not be asked."""
+
+    def __getattr__(self, name):
+        raise AssertionError("a managed table's files are the catalog's business")
 
 
 def test_stages_of_different_invocations_do_not_meet():
@@ -43,7 +46,7 @@ def test_each_build_of_an_external_table_has_its_own_directory():
 def test_a_new_table_is_renamed():
     stage = Stage.of(TARGET, INVOCATION, None)
     catalog = Catalog(str(stage.relation))
-    switch(catalog, stage, None, no_files)
+    switch(catalog, stage, None, NoSession())
     assert catalog.names == ["marts.orders"]
 
 
@@ -51,7 +54,7 @@ def test_a_new_table_is_renamed():
 def test_the_former_table_or_view_goes(kind):
     stage = Stage.of(TARGET, INVOCATION, None)
     catalog = Catalog("marts.orders", str(stage.relation))
-    switch(catalog, stage, TARGET.incorporate(type=kind), no_files)
+    switch(catalog, stage, TARGET.incorporate(type=kind), NoSession())
     assert catalog.names == ["marts.orders"]
 
 
@@ -59,7 +62,7 @@ def test_a_failed_switch_leaves_the_former_table_in_place():
     stage = Stage.of(TARGET, INVOCATION, None)
     catalog = Catalog("marts.orders", str(stage.relation), failing=str(stage.relation))
     with pytest.raises(RuntimeError, match="the metastore said no"):
-        switch(catalog, stage, TARGET, no_files)
+        switch(catalog, stage, TARGET, NoSession())
     assert catalog.names == ["marts.orders", str(stage.relation)]
 
 
