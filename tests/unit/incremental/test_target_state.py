@@ -3,6 +3,7 @@ import json
 from dbt.adapters.hiveacid.incremental.target_state import (
     LostState,
     TargetState,
+    commit_of,
     following,
     parse,
     reset_text,
@@ -41,3 +42,9 @@ def test_commits_are_counted_within_a_lineage():
             "l1",
             following(base, "", {}).lineage,
         )
+
+
+def test_two_looks_at_a_target_are_compared_by_the_commit():
+    after = following(STATE, "i2", {})
+    assert commit_of(STATE) == "c1" != commit_of(after)
+    assert commit_of(LostState("gone")) is commit_of(None) is None

@@ -56,6 +56,11 @@ Known = TargetState | LostState | None
 """What is known of a target; None for a table that never had a state."""
 
 
+def commit_of(known: Known) -> str | None:
+    """By what two looks at a target tell whether it has changed in between."""
+    return known.commit_id if isinstance(known, TargetState) else None
+
+
 def parse(text: str | None) -> Known:
     """The state in a text; None if there is none of ours in it."""
     if not text or KEY not in text:

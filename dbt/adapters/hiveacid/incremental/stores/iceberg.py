@@ -21,6 +21,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
     LostState,
     TargetState,
+    commit_of,
     parse,
     reset_text,
 )
@@ -93,7 +94,7 @@ class IcebergStore:
         branch = BRANCH + uuid.uuid4().hex
 
         def create(metadata: Any, builder: Any) -> None:
-            if _commit_id(_state(metadata)) != _commit_id(base):
+            if commit_of(_state(metadata)) != commit_of(base):
                 raise overtaken(self._name)
             self._begun_at = head(metadata)
             builder.setBranchSnapshot(self._begun_at, branch)
@@ -118,7 +119,7 @@ class IcebergStore:
             if branch is None:
                 raise
             self._discard(branch)
-            if _commit_id(self.read()) != _commit_id(base):
+            if commit_of(self.read()) != commit_of(base):
                 raise overtaken(self._name) from error
             raise
         if branch is None:
@@ -137,7 +138,7 @@ class IcebergStore:
 
     def _publish(self, branch: str, state: TargetState) -> None:
         table = self._table()
-        if _commit_id(_state(table.metadata(), branch)) != state.commit_id:
+        if commit_of(_state(table.metadata(), branch)) != state.commit_id:
             # A statement that has no rows to write may leave no snapshot behind.
             table.java.newAppend().toBranch(branch).set(KEY, state.to_text()).commit()
 
@@ -174,7 +175,3 @@ def _ancestry(metadata: Any, snapshot_id: int | None) -> Iterator[Snapshot]:
             snapshot_id, parent_id, str(snapshot.operation()), dict(snapshot.summary() or {})
         )
         snapshot_id = parent_id
-
-
-def _commit_id(known: Known) -> str | None:
-    return known.commit_id if isinstance(known, TargetState) else None

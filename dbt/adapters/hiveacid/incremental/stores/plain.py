@@ -28,6 +28,7 @@ from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
     TargetState,
+    commit_of,
     parse,
     reset_text,
 )
@@ -61,12 +62,8 @@ class PlainStore:
         self._query = query
         self._database = database
         self._table = table
+        self._shown = f"{database}.{table}"
         self._others = others
-
-    @property
-    def name(self) -> str:
-        """The table in SQL."""
-        return f"`{self._database}`.`{self._table}`"
 
     def read(self) -> Known:
         """What the table's rows come from. Finishes an append that a run has left undone.
@@ -92,8 +89,8 @@ class PlainStore:
             ConcurrentRunError: it is not.
         """
         now = self.read()
-        if _commit(now) != _commit(base):
-            raise overtaken(f"{self._database}.{self._table}")
+        if commit_of(now) != commit_of(base):
+            raise overtaken(self._shown)
 
     def record(self, base: Known, state: TargetState, database: str, stage: str) -> None:
         """Commit to appending the rows of the table `stage`, which is partitioned as this one.
@@ -145,9 +142,9 @@ class PlainStore:
         try:
             is_first = self._records().create(_file(generation), text)
         except FileNotFoundError as error:
-            raise overtaken(f"{self._database}.{self._table}") from error
+            raise overtaken(self._shown) from error
         if not is_first:
-            raise overtaken(f"{self._database}.{self._table}")
+            raise overtaken(self._shown)
 
     def _withdraw(self, generation: int, invocation_id: str) -> None:
         records = self._records()
@@ -161,7 +158,7 @@ class PlainStore:
 
         The text is empty if there is none.
         """
-        patience = Patience(f"{self._database}.{self._table}", self._others.patience)
+        patience = Patience(self._shown, self._others.patience)
         while True:
             generations = _generations(records)
             owner = None
@@ -184,12 +181,15 @@ class PlainStore:
         target, source = Directory(self._session, here), Directory(self._session, moves["location"])
         for name in moves["files"]:
             target.move_in(source, name)
+        name_in_sql = f"`{self._database}`.`{self._table}`"
+        # Files in subdirectories are those of partitions, which may be new.
         if any("/" in name for name in moves["files"]):
-            self._query(f"alter table {self.name} recover partitions")
-        self._query(f"refresh table {self.name}")
+            self._query(f"alter table {name_in_sql} recover partitions")
+        self._query(f"refresh table {name_in_sql}")
         self._query(f"drop table if exists {moves['table']}")
         delete_directory(self._session, moves["location"])
         records = self._records()
+        # Another run may have finished the same append, and be replacing the table by now.
         with suppress(FileNotFoundError):
             records.create(_done(generation), "")
         for old in _generations(records)[:-_KEPT]:
@@ -201,7 +201,7 @@ class PlainStore:
             here = location(self._session, self._database, self._table)
         except (AnalysisException, Py4JJavaError) as error:
             # It was there when the run began: another run is between its two renames.
-            raise overtaken(f"{self._database}.{self._table}") from error
+            raise overtaken(self._shown) from error
         return Directory(self._session, f"{here}/{STATE_DIRECTORY}")
 
 
@@ -220,10 +220,6 @@ def _generations(records: Directory) -> list[int]:
 def _claim(text: str) -> str | None:
     """The invocation that a record says is about to replace the table."""
     return json.loads(text).get(_CLAIM) if _CLAIM in text else None
-
-
-def _commit(known: Known) -> str | None:
-    return known.commit_id if isinstance(known, TargetState) else None
 
 
 def _file(generation: int) -> str:
