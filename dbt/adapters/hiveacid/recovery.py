@@ -36,7 +36,6 @@ class RecoveryMethods(metaclass=AdapterMeta):
     """The adapter's methods that look for what dead runs have left."""
 
     run: Run
-    Relation: Any
     cache_added: Any
     drop_relation: Any
     finish_append: Any
@@ -47,9 +46,9 @@ class RecoveryMethods(metaclass=AdapterMeta):
 
     @available
     def hiveacid_recover(self, target: HiveAcidRelation) -> None:
-        """Give a target back that a run has left without a table, between the renames of a switch.
+        """Put a target's former version back if a run has died between the renames of a switch.
 
-        A run that is alive is waited for.
+        A run that is alive is waited for: it will put its new version in place.
 
         Raises:
             ConcurrentRunError: that run has not finished within `lock_timeout`.
@@ -98,6 +97,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
         return self._handle().session.catalog.tableExists(str(relation))
 
     def _restore(self, target: HiveAcidRelation, backups: Iterable[Any]) -> None:
+        """Rename the newest of the backups; another run may be doing the same."""
         session = self._handle().session
 
         def made(backup: Any) -> float:
@@ -118,6 +118,10 @@ class RecoveryMethods(metaclass=AdapterMeta):
         )
 
     def _is_dead(self, target: HiveAcidRelation, left: Leftover) -> bool:
+        """Whether the run that has made this can no longer need it.
+
+        If this run has read an ACID source for the model, so has that one, and has had locks.
+        """
         if self.run.is_another_alive(left.invocation):
             return False
         handle = self._handle()
@@ -129,6 +133,10 @@ class RecoveryMethods(metaclass=AdapterMeta):
         )
 
     def _directories(self, target: HiveAcidRelation) -> list[str]:
+        """The names beside the target's directory that may be those of leftovers.
+
+        A run that dies while Spark writes a table leaves its directory, and no table.
+        """
         prefix = self._place(target, f"{target.identifier}__dbt_")
         return [] if prefix is None else names_matching(self._handle().session, f"{prefix}*")
 
@@ -143,7 +151,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
         """Let dbt's cache know a target that another run has put in place since it was filled."""
         name = str(target.identifier).lower()
         while self.exists(target):
-            # The list is empty if a table goes while it is made (dbt-spark).
+            # dbt-spark's list is empty if any table goes while it is made; then once more.
             found = _by_name(self.list_relations_without_caching(target.without_identifier()))
             if name in found:
                 self.cache_added(found[name])

@@ -24,6 +24,7 @@
   {%- endcall -%}
   {% do adapter.hiveacid_check_snapshot() %}
 
+  {#-- The ways are those of the adapter's hiveacid_way. --#}
   {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
   {%- set way = adapter.hiveacid_way(stage_relation) -%}
   {%- if way == 'nothing' -%}
@@ -52,6 +53,7 @@
     {%- endif -%}
   {%- endif -%}
   {%- if way != 'nothing' -%}
+    {#-- What dbt shows of the model: what was applied, whichever way it went. --#}
     {%- do store_result('main', response=adapter.hiveacid_applied()) -%}
   {%- endif -%}
 {% endmacro %}
@@ -65,7 +67,8 @@
 
 
 {#-- Run the statement that changes a target, or builds it in a stage; its new state goes into the
-     same commit, if the format has commits. --#}
+     same commit, if the format has commits. As a statement block does, it keeps the SQL in target/run
+     and the response as the model's. --#}
 {% macro hiveacid_commit(sql, stage_relation=none) %}
   {%- do write(sql) -%}
   {%- do store_result('main', response=adapter.hiveacid_commit(sql, stage_relation)) -%}

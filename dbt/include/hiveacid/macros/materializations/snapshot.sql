@@ -7,6 +7,7 @@
     {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
   {%- endcall -%}
   {%- set staged = hiveacid_read_rows(changes, target_relation) -%}
+  {#-- Now and not after the target has changed: what follows in a snapshot is dbt-spark's. --#}
   {% do adapter.hiveacid_remove_leftovers(target_relation) %}
   {% do return(staged) %}
 {% endmacro %}

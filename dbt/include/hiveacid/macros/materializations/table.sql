@@ -1,3 +1,5 @@
+{#-- dbt-spark's table materialization, but what has the target's name stays until the new table is
+     there: see hiveacid_build_table. --#}
 {% materialization table, adapter='hiveacid' %}
   {%- set grant_config = config.get('grants') -%}
   {%- set target_relation = api.Relation.create(

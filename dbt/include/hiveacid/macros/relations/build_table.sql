@@ -2,7 +2,10 @@
 
      A table of Spark's own formats is built beside its target, and takes the target's place while
      the snapshot still holds. Delta and Iceberg replace a table in one commit that keeps its history,
-     so there the check comes after the commit, and a loss brings the former version back. --#}
+     so there the check comes after the commit, and a loss brings the former version back.
+
+     hiveacid_know_state looks at the state that the new one follows: just before the commit, or just
+     before the switch. --#}
 {% macro hiveacid_build_table(target_relation, old_relation, compiled_code) %}
   {%- if hiveacid_builds_in_place(old_relation) -%}
     {%- set former_version = adapter.hiveacid_version(old_relation) -%}
