@@ -137,7 +137,7 @@ class TestLocationRoot:
             assert count(project, "outside") == rows
             assert count(project, "outside_parts") == 4
             (build,) = (location_root / "outside").iterdir()
-            assert re.fullmatch("[0-9a-f]{8}", build.name)
+            assert re.fullmatch(f"{project.test_schema}__dbt_build_[0-9a-f]{{8}}", build.name)
             seen.add(build)
         assert len(seen) == 2
 

@@ -139,9 +139,9 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, ReportMethods, Metada
         return stage.relation
 
     @available
-    def hiveacid_build_location(self, location_root: str, identifier: str) -> str:
+    def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:
         """The directory in which this invocation builds an external table."""
-        return build_location(location_root, identifier, get_invocation_id())
+        return build_location(location_root, schema, identifier, get_invocation_id())
 
     @available
     def hiveacid_switch(self, old: BaseRelation | None) -> None:

@@ -33,7 +33,7 @@ class Stage:
     """Where a table is being built.
 
     `location_root` is the model's configuration of that name: with it the table is external, and
-    each build gets a directory of its own, `<location_root>/<target>/<8 digits>`.
+    each build gets a directory of its own (`build_location`).
     """
 
     relation: BaseRelation
@@ -84,9 +84,14 @@ def beside(relation: BaseRelation, role: str, invocation_id: str) -> BaseRelatio
     return relation.incorporate(path={"identifier": identifier})
 
 
-def build_location(location_root: str, identifier: str, invocation_id: str) -> str:
-    """The directory of an external table's build: Spark creates tables in empty ones only."""
-    return f"{location_root.rstrip('/')}/{identifier}/{digits(invocation_id)}"
+def build_location(location_root: str, schema: str, identifier: str, invocation_id: str) -> str:
+    """The directory of an external table's build: Spark creates tables in empty ones only.
+
+    It has the schema, since a model of the same name in another one may have the same root, and a
+    form that other directories have not, since it is removed after the next build.
+    """
+    build = f"{schema}__dbt_build_{digits(invocation_id)}"
+    return f"{location_root.rstrip('/')}/{identifier}/{build}"
 
 
 def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None, session: SparkSession) -> None:
@@ -131,8 +136,10 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
         table = stage.relation
         location = default_location(session, str(table.schema), str(table.identifier))
     else:
-        target = str(stage.target.identifier)
-        location = build_location(stage.location_root, target, stage.invocation_id)
+        target = stage.target
+        location = build_location(
+            stage.location_root, str(target.schema), str(target.identifier), stage.invocation_id
+        )
     if location is not None:
         delete_directory(session, location)
 
@@ -140,7 +147,8 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
 def _former_build(session: SparkSession, backup: BaseRelation, target: BaseRelation) -> str | None:
     """The directory of the external table `backup`, if its name is that of a build of `target`."""
     location = table_location(session, str(backup.schema), str(backup.identifier))
-    ours = re.compile(rf"/{re.escape(str(target.identifier))}/[0-9a-f]{{8}}/?$")
+    schema, identifier = re.escape(str(target.schema)), re.escape(str(target.identifier))
+    ours = re.compile(rf"/{identifier}/{schema}__dbt_build_[0-9a-f]{{8}}/?$")
     return location if location is not None and ours.search(location) else None
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from dbt.adapters.hiveacid import staging
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.staging import Leftover, Stage, beside, build_location, leftovers, switch
 
@@ -38,9 +39,27 @@ def test_stages_of_different_invocations_do_not_meet():
 
 
 def test_each_build_of_an_external_table_has_its_own_directory():
-    assert build_location("s3a://lake/marts/", "orders", INVOCATION) == (
-        "s3a://lake/marts/orders/0123abcd"
+    assert build_location("s3a://lake/", "marts", "orders", INVOCATION) == (
+        "s3a://lake/orders/marts__dbt_build_0123abcd"
     )
+
+
+@pytest.mark.parametrize(
+    ("location", "is_removed"),
+    [
+        ("s3a://lake/orders/marts__dbt_build_ffff0000", True),
+        ("s3a://lake/orders/archive__dbt_build_ffff0000", False),
+        ("s3a://lake/orders/20240101", False),
+        ("s3a://lake/other/marts__dbt_build_ffff0000", False),
+    ],
+)
+def test_only_a_directory_of_a_build_goes_with_a_former_table(monkeypatch, location, is_removed):
+    removed = []
+    monkeypatch.setattr(staging, "table_location", lambda session, schema, name: location)
+    monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
+    stage = Stage.of(TARGET, INVOCATION, "s3a://lake")
+    switch(Catalog("marts.orders", str(stage.relation)), stage, TARGET, NoSession())
+    assert removed == ([location] if is_removed else [])
 
 
 def test_a_new_table_is_renamed():

@@ -38,6 +38,7 @@
   {%- if location_root is none or config.get('file_format') in ['delta', 'iceberg', 'hudi'] -%}
     {{ spark__location_clause() }}
   {%- else -%}
-    location '{{ adapter.hiveacid_build_location(location_root, model['alias']) }}'
+    location '{{ adapter.hiveacid_build_location(
+        location_root, model['schema'], model['alias']) }}'
   {%- endif -%}
 {%- endmacro -%}
