@@ -83,6 +83,20 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     lost = [warning for warning in incremental.warnings if "is built anew" in warning]
     assert len(lost) == len(logs), incremental.warnings
 
+    # Files of another format, or in other directories, cannot be taken over.
+    incremental.project.models(
+        entries=LOG.replace(") }}", ", file_format='orc') }}", 1), entries_partitioned=LOG
+    )
+    hive.execute("INSERT INTO log VALUES (7, 70, 'new')")
+    result = incremental.project.invoke("run", "--select", "entries", "entries_partitioned")
+    stored = {
+        "entries": "parquet, and",
+        "entries_partitioned": "parquet partitioned by status, and",
+    }
+    for node in node_results(result):
+        assert f"is stored as {stored[node.node.name]}" in str(node.message)
+        assert len(incremental.rows(node.node.name)) == 6
+
 
 def test_commands_of_dbt(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project

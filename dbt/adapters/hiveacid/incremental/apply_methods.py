@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.incremental.summary import (
     summary,
 )
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.files import table_layout
 
 logger = AdapterLogger("HiveAcid")
 
@@ -49,7 +50,8 @@ class ApplyMethods(StateMethods):
         `append`: a table of new rows, whose files the target takes over. `rewrite`: a new version.
 
         Raises:
-            IncrementalError: two inserted rows have the same `unique_key`.
+            IncrementalError: two inserted rows have the same `unique_key`; or the target, which is
+                to take over files, is stored otherwise than the model says.
         """
         changes = self._changes()
         changes.staged = staged = self._summary(changes, stage)
@@ -61,6 +63,7 @@ class ApplyMethods(StateMethods):
             return "strategy" if changes.mode is Mode.OWN else "merge"
         if changes.mode is Mode.UNIQUE_KEY or staged.deletes:
             return "rewrite"
+        self._refuse_other_layout(changes)
         return "append"
 
     @available
@@ -210,6 +213,17 @@ class ApplyMethods(StateMethods):
             "changed. Choose a key that is unique, or make it so in the model's SQL."
         )
 
+    def _refuse_other_layout(self, changes: ModelChanges) -> None:
+        target, config = changes.target, changes.config
+        stored = table_layout(self._handle().session, str(target.schema), str(target.identifier))
+        found, wanted = _layout(*stored), _layout(config.file_format, config.partition_by)
+        if found != wanted:
+            raise IncrementalError(
+                f"{target} is stored as {found}, and model {changes.model} says {wanted}: new rows "
+                "cannot be appended to it. Nothing has been changed. Run the model with "
+                "`--full-refresh`, or give it the former `file_format` and `partition_by`."
+            )
+
     def _changes(self) -> ModelChanges:
         changes = self._handle().incremental
         assert changes is not None, "hiveacid_begin_incremental comes first"
@@ -219,3 +233,8 @@ class ApplyMethods(StateMethods):
         connection = self.connections.get_if_exists()
         handle = getattr(connection, "_handle", None)
         return getattr(handle, "incremental", None)
+
+
+def _layout(file_format: str, partition_by: tuple[str, ...]) -> str:
+    by = ", ".join(partition_by)
+    return f"{file_format} partitioned by {by}".lower() if by else file_format.lower()

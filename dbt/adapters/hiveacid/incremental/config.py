@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
@@ -60,6 +60,7 @@ class IncrementalConfig:
     strategy: str = "append"
     file_format: str = "parquet"
     unique_key: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, Any]) -> IncrementalConfig:
@@ -95,12 +96,12 @@ class IncrementalConfig:
             for f in fields(cls)
             if "meaning" in f.metadata and config.get(f.name) is not None
         }
-        key = config.get("unique_key") or ()
         return cls(
             **given,
             strategy=strategy,
             file_format=file_format,
-            unique_key=(key,) if isinstance(key, str) else tuple(key),
+            unique_key=_names(config.get("unique_key")),
+            partition_by=_names(config.get("partition_by")),
         )
 
     @property
@@ -115,6 +116,10 @@ class IncrementalConfig:
         if self.unique_key:
             return Mode.UNIQUE_KEY
         return Mode.ROW_ID if has_row_id else Mode.APPEND
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def _strategy_problems(strategy: str, file_format: str, config: Mapping[str, Any]) -> list[str]:

@@ -32,6 +32,13 @@ def location(session: SparkSession, database: str, table: str) -> str:
     )
 
 
+def table_layout(session: SparkSession, database: str, table: str) -> tuple[str, tuple[str, ...]]:
+    """The format and the partition columns of a table. Raises py4j's error if there is no such."""
+    metadata = _catalog(session).getTableMetadata(_identifier(session, database, table))
+    columns = metadata.partitionColumnNames()
+    return metadata.provider().get(), tuple(columns.apply(i) for i in range(columns.size()))
+
+
 def default_location(session: SparkSession, database: str, table: str) -> str | None:
     """Where Spark would put the files of a new managed table.
 
