@@ -95,7 +95,7 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     }
     for node in node_results(result):
         assert f"is stored as {stored[node.node.name]}" in str(node.message)
-        assert len(incremental.rows(node.node.name)) == 6
+        assert len(incremental.rows(node.node.name)) == 5
 
 
 def test_commands_of_dbt(incremental: Incremental) -> None:
