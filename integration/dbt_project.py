@@ -155,9 +155,9 @@ class DbtProject(DbtDirectory):
             },
         )
 
-    def add_target(self, name: str, schema: str) -> None:
-        """Add a target to the profile that differs from `dev` in its schema only."""
-        self._targets[name] = {**self._targets["dev"], "schema": schema}
+    def add_target(self, name: str, schema: str, **keys: Any) -> None:
+        """Add a target to the profile that differs from `dev` in its schema and these keys only."""
+        self._targets[name] = {**self._targets["dev"], "schema": schema, **keys}
         self._write_profile()
 
     def sources(self, *tables: str, **config: Any) -> None:

@@ -33,6 +33,17 @@ def failed(incremental: Incremental, *arguments: str) -> dict[str, str]:
     return {r.node.name: str(r.message) for r in results if str(r.status) == "error"}
 
 
+CONTRACT = """
+models:
+  - name: delta_key
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: int, constraints: [{type: not_null}]}
+      - {name: twice, data_type: "decimal(12,2)"}
+      - {name: status, data_type: string}
+"""
+
+
 def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path: Path) -> None:
     hive = incremental.hive
     hive.script(ORDERS.format(clause=""))
@@ -96,6 +107,24 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     for node in node_results(result):
         assert f"is stored as {stored[node.node.name]}" in str(node.message)
         assert len(incremental.rows(node.node.name)) == 5
+
+
+def test_constraints_stay_when_a_target_is_built_anew(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new')")
+    project.sources("orders")
+    strict = MODELS["delta_key"].replace("unique_key", "on_schema_change='fail', unique_key")
+    project.models(delta_key=strict)
+    project.write("models/contract.yml", CONTRACT)
+    for lost in (0, 1):
+        incremental.run()
+        assert len(incremental.warnings) == lost
+        incremental.assert_like_hive(["delta_key"])
+        fields = incremental.spark.newSession().table(incremental.table("delta_key")).schema
+        assert [field.name for field in fields if not field.nullable] == ["id"]
+        hive.execute("TRUNCATE TABLE orders")
+        hive.execute("INSERT INTO orders VALUES (2, 20, 'new')")
 
 
 def test_commands_of_dbt(incremental: Incremental) -> None:

@@ -69,7 +69,9 @@ class _Uncertain:
         return any(self._is_uncertain(nodes[id_]) for id_ in ids if id_ in nodes)
 
     def _is_uncertain(self, node: Any) -> bool:
-        known = {tuple(source) for source in getattr(node, "sources", ())}
+        # No seed can name a source, not even in a hook; dbt raises when it is asked for them.
+        is_seed = getattr(node, "resource_type", "") == "seed"
+        known = () if is_seed else {tuple(source) for source in getattr(node, "sources", ())}
         words = {word for text in _texts(node) for word in _words(text, known)}
         return bool(words & _SPEAKS_OF_SOURCES or words & self._macros)
 

@@ -21,6 +21,20 @@ def node(code="select 1", *parents, sources=(), hook=None, ephemeral=False):
     )
 
 
+class Seed:
+    """A seed as dbt has it (`SeedNode`), which is not to be asked for its sources."""
+
+    resource_type = "seed"
+    raw_code = ""
+    depends_on = SimpleNamespace(macros=[])
+    config = SimpleNamespace(pre_hook=[], post_hook=[])
+    is_ephemeral_model = False
+
+    @property
+    def sources(self):
+        raise AssertionError("Seeds cannot depend on other nodes.")
+
+
 def macro(name, sql, package="shop"):
     text = f"{{% macro {name}(x) %}}{sql}{{% endmacro %}}"
     return SimpleNamespace(name=name, macro_sql=text, package_name=package)
@@ -111,3 +125,7 @@ def test_a_macro_that_dbt_calls_by_itself_counts_everywhere(name):
         macro("spark__create_table_as", "", package="dbt_spark"),
     ]
     assert found(manifest(macros, m=node())) == ["flat", "m", "orders"]
+
+
+def test_a_seed_needs_no_source_and_is_not_asked_for_any():
+    assert found(manifest(names=Seed())) == ["orders"]
