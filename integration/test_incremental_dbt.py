@@ -37,8 +37,9 @@ CONTRACT = """
 models:
   - name: delta_key
     config: {contract: {enforced: true}}
+    constraints: [{type: check, expression: id > 0}]
     columns:
-      - {name: id, data_type: int, constraints: [{type: not_null}]}
+      - {name: id, data_type: int}
       - {name: twice, data_type: "decimal(12,2)"}
       - {name: status, data_type: string}
 """
@@ -121,8 +122,11 @@ def test_constraints_stay_when_a_target_is_built_anew(incremental: Incremental) 
         incremental.run()
         assert len(incremental.warnings) == lost
         incremental.assert_like_hive(["delta_key"])
-        fields = incremental.spark.newSession().table(incremental.table("delta_key")).schema
-        assert [field.name for field in fields if not field.nullable] == ["id"]
+        properties = incremental.spark.newSession().sql(
+            f"show tblproperties {incremental.table('delta_key')}"
+        )
+        constraints = [row for row in properties.collect() if "delta.constraints." in row.key]
+        assert [row.value for row in constraints] == ["id > 0"]
         hive.execute("TRUNCATE TABLE orders")
         hive.execute("INSERT INTO orders VALUES (2, 20, 'new')")
 
