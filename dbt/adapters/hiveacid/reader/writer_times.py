@@ -7,17 +7,17 @@ metadata says otherwise (`DataWritableReadSupport`, `AvroGenericRecordReader`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, StructType, TimestampType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.container import ask_file
 from dbt.adapters.hiveacid.reader.hadoop import THREADS
 from dbt.adapters.hiveacid.reader.timestamps import has
 
@@ -56,10 +56,10 @@ def writer_times(
     with_timestamps = has(data, TimestampType)
     if not with_timestamps and not has(data, DateType):
         return dict.fromkeys(wanted)
-    read = {"parquet": _parquet, "avro": _avro}[format]
+    question = {"parquet": _parquet, "avro": _avro}[format]
     missing = [file for file in wanted if file not in _KNOWN]
     with ThreadPoolExecutor(THREADS) as pool:
-        found = pool.map(lambda file: _read(spark, file, read, format), missing)
+        found = pool.map(lambda file: ask_file(spark, file, format, question), missing)
         _KNOWN.update(zip(missing, found, strict=True))
     return {file: _times(file, _KNOWN[file], with_timestamps) for file in wanted}
 
@@ -83,50 +83,21 @@ def _times(file: ListedFile, metadata: _Metadata, with_timestamps: bool) -> Writ
     return WriterTimes(metadata.zone, julian)
 
 
-def _read(
-    spark: SparkSession, file: ListedFile, read: Callable[[Any, Any, Any], _Metadata], format: str
-) -> _Metadata:
-    assert spark._jvm is not None
-    path = spark._jvm.org.apache.hadoop.fs.Path(file.path)
-    try:
-        return read(spark._jvm, path, spark._jsc.hadoopConfiguration())
-    except Py4JJavaError as error:
-        raise UnreadableTableError(
-            f"{file.path} ({file.length} bytes) cannot be read as {format}: "
-            f"{error.java_exception.toString()}. If the file is gone, the run lost its lock or "
-            "somebody removed it by hand; if it is damaged, restore it."
-        ) from error
-
-
-def _parquet(jvm: Any, path: Any, configuration: Any) -> _Metadata:
-    parquet = jvm.org.apache.parquet.hadoop
-    reader = parquet.ParquetFileReader.open(
-        parquet.util.HadoopInputFile.fromPath(path, configuration)
+def _parquet(reader: Any) -> _Metadata:
+    metadata = reader.getFooter().getFileMetaData()
+    values = metadata.getKeyValueMetaData()
+    return _Metadata(
+        values.get("writer.time.zone"),
+        values.get("writer.date.proleptic"),
+        values.get("writer.zone.conversion.legacy"),
+        wall_clocks="(TIMESTAMP" in metadata.getSchema().toString(),
     )
-    try:
-        metadata = reader.getFooter().getFileMetaData()
-        values = metadata.getKeyValueMetaData()
-        return _Metadata(
-            values.get("writer.time.zone"),
-            values.get("writer.date.proleptic"),
-            values.get("writer.zone.conversion.legacy"),
-            wall_clocks="(TIMESTAMP" in metadata.getSchema().toString(),
-        )
-    finally:
-        reader.close()
 
 
-def _avro(jvm: Any, path: Any, configuration: Any) -> _Metadata:
-    avro = jvm.org.apache.avro
-    reader = avro.file.DataFileReader(
-        avro.mapred.FsInput(path, configuration), avro.generic.GenericDatumReader()
+def _avro(reader: Any) -> _Metadata:
+    return _Metadata(
+        reader.getMetaString("writer.time.zone"),
+        reader.getMetaString("writer.proleptic"),
+        reader.getMetaString("writer.zone.conversion.legacy"),
+        wall_clocks=False,
     )
-    try:
-        return _Metadata(
-            reader.getMetaString("writer.time.zone"),
-            reader.getMetaString("writer.proleptic"),
-            reader.getMetaString("writer.zone.conversion.legacy"),
-            wall_clocks=False,
-        )
-    finally:
-        reader.close()
