@@ -94,8 +94,7 @@ def location_writes(
         else:
             merged.append((directory, found))
 
-    chosen = [*state.deltas, *state.delete_deltas, *filter(None, [state.base])]
-    names = {selected.directory.name for selected in chosen}
+    names = {selected.directory.name for selected in state.directories}
     highest = {_highest(d) for d, _ in merged if d.name in names}
     return LocationWrites(
         tuple(known),

@@ -59,6 +59,21 @@ class AcidState:
     originals: tuple[ListedFile, ...]
     skipped: tuple[Skipped, ...]
 
+    @property
+    def of_rows(self) -> tuple[SelectedDir, ...]:
+        """The directories that hold rows: the base, if there is one, and the deltas."""
+        return self.deltas if self.base is None else (self.base, *self.deltas)
+
+    @property
+    def of_changes(self) -> tuple[SelectedDir, ...]:
+        """All directories but the base."""
+        return (*self.deltas, *self.delete_deltas)
+
+    @property
+    def directories(self) -> tuple[SelectedDir, ...]:
+        """All directories."""
+        return (*self.of_rows, *self.delete_deltas)
+
 
 def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
     """Choose what a reader with these valid ids has to read.

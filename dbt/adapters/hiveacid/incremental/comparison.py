@@ -16,7 +16,6 @@ from dbt.adapters.hiveacid.incremental.losses import Extent, Loss, location_loss
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.incremental.traces import (
     base_directory,
-    directories,
     emptied_by_compaction,
     has_grown,
     has_seen,
@@ -150,7 +149,7 @@ def take(
     """
     states = list(states)
     bases = {s.base.write_id_range[1] for s in states if s.base is not None}
-    deltas = {d.write_id_range for s in states for d in directories(s)}
+    deltas = {d.write_id_range for s in states for d in s.of_changes}
     traced = WriteIdRanges.of(
         piece
         for low, high in (*deltas, *((1, high) for high in bases))

@@ -47,9 +47,7 @@ class TableStatistics:
                 _are_exact(part, seen, write_id)
                 for part, write_id in zip(parts, newest, strict=True)
             ),
-            deltas=None
-            if states is None
-            else sum(len({*state.deltas, *state.delete_deltas}) for state in states),
+            deltas=None if states is None else sum(len(state.of_changes) for state in states),
             last_write_id=_last_committed(seen),
         )
 
@@ -92,8 +90,7 @@ class TableStatistics:
 
 def _newest(state: AcidState) -> int:
     """The highest write id that a directory of a location is named after."""
-    directories = [*state.deltas, *state.delete_deltas, *filter(None, [state.base])]
-    return max((directory.write_id_range[1] for directory in directories), default=0)
+    return max((directory.write_id_range[1] for directory in state.directories), default=0)
 
 
 def _last_committed(seen: SeenTable) -> int:

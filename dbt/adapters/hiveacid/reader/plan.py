@@ -120,9 +120,8 @@ class Location:
     def orc_files(self) -> Iterator[ListedFile]:
         """Every file of the snapshot here, for reading the footers."""
         yield from self.state.originals
-        for directory in (self.state.base, *self.state.deltas, *self.state.delete_deltas):
-            if directory is not None:
-                yield from directory.files
+        for directory in self.state.directories:
+            yield from directory.files
 
 
 def locations(pinned: SeenTable, listings: Sequence[Listing]) -> list[Location]:
@@ -190,7 +189,7 @@ def plan_insert_only(
             )
         _check_depth(pinned, place, is_union_directory)
         files = list(place.state.originals)
-        for directory in _inserts(place.state):
+        for directory in place.state.of_rows:
             _check_whole(pinned, place, directory)
             files.extend(directory.files)
         for file in files:
@@ -209,10 +208,6 @@ def plan_insert_only(
             )
         skipped.extend(_skipped(place))
     return ReadPlan(pinned, tuple(data), (), tuple(skipped))
-
-
-def _inserts(state: AcidState) -> tuple[SelectedDir, ...]:
-    return state.deltas if state.base is None else (state.base, *state.deltas)
 
 
 def _skipped(place: Location) -> Iterator[Skipped]:
@@ -249,8 +244,7 @@ def _check_depth(pinned: PinnedTable, place: Location, is_known: Callable[[str],
     Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
     those of an insert-only table.
     """
-    state = place.state
-    for directory in (*_inserts(state), *state.delete_deltas):
+    for directory in place.state.directories:
         for file in directory.files:
             _, *inner, _ = file.relative.split("/")
             if not all(map(is_known, inner)):
@@ -297,7 +291,7 @@ def _data_files(
     `lowest_deleted` is the lowest original write id of its delete events: only rows from there on
     need a row id.
     """
-    for directory in _inserts(place.state):
+    for directory in place.state.of_rows:
         hides_rows = _hides_rows(directory, pinned.write_ids)
         raw = []
         for file in directory.files:
