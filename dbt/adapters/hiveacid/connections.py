@@ -14,12 +14,12 @@ from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.flags import get_flags
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 
 from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from dbt.adapters.hiveacid.spark.errors import condition, full_text, short_message
+from dbt.adapters.hiveacid.spark.errors import full_text, is_missing, short_message
 from dbt.adapters.hiveacid.spark.process import root_session
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
 
@@ -128,10 +128,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
     def _about_missing(self, error: Exception) -> str:
         connection = self.get_if_exists()
-        is_missing = (
-            isinstance(error, AnalysisException) and condition(error) == "TABLE_OR_VIEW_NOT_FOUND"
-        )
-        if connection is None or not is_missing:
+        if connection is None or not is_missing(error):
             return ""
         return self.run.about_missing(connection.handle.named)
 

@@ -44,6 +44,14 @@ def condition(error: PySparkException) -> str | None:
     return named()
 
 
+def is_missing(error: BaseException) -> bool:
+    """Whether a table or its database is not there; not whether the catalog failed to tell."""
+    return isinstance(error, PySparkException) and condition(error) in (
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+    )
+
+
 def full_text(error: BaseException) -> str:
     """The whole error, with the JVM's stack, for dbt's debug log."""
     if isinstance(error, CapturedException):

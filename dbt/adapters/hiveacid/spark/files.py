@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.spark.errors import is_missing
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -25,7 +26,7 @@ def table_location(session: SparkSession, database: str, table: str) -> str | No
 
 
 def location(session: SparkSession, database: str, table: str) -> str:
-    """Where a table keeps its files. Raises py4j's error if there is no such table."""
+    """Where a table keeps its files. Raises Spark's error if there is no such table."""
     identifier = _identifier(session, database, table)
     return _locations(session).URIToString(
         _catalog(session).getTableMetadata(identifier).location()
@@ -33,7 +34,7 @@ def location(session: SparkSession, database: str, table: str) -> str:
 
 
 def table_layout(session: SparkSession, database: str, table: str) -> tuple[str, tuple[str, ...]]:
-    """The format and the partition columns of a table. Raises py4j's error if there is no such."""
+    """The format and the partition columns of a table. Raises Spark's error if there is none."""
     metadata = _catalog(session).getTableMetadata(_identifier(session, database, table))
     columns = metadata.partitionColumnNames()
     return metadata.provider().get(), tuple(columns.apply(i) for i in range(columns.size()))
@@ -46,8 +47,10 @@ def default_location(session: SparkSession, database: str, table: str) -> str | 
     """
     try:
         uri = _catalog(session).defaultTablePath(_identifier(session, database, table))
-    except (AnalysisException, Py4JJavaError):
-        return None
+    except AnalysisException as error:
+        if is_missing(error):
+            return None
+        raise
     return _locations(session).URIToString(uri)
 
 
@@ -111,8 +114,10 @@ def _metadata(session: SparkSession, database: str, table: str) -> Any:
     """What Spark's catalog has of a table; None for one that it does not know."""
     try:
         return _catalog(session).getTableMetadata(_identifier(session, database, table))
-    except (AnalysisException, Py4JJavaError):
-        return None
+    except AnalysisException as error:
+        if is_missing(error):
+            return None
+        raise
 
 
 def _is_translated(metadata: Any) -> bool:

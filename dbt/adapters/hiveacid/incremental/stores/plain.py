@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from dbt.adapters.events.logging import AdapterLogger
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -32,7 +32,10 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     parse,
     reset_text,
 )
+from dbt.adapters.hiveacid.spark.errors import is_missing
 from dbt.adapters.hiveacid.spark.files import delete_directory, location
+
+logger = AdapterLogger("HiveAcid")
 
 STATE_DIRECTORY = "_hiveacid_state"
 
@@ -71,8 +74,7 @@ class PlainStore:
         Raises:
             ConcurrentRunError: another run replaces the table.
         """
-        records = self._records()
-        newest, generation, text = self._newest(records)
+        records, newest, generation, text = self._newest()
         known = parse(text)
         if not isinstance(known, TargetState):
             return known
@@ -147,19 +149,24 @@ class PlainStore:
             raise overtaken(self._shown)
 
     def _withdraw(self, generation: int, invocation_id: str) -> None:
-        records = self._records()
-        with suppress(FileNotFoundError):
+        """Remove a claim that came to nothing. Raises nothing: why it did has to be told."""
+        try:
+            records = self._records()
             # The new version, if it is in place already, has its state under the same number.
             if _claim(records.read(_file(generation))) == invocation_id:
                 records.delete(_file(generation))
+        except Exception as error:
+            logger.debug(f"A claim on {self._shown} may stay until this run ends: {error}")
 
-    def _newest(self, records: Directory) -> tuple[int, int, str]:
-        """The number of the newest record, and number and text of the newest that counts.
+    def _newest(self) -> tuple[Directory, int, int, str]:
+        """The records, the newest one's number, and number and text of the newest that counts.
 
         The text is empty if there is none.
         """
         patience = Patience(self._shown, self._others.patience)
         while True:
+            # With `location_root` the version that is waited for has a directory of its own.
+            records = self._records()
             generations = _generations(records)
             owner = None
             for generation in reversed(generations):
@@ -169,11 +176,11 @@ class PlainStore:
                     break  # a new version has just come into place
                 owner = _claim(text)
                 if owner is None:
-                    return generations[-1], generation, text
+                    return records, generations[-1], generation, text
                 if self._others.are_alive(owner):
                     break
             else:
-                return 0, 0, ""
+                return records, 0, 0, ""
             patience.wait_for(str(owner))
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
@@ -199,7 +206,9 @@ class PlainStore:
     def _records(self) -> Directory:
         try:
             here = location(self._session, self._database, self._table)
-        except (AnalysisException, Py4JJavaError) as error:
+        except AnalysisException as error:
+            if not is_missing(error):
+                raise
             # It was there when the run began: another run is between its two renames.
             raise overtaken(self._shown) from error
         return Directory(self._session, f"{here}/{STATE_DIRECTORY}")

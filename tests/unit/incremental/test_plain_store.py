@@ -1,0 +1,84 @@
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
+from dbt.adapters.hiveacid.incremental import stores
+from dbt.adapters.hiveacid.incremental.stores import overtaken
+from dbt.adapters.hiveacid.incremental.stores.plain import Others, PlainStore
+from dbt.adapters.hiveacid.incremental.target_state import TargetState
+
+STATE = TargetState("c1", "i1", "l1", 1, {"shop.orders": {"write_ids": "shop.orders:4::2:"}})
+CLAIM = json.dumps({"claimed_by": "other"})
+
+
+class Records(dict):
+    """Files of a directory, by their names."""
+
+    names = dict.keys
+    has = dict.__contains__
+
+    def read(self, name):
+        return self[name]
+
+    def create(self, name, text):
+        return self.setdefault(name, text) is text
+
+
+def store_over(*directories, are_alive=lambda invocation: True):
+    """A store that finds, with each look, the next of the directories under its table's name."""
+    store = PlainStore(None, None, "marts", "orders", Others(are_alive, patience=60))
+    looks = iter(directories)
+
+    def look():
+        found = next(looks)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    store._records = look
+    return store
+
+
+def record(generation, text):
+    return {f"{generation:012d}.json": text}
+
+
+def test_the_claim_of_a_run_that_is_gone_counts_for_nothing():
+    old = Records(record(1, STATE.to_text()) | record(2, CLAIM))
+    known = store_over(old, are_alive=lambda invocation: False).read()
+    assert (known.commit_id, known.generation) == ("c1", 2)
+
+
+def test_what_is_waited_for_may_come_in_another_directory(monkeypatch):
+    monkeypatch.setattr(stores, "time", SimpleNamespace(monotonic=lambda: 0, sleep=lambda _: None))
+    old = Records(record(1, STATE.to_text()) | record(2, CLAIM))
+    new = Records(record(2, TargetState("c2", "other", "l1", 2, STATE.sources).to_text()))
+    assert store_over(old, old, new).read().commit_id == "c2"
+
+
+def test_a_failed_switch_withdraws_its_claim():
+    withdrawn = []
+    records = Records(record(1, STATE.to_text()))
+    records.delete = withdrawn.append
+    store = store_over(*[records] * 3)
+    with pytest.raises(RuntimeError, match="rename"), store.replacing(STATE, "mine"):
+        assert json.loads(records["000000000002.json"]) == {"claimed_by": "mine"}
+        raise RuntimeError("the second rename")
+    assert withdrawn == ["000000000002.json"]
+
+
+def test_why_a_switch_failed_is_told_even_if_its_claim_stays():
+    records = Records(record(1, STATE.to_text()))
+    store = store_over(records, records, overtaken("marts.orders"))
+    with pytest.raises(RuntimeError, match="rename"), store.replacing(STATE, "mine"):
+        raise RuntimeError("the second rename")
+
+
+def test_an_overtaken_run_makes_no_claim():
+    records = Records(record(1, TargetState("c2", "other", "l2", 1, {}).to_text()))
+    store = store_over(records)
+    with pytest.raises(ConcurrentRunError, match="was faster"), store.replacing(STATE, "mine"):
+        raise AssertionError("not reached")
+    assert list(records) == ["000000000001.json"]
