@@ -34,15 +34,16 @@ class Patience:
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
 
-    def wait_for(self, invocation: str) -> None:
+    def wait_for(self, invocation: str | None) -> None:
         """Return after a moment, to look again whether this other run has finished.
 
         Raises:
             ConcurrentRunError: it has been waited for long enough.
         """
         if time.monotonic() > self._deadline:
+            known = f" (invocation {invocation[:8]}…)" if invocation else ""
             raise ConcurrentRunError(
-                f"Another run (invocation {invocation[:8]}…) is about to replace {self._table}, "
+                f"Another run{known} is about to replace {self._table}, "
                 f"and has not done so within {self._seconds:g} s. This run has changed nothing. "
                 "Run the model again when the other run has ended. If that was killed, the "
                 "metastore gives its transaction up after metastore.txn.timeout; then its traces "

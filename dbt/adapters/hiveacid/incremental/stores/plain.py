@@ -181,7 +181,7 @@ class PlainStore:
                     break
             else:
                 return records, 0, 0, ""
-            patience.wait_for(str(owner))
+            patience.wait_for(owner)
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
         here = location(self._session, self._database, self._table)

@@ -16,10 +16,15 @@
   {%- if not execute -%}
     {%- do return({}) -%}
   {%- endif -%}
-  {%- set found = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model')
-      | selectattr('name', 'equalto', model) | list -%}
+  {%- set models = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') | list -%}
+  {%- set found = models | selectattr('unique_id', 'equalto', model) | list
+      or models | selectattr('name', 'equalto', model) | list -%}
   {%- if not found -%}
     {% do exceptions.raise_compiler_error("There is no model named " ~ model ~ " in this project.") %}
+  {%- elif found | length > 1 -%}
+    {% do exceptions.raise_compiler_error(
+        "There are several models named " ~ model ~ ". Give one of these ids instead of the name: "
+        ~ found | map(attribute='unique_id') | sort | join(', ')) %}
   {%- endif -%}
   {%- do return(found[0]) -%}
 {% endmacro %}
