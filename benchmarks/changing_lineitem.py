@@ -33,6 +33,11 @@ class Change:
     statements: tuple[str, ...]
     write_ids: range
 
+    @property
+    def name(self) -> str:
+        """For the tables of results."""
+        return f"{self.pattern} {self.percent} %"
+
 
 def changes(scale: str) -> list[Change]:
     """All changes, the smallest first."""

@@ -13,13 +13,11 @@ over the table (`scattered`).
 Each round builds all targets from the base with `--full-refresh`, and then lets one change after
 the other become visible, with a `dbt run` after each. dbt runs in this process on one Spark, and
 what counts are the seconds of a node, so dbt's start and Spark's are left out. The fastest round
-counts; the first one warms Java up. For each model there are two ratios:
+counts; the first one warms Java up. The models append, go by `unique_key`, or by `_row_id`. The
+first ones see new rows only, the others the other two patterns. There are two tables of ratios:
 
-read   the seconds until the changes lie in the stage, to reading the whole source (full rows)
-all    the seconds of the node, to those of its full refresh
-
-The models append, go by `unique_key`, or by `_row_id`. The first ones see new rows only, the
-others the other two patterns.
+- planning and reading what changed, to planning and reading the whole source (`changed_rows`);
+- a node, to its full refresh. Beside it: the seconds until the changes lie in the stage, and of all
 """
 
 from __future__ import annotations
@@ -36,12 +34,11 @@ from unittest.mock import patch
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
+from benchmarks.changed_rows import ChangedRows
 from benchmarks.changing_lineitem import Change, changes, snapshot
 from benchmarks.lineitem import hive_with_lineitem, options_parser
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
-from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from dbt.adapters.hiveacid.snapshot import RunSnapshot
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from integration.dbt_project import DbtProject, node_results
 from integration.delta import delta_settings
@@ -165,14 +162,14 @@ class Benchmark:
                 sql = _model({**FORMATS[file_format], **config}, selected)
                 self._project.models(**{name: sql})
         self._spent: dict[tuple[str, str], list[Seconds]] = {}
-        self._reads: list[float] = []
+        self._rows = ChangedRows(hive)
 
     def round(self, wanted: Sequence[Change]) -> None:
         """Full refreshes of the base, a full read, and then one change after the other."""
         made: list[Change] = []
         with _showing(made):
             self._run(None, list(self._models), "--full-refresh")
-            self._reads.append(self._full_read())
+            self._rows.round(self._session, wanted)
             for appends in (True, False):
                 # The other targets never see the changes that these have followed.
                 made.clear()
@@ -184,9 +181,9 @@ class Benchmark:
 
     def report(self, wanted: Sequence[Change]) -> None:
         """Print the fastest seconds and their ratios."""
-        read = min(self._reads)
-        print(f"\na full read of the source: {read:.2f} s; cells: read, all, seconds of all")
-        names = [_name(change) for change in wanted]
+        self._rows.report(wanted)
+        print("\nnodes: ratio to the full refresh; seconds until staged, and of all")
+        names = [change.name for change in wanted]
         print(" " * 18 + "full, s" + "".join(f"{name:>20}" for name in names))
         for model, (file_format, way) in self._models.items():
             full = min(seconds.all for seconds in self._spent[model, "full"])
@@ -198,7 +195,7 @@ class Benchmark:
                     cells.append(f"{'–':>20}")
                     continue
                 total = min(s.all for s in spent)
-                cells.append(f"{min(staged) / read:8.2f}{total / full:6.2f}{total:6.1f}")
+                cells.append(f"{total / full:8.2f}{min(staged):6.1f}{total:6.1f}")
             print(f"{file_format + ', ' + way:18}{full:7.1f}" + "".join(cells), flush=True)
 
     def stop(self) -> None:
@@ -213,7 +210,7 @@ class Benchmark:
     def _run(self, change: Change | None, models: Sequence[str], *arguments: str) -> None:
         if not models:
             return
-        title = _name(change) if change is not None else "full"
+        title = change.name if change is not None else "full"
         watch = Watch()
         command = ("run", "--quiet", "--select", *models, *arguments)
         result = self._project.succeed(*command, on_event=watch)
@@ -240,21 +237,6 @@ class Benchmark:
         read = response["bytes_read"]
         assert changed <= read <= changed + beside, f"{model} read {read} bytes for {change}"
 
-    def _full_read(self) -> float:
-        name = TableName("default", "lineitem")
-        taken = RunSnapshot(
-            lambda: MetastoreClient(self._hive.metastore_uri), SnapshotSettings(), "benchmark"
-        )
-        try:
-            rows = to_dataframe(
-                self._session, plan_read(self._session, taken.pin([name])[name], OrcFooters())
-            )
-            start = time.perf_counter()
-            rows.write.format("noop").mode("overwrite").save()
-            return time.perf_counter() - start
-        finally:
-            taken.end()
-
 
 def _bytes(files: Iterable[Path]) -> int:
     return sum(file.stat().st_size for file in files)
@@ -273,10 +255,6 @@ def _showing(made: Sequence[Change]) -> Iterator[None]:
 
     with patch.object(RunSnapshot, "pin", pin_early):
         yield
-
-
-def _name(change: Change) -> str:
-    return f"{change.pattern} {change.percent} %"
 
 
 def _model(config: Mapping[str, str], selected: str) -> str:

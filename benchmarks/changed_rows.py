@@ -1,0 +1,120 @@
+"""How long it takes to read what has changed in lineitem, beside reading all of it.
+
+No dbt and no target: the changes between two snapshots are planned and read, and the rows go
+nowhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.changing_lineitem import Change, snapshot
+from dbt.adapters.hiveacid.incremental.changes import (
+    deleted_row_ids,
+    deleted_rows,
+    inserted_rows,
+)
+from dbt.adapters.hiveacid.incremental.images import image_plan
+from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
+from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reader import OrcFooters
+from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from integration.hive import HiveServer
+
+_TABLE = TableName("default", "lineitem")
+_REPETITIONS = 3
+
+
+def _nothing(_: SparkSession, __: ChangePlan) -> None:
+    return None
+
+
+def _row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
+    return deleted_row_ids(spark, plan).select(ROW_ID)
+
+
+def _keys(spark: SparkSession, plan: ChangePlan) -> DataFrame:
+    rows = deleted_rows(spark, plan, image_plan(spark, plan))
+    return rows.select("l_orderkey", "l_linenumber").distinct()
+
+
+_DELETED: Mapping[str, Callable[[SparkSession, ChangePlan], DataFrame | None]] = {
+    "append": _nothing,
+    "key": _keys,
+    "row id": _row_ids,
+}
+"""What each way to apply changes has to know of deleted rows."""
+
+
+@dataclass
+class ChangedRows:
+    """Reads changes in several rounds, and keeps the seconds of the fastest reading."""
+
+    hive: HiveServer
+    _whole: float = float("inf")
+    _seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def round(self, spark: SparkSession, wanted: Iterable[Change]) -> None:
+        """Read the whole base, and then each change, planning included."""
+        with self._pinned() as pinned:
+            base = replace(pinned, write_ids=snapshot(str(_TABLE), []))
+            for _ in range(_REPETITIONS):
+                seconds, state = _read(spark, base, None, _nothing)
+                self._whole = min(self._whole, seconds)
+            for change in wanted:
+                now = replace(pinned, write_ids=snapshot(str(_TABLE), [change]))
+                for way, deleted in _DELETED.items():
+                    if (way == "append") != (change.pattern == "inserts"):
+                        continue
+                    for _ in range(_REPETITIONS):
+                        seconds, _state = _read(spark, now, state, deleted)
+                        cell = way, change.name
+                        self._seconds[cell] = min(seconds, self._seconds.get(cell, seconds))
+
+    def report(self, wanted: Iterable[Change]) -> None:
+        """Print the seconds of the fastest readings and their ratios to reading the whole."""
+        print(f"\nreading the whole source: {self._whole:.2f} s; changes of it: ratio, seconds")
+        names = [change.name for change in wanted]
+        print(" " * 8 + "".join(f"{name:>18}" for name in names))
+        for way in _DELETED:
+            cells = []
+            for name in names:
+                seconds = self._seconds.get((way, name))
+                known = "–" if seconds is None else f"{seconds / self._whole:.3f}{seconds:7.2f}"
+                cells.append(f"{known:>18}")
+            print(f"{way:8}" + "".join(cells), flush=True)
+
+    @contextmanager
+    def _pinned(self) -> Iterator[PinnedTable]:
+        taken = RunSnapshot(
+            lambda: MetastoreClient(self.hive.metastore_uri), SnapshotSettings(), "benchmark"
+        )
+        try:
+            yield taken.pin([_TABLE])[_TABLE]
+        finally:
+            taken.end()
+
+
+def _read(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    since: SourceState | None,
+    deleted: Callable[[SparkSession, ChangePlan], DataFrame | None],
+) -> tuple[float, SourceState]:
+    start = time.perf_counter()
+    plan = plan_changes(spark, pinned, since, OrcFooters())
+    assert since is None or not plan.losses
+    rows = inserted_rows(spark, plan)
+    gone = deleted(spark, plan)
+    if gone is not None:
+        rows = rows.unionByName(gone, allowMissingColumns=True)
+    rows.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - start, plan.state
