@@ -58,22 +58,22 @@ class Adapter(ApplyMethods):
         ({}, Mode.ROW_ID, "_row_id.write_id between 3L and 7L"),
     ],
 )
-def test_only_delta_is_told_which_keys_the_changes_have(config, mode, bound):
-    delta, iceberg, parquet = (Adapter(f, **config) for f in ("delta", "iceberg", "parquet"))
-    assert [a.hiveacid_way(STAGE) for a in (delta, iceberg, parquet)] == [
-        "merge",
-        "merge",
-        "rewrite",
-    ]
-    assert delta._changes().mode is mode
+@pytest.mark.parametrize("file_format", ["delta", "iceberg"])
+def test_a_merge_is_told_which_keys_the_changes_have(file_format, config, mode, bound):
+    adapter = Adapter(file_format, **config)
+    assert adapter.hiveacid_way(STAGE) == "merge"
+    assert adapter._changes().mode is mode
     predicates = ["DBT_INTERNAL_DEST.id > 0"]
-    merge = delta.hiveacid_statement("merge", STAGE, TARGET, predicates=predicates)
+    merge = adapter.hiveacid_statement("merge", STAGE, TARGET, predicates=predicates)
     assert f"on (DBT_INTERNAL_DEST.id > 0) and (DBT_INTERNAL_DEST.{bound})" in merge
-    assert " as low_0" in delta.queries[0]
-    merge = iceberg.hiveacid_statement("merge", STAGE, TARGET, predicates=predicates)
-    assert "on (DBT_INTERNAL_DEST.id > 0) and (DBT_INTERNAL_SOURCE." in merge
-    for other in (iceberg, parquet):
-        assert other.looked_up == [] and " as low_" not in other.queries[0]
+    assert " as low_0" in adapter.queries[0]
+
+
+@pytest.mark.parametrize("config", [{"unique_key": "id"}, {}])
+def test_a_rewrite_needs_no_bounds_of_keys(config):
+    adapter = Adapter("parquet", **config)
+    assert adapter.hiveacid_way(STAGE) == "rewrite"
+    assert adapter.looked_up == [] and " as low_" not in adapter.queries[0]
 
 
 @pytest.mark.parametrize("file_format", ["delta", "iceberg", "parquet"])

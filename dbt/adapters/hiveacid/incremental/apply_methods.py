@@ -183,8 +183,8 @@ class ApplyMethods(StateMethods):
         return summary(counted, parts)
 
     def _bounded_parts(self, changes: ModelChanges, stage: HiveAcidRelation) -> list[KeyPart]:
-        """The parts of the key whose bounds the statement will name: only Delta's needs any."""
-        if changes.config.file_format != "delta":
+        """The parts of the key whose bounds a MERGE will name."""
+        if changes.config.is_plain:
             return []
         if changes.mode is Mode.UNIQUE_KEY:
             types = self._common_types(changes.target, stage)
