@@ -65,6 +65,9 @@ _COLUMNS = (
     "l_shipmode, l_comment"
 )
 
+_SPLIT = 64 << 20
+"""The bytes of a file of the source's base: so many that Spark reads it in one task."""
+
 _STAGE = "__dbt_changes_"
 """A part of the name of each stage of changes."""
 
@@ -86,7 +89,7 @@ def main() -> None:
     every = changes(options.scale)
     wanted = [c for c in every if c.percent in (options.percents or c.percent)]
     statements = [statement for change in every for statement in change.statements]
-    with hive_with_lineitem(options.scale, options.work, statements) as (hive, work):
+    with hive_with_lineitem(options.scale, options.work, statements, _SPLIT) as (hive, work):
         benchmark = Benchmark(hive, work / "project", options.formats, options.files)
         try:
             for number in range(options.rounds):

@@ -126,16 +126,21 @@ def options_parser(description: str, rounds: int) -> argparse.ArgumentParser:
 
 @contextmanager
 def hive_with_lineitem(
-    scale: str, kept: Path | None, statements: Iterable[str]
+    scale: str, kept: Path | None, statements: Iterable[str], split_bytes: int | None = None
 ) -> Iterator[tuple[HiveServer, Path]]:
     """A Hive with the tables `flat` and `lineitem`, and the directory that all is in.
 
     Further statements are run once, when the tables are made. The directory is `kept`, or a new one
-    that goes at the end.
+    that goes at the end. Hive's tasks write a file each, of what they read: `split_bytes`; as few
+    files as possible by default.
     """
     work = kept or Path(tempfile.mkdtemp(prefix="lineitem-"))
+    split = {"minsize": split_bytes or 400 << 20}
+    if split_bytes is not None:
+        split["maxsize"] = split_bytes
     settings = HiveSettings(
-        txn_timeout=3600, extra={"mapreduce.input.fileinputformat.split.minsize": str(400 << 20)}
+        txn_timeout=3600,
+        extra={f"mapreduce.input.fileinputformat.split.{n}": str(v) for n, v in split.items()},
     )
     with HiveServer(settings, work=work / "hive") as hive:
         if not (work / _READY).exists():

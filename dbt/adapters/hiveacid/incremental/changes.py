@@ -60,14 +60,13 @@ def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     Raises:
         UnreadableTableError: a column or file cannot be read, or the files have changed.
     """
-    added = _live_rows(spark, plan.added)
     if not plan.grown.data:
-        return added
+        return _live_rows(spark, plan.added)
     grown = _live_rows(spark, plan.grown)
     if plan.pinned.table.is_full_acid:
         # Directories that a compaction made hold rows of other write ids, too.
         grown = grown.where(is_in(F.col(WRITE_ID), plan.new_write_ids))
-    return added.union(grown) if plan.added.data else grown
+    return _live_rows(spark, plan.added).union(grown) if plan.added.data else grown
 
 
 def deleted_row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
