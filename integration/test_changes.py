@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyorc
@@ -81,6 +82,24 @@ def test_a_plain_table(
     )
     story.remember("overwritten")
     story.then("TRUNCATE TABLE {t}", lost={"overwritten": ["write id 11 replaced all rows"]})
+
+
+def test_before_images_are_looked_up_in_the_buckets_that_lost_rows(
+    changes: Changes, differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.bucketed"
+    hive_client.execute(f"CREATE TABLE {table} (id int) CLUSTERED BY (id) INTO 3 BUCKETS {ORC}")
+    hive_client.execute(f"INSERT INTO {table} VALUES {', '.join(f'({i})' for i in range(12))}")
+    story = Story(changes, hive_client, table)
+    story.remember("all")
+    buckets = {
+        int(json.loads(row_id)["bucketid"]) >> 16 & 0xFFF: id
+        for id, row_id in hive_client.query(f"SELECT id, ROW__ID FROM {table}")
+    }
+    assert sorted(buckets) == [0, 1, 2]
+    plans = story.then(f"DELETE FROM {{t}} WHERE id IN ({buckets[0]}, {buckets[2]})")
+    files = image_plan(differential.spark, plans["all"]).data
+    assert sorted(data.file.name[:12] for data in files) == ["bucket_00000", "bucket_00002"]
 
 
 def test_a_rebalanced_base(

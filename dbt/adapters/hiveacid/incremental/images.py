@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -23,13 +23,15 @@ def image_plan(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
     """
     footers = plan.footers
     of_deletes = footers.row_id_ranges(spark, [delete.file for delete in plan.deletes])
-    deleted: dict[int, RowIdRange] = {}
+    # By partition and bucket: a file of delete events is of one bucket, as the files of rows are.
+    deleted: dict[int, dict[tuple[int, int], RowIdRange]] = {}
     for delete in plan.deletes:
         here = of_deletes[delete.file]
-        before = deleted.get(delete.partition)
-        deleted[delete.partition] = here if before is None else here.union(before)
+        of_partition = deleted.setdefault(delete.partition, {})
+        before = of_partition.get(here.bucket)
+        of_partition[here.bucket] = here if before is None else here.union(before)
     places = [
-        replace(change.place, state=_data_part(change.place.state, wanted.write_id))
+        replace(change.place, state=_data_part(change.place.state, wanted.values()))
         for change in plan.changes
         if (wanted := deleted.get(change.place.partition)) is not None
     ]
@@ -40,14 +42,16 @@ def image_plan(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
 
     def can_hold(data: DataFile) -> bool:
         range_ = _range(data, ranges, known)
-        return range_ is not None and range_.intersects(deleted[data.partition])
+        wanted = deleted[data.partition].values()
+        return range_ is not None and any(map(range_.intersects, wanted))
 
     return replace(read, data=tuple(filter(can_hold, read.data)))
 
 
-def _data_part(state: AcidState, write_ids: tuple[int, int]) -> AcidState:
-    """The directories of a location that can hold rows of original write ids in a range."""
-    low, high = write_ids
+def _data_part(state: AcidState, wanted: Collection[RowIdRange]) -> AcidState:
+    """The directories of a location that can hold rows with the original write ids of ranges."""
+    low = min(range_.write_id[0] for range_ in wanted)
+    high = max(range_.write_id[1] for range_ in wanted)
 
     def can_hold(directory: SelectedDir) -> bool:
         first, last = directory.write_id_range
