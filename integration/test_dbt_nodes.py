@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from integration.dbt_project import DbtProject, node_results
 from integration.differential import canonical
 from integration.held import assert_nothing_held
-from integration.hive import HiveClient
+from integration.hive import HiveClient, HiveServer
 
 ORDERS = "{{ source('shop', 'orders') }}"
 
@@ -102,6 +102,39 @@ def test_a_snapshot_follows_updates_and_deletes(
             ("3", "open", "False"),
             ("4", "new", "True"),
         )
+
+
+PYTHON_MODEL = """
+def model(dbt, session):
+    seen = dbt.source("shop", "orders").count()
+
+    from integration.hive import HiveClient
+
+    with HiveClient({port}) as hive:
+        hive.execute("INSERT INTO {database}.orders VALUES (4, 'late', '2024-11-02 09:00:00')")
+    dbt.config(materialized="table")
+    orders = dbt.source("shop", "orders")
+    return orders.selectExpr("id", "upper(status) as status", f"{{seen}} as seen")
+"""
+
+
+def test_a_python_model_reads_the_runs_snapshot(
+    project: DbtProject,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    tables: Tables,
+    database: str,
+) -> None:
+    code = PYTHON_MODEL.format(port=hive.hs2_port, database=database)
+    project.write("models/by_python.py", code)
+    expected = canonical(hive_client.query(f"SELECT id, upper(status), 3 FROM {database}.orders"))
+    (node,) = node_results(project.succeed("run", "--select", "by_python"))
+    assert tables.rows("id, status, seen", "by_python") == expected
+    assert node.adapter_response["rows_affected"] == 3
+    assert node.adapter_response["snapshot"] == {f"{database}.orders": 2}
+    assert ("4", "late") in canonical(
+        hive_client.query(f"SELECT id, status FROM {database}.orders")
+    )
 
 
 SOURCE_TESTS = """

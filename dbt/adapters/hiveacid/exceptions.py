@@ -67,6 +67,10 @@ class ViewOverAcidError(HiveAcidError):
     """A permanent view was asked for over an ACID source; it could not hold a snapshot."""
 
 
+class PythonModelError(HiveAcidError):
+    """The code of a Python model fails, or returns what is not a table."""
+
+
 class FreshnessError(HiveAcidError):
     """The time of a source's last write cannot be told without reading it."""
 

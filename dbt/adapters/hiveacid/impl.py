@@ -21,6 +21,7 @@ from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.needs import needing
 from dbt.adapters.hiveacid.node_events import NodeEvents
+from dbt.adapters.hiveacid.python_models import PythonModelMethods
 from dbt.adapters.hiveacid.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.report_methods import ReportMethods
@@ -36,7 +37,9 @@ from dbt.adapters.hiveacid.versions import current_version, restore
 logger = AdapterLogger("HiveAcid")
 
 
-class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, ReportMethods, MetadataMethods):
+class HiveAcidAdapter(
+    IncrementalMethods, RecoveryMethods, ReportMethods, MetadataMethods, PythonModelMethods
+):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation

@@ -200,7 +200,6 @@ class IncrementalMethods(ApplyMethods):
     ) -> HiveAcidRelation:
         handle = self._handle()
         name = f"{target.identifier}__dbt_{role}"
-        frame.createOrReplaceTempView(f"`{name}`")
-        handle.temporary_views[name.lower()] = dict(handle.reads)
+        handle.create_temporary_view(name, frame, handle.reads)
         relation = target.incorporate(path={"identifier": name}, type="view")
         return relation.include(database=False, schema=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
@@ -30,6 +30,8 @@ from dbt.adapters.hiveacid.staging import Stage
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.incremental.model import ModelChanges
+
+T = TypeVar("T")
 
 _CANCEL_PERIOD = 0.2
 """Seconds between two looks for jobs of a cancelled statement."""
@@ -74,6 +76,13 @@ class SessionHandle:
         """
         self._cancelled.set()
         self.stop_statement()
+
+    def create_temporary_view(
+        self, name: str, frame: DataFrame, reads: Mapping[str, PinnedTable]
+    ) -> None:
+        """Make a temporary view; statements that name it read what `reads` has."""
+        frame.createOrReplaceTempView(f"`{name}`")
+        self.temporary_views[name.lower()] = dict(reads)
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
@@ -133,6 +142,11 @@ class Cursor:
         arguments = self._search_arguments(lambda: search_arguments_of_command(session, sql))
         with self._jobs(), pushed_down(session, arguments):
             self._frame = session.sql(sql)
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Run Python code whose Spark jobs are this statement's."""
+        with self._jobs():
+            return function()
 
     @property
     def description(self) -> list[tuple[str, str, None, None, None, None, bool]]:

@@ -2,7 +2,7 @@
      table materialization builds it; new rows are read in full, with the run's snapshot checked
      after, before the target changes; a model over acid_changes keeps the state of its source with
      its rows. --#}
-{% materialization incremental, adapter='hiveacid' -%}
+{% materialization incremental, adapter='hiveacid', supported_languages=['sql', 'python'] -%}
   {%- set file_format = dbt_spark_validate_get_file_format(config.get('file_format', default='parquet')) -%}
   {%- set strategy = config.get('incremental_strategy') or 'append' -%}
   {%- if strategy != 'acid_changes' -%}
@@ -23,16 +23,17 @@
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- set reads_changes = adapter.hiveacid_begin_incremental(model, compiled_code) -%}
+  {%- set query = adapter.hiveacid_model_query(model, compiled_code, target_relation) -%}
+  {%- set reads_changes = adapter.hiveacid_begin_incremental(model, query) -%}
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
-    {% do hiveacid_build_table(target_relation, existing_relation, compiled_code) %}
+    {% do hiveacid_build_table(target_relation, existing_relation, query) %}
     {% do persist_constraints(target_relation, model) %}
   {%- elif reads_changes -%}
     {% do hiveacid_apply_changes(target_relation, existing_relation, strategy, on_schema_change) %}
   {%- else -%}
     {%- set new_rows = make_temp_relation(target_relation, '__dbt_tmp') -%}
     {%- call statement('create_tmp_relation') -%}
-      {{ create_table_as(True, new_rows, compiled_code) }}
+      {{ create_table_as(True, new_rows, query) }}
     {%- endcall -%}
     {%- do process_schema_changes(on_schema_change, new_rows, existing_relation) -%}
     {%- set new_rows = hiveacid_read_rows(new_rows, target_relation) -%}

@@ -1,6 +1,6 @@
 {#-- dbt-spark's table materialization, but what has the target's name stays until the new table is
      there: see hiveacid_build_table. --#}
-{% materialization table, adapter='hiveacid' %}
+{% materialization table, adapter='hiveacid', supported_languages=['sql', 'python'] %}
   {%- set grant_config = config.get('grants') -%}
   {%- set target_relation = api.Relation.create(
       identifier=model['alias'], schema=schema, database=database, type='table') -%}
@@ -9,7 +9,8 @@
 
   {{ run_hooks(pre_hooks) }}
 
-  {% do hiveacid_build_table(target_relation, old_relation, compiled_code) %}
+  {%- set query = adapter.hiveacid_model_query(model, compiled_code, target_relation) -%}
+  {% do hiveacid_build_table(target_relation, old_relation, query) %}
 
   {% set should_revoke = should_revoke(old_relation, full_refresh_mode=True) %}
   {% do apply_grants(target_relation, grant_config, should_revoke) %}

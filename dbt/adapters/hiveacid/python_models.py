@@ -1,0 +1,109 @@
+"""Python models: their code runs in dbt's process, and what it returns becomes a query.
+
+From there on they are built as SQL models are. `dbt.source()` and `dbt.ref()` give DataFrames of
+Spark's, `dbt.source()` of an ACID source one over the run's snapshot.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hiveacid.exceptions import PythonModelError
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.spark.session import SessionHandle
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.run import Run
+
+
+class PythonModelMethods(metaclass=AdapterMeta):
+    """What the materializations ask of the adapter for a Python model."""
+
+    run: Run
+    connections: Any
+    _handle: Callable[[], SessionHandle]
+
+    @available
+    def hiveacid_model_query(
+        self, model: Mapping[str, Any], compiled_code: str, target: HiveAcidRelation
+    ) -> str:
+        """The query of a model's rows: for a Python model one of a temporary view, once it has run.
+
+        Raises:
+            PythonModelError: the code fails, or returns what is not a table.
+        """
+        if model["language"] != "python":
+            return compiled_code
+        handle = self._handle()
+        reads: dict[str, PinnedTable] = {}
+
+        def load(relation: str) -> DataFrame:
+            sql = f"select * from {relation}"
+            self.run.prepare(handle, sql)
+            reads.update(handle.reads)
+            return handle.session.sql(sql)
+
+        path = str(model["original_file_path"])
+        with self.connections.exception_handler(compiled_code):
+            found = handle.cursor().run(lambda: _run(compiled_code, path, load, handle.session))
+            frame = _as_dataframe(found, str(model["name"]), handle.session)
+            view = f"{target.identifier}__dbt_python"
+            handle.create_temporary_view(view, frame, reads)
+        return f"select * from `{view}`"
+
+
+def _run(code: str, path: str, load: Callable[[str], DataFrame], session: SparkSession) -> Any:
+    """Run the model's function, in a module of its own.
+
+    The name `spark` is there as on Databricks.
+    """
+    module: dict[str, Any] = {"__name__": "dbt_python_model", "spark": session}
+    try:
+        exec(compile(code, path, "exec"), module)
+        return module["model"](module["dbtObj"](load), session)
+    except (DbtRuntimeError, PySparkException, Py4JError):
+        raise
+    except Exception as error:
+        # dbt puts its own code behind the model's, so that the numbers of the lines are those of
+        # the model's file.
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+        where = f"{path}, line {lines[-1]}" if lines else path
+        raise PythonModelError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
+    """What a model has returned, as a DataFrame of `session`."""
+    if isinstance(found, DataFrame):
+        return _in_session(found, session)
+    package = type(found).__module__
+    if type(found).__name__ == "DataFrame" and package.startswith("pyspark.pandas."):
+        # As `to_spark`, which also warns that the index stays behind, as that of pandas does.
+        return _in_session(found.spark.frame(), session)
+    if type(found).__name__ == "DataFrame" and package.partition(".")[0] == "pandas":
+        return session.createDataFrame(found)
+    raise PythonModelError(
+        f"Python model {name} returned {package}.{type(found).__qualname__}. It must return a "
+        "DataFrame of Spark, of pandas-on-Spark or of pandas."
+    )
+
+
+def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same rows, for temporary views of `session`.
+
+    pandas-on-Spark takes the session that Python thinks is active, the same on all threads.
+    """
+    if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
+        return frame
+    jvm: Any = session._jvm
+    plan = frame._jdf.queryExecution().analyzed()
+    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return DataFrame(dataset, session)

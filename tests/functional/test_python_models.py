@@ -1,0 +1,113 @@
+"""Python models: dbt's own tests, and what a user meets who makes a mistake."""
+
+import pytest
+from dbt.adapters.base.relation import BaseRelation
+from dbt.cli.main import dbtRunner
+from dbt.tests.adapter.python_model.test_python_model import (
+    BasePythonEmptyTests,
+    BasePythonIncrementalTests,
+    BasePythonMetaGetTests,
+    BasePythonModelTests,
+    BasePythonSampleTests,
+)
+from dbt.tests.adapter.python_model.test_spark import (
+    PANDAS_MODEL,
+    PANDAS_ON_SPARK_MODEL,
+    PYSPARK_MODEL,
+)
+from dbt.tests.util import run_dbt
+
+
+class TestPythonModel(BasePythonModelTests):
+    pass
+
+
+class TestPythonMetaGet(BasePythonMetaGetTests):
+    pass
+
+
+class TestPythonEmpty(BasePythonEmptyTests):
+    pass
+
+
+class TestPythonSample(BasePythonSampleTests):
+    pass
+
+
+class TestPythonIncremental(BasePythonIncrementalTests):
+    @pytest.fixture(scope="class")
+    def project_config_update(self):
+        return {"models": {"+incremental_strategy": "merge", "+file_format": "delta"}}
+
+
+class TestDataFrames:
+    """As dbt's BasePySparkTests, which also has a model of Koalas, part of Spark since 3.2."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "pandas_df.py": PANDAS_MODEL,
+            "pyspark_df.py": PYSPARK_MODEL,
+            "pandas_on_spark_df.py": PANDAS_ON_SPARK_MODEL,
+        }
+
+    def test_every_kind_of_dataframe_becomes_a_table(self, project, monkeypatch):
+        # pandas-on-Spark sets it, too, and warns that it was not.
+        monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
+        assert len(run_dbt(["run"])) == 3
+        for name in ("pandas_df", "pyspark_df", "pandas_on_spark_df"):
+            table = BaseRelation.create(schema=project.test_schema, identifier=name)
+            query = f"select city, latitude from {table.include(database=False)} order by city"
+            rows = project.run_sql(query.replace('"', "`"), fetch="all")
+            assert [tuple(row) for row in rows] == [
+                ("Bogota", 4.6),
+                ("Brasilia", -15.78),
+                ("Buenos Aires", -34.58),
+                ("Caracas", 10.48),
+                ("Santiago", -33.45),
+            ], name
+
+
+NO_COLUMN = """
+def model(dbt, session):
+    return session.range(3).select("nothing")
+"""
+
+FAILING = """\
+def divided(number):
+    return 1 / number
+
+
+def model(dbt, session):
+    frame = session.range(3)
+    return frame.where(f"id = {divided(0)}")
+"""
+
+NO_TABLE = """
+def model(dbt, session):
+    return [1, 2, 3]
+"""
+
+
+class TestMistakes:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "failing.py": FAILING,
+            "no_column.py": NO_COLUMN,
+            "no_table.py": NO_TABLE,
+            "view.py": NO_TABLE.replace("return", "dbt.config(materialized='view')\n    return"),
+        }
+
+    def test_what_is_wrong_is_told(self, project):
+        result = dbtRunner().invoke(["run"])
+        messages = {node.node.name: node.message for node in result.result.results}
+        assert "models/failing.py, line 2: ZeroDivisionError: division by zero" in messages.pop(
+            "failing"
+        )
+        assert "[UNRESOLVED_COLUMN.WITH_SUGGESTION]" in messages.pop("no_column")
+        assert "Python model no_table returned builtins.list. It must return a DataFrame of" in (
+            messages.pop("no_table")
+        )
+        assert "only supports languages ['sql']" in messages.pop("view")
+        assert not messages
