@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from dbt_common.events.base_types import EventMsg
@@ -104,6 +105,8 @@ def test_a_snapshot_follows_updates_and_deletes(
         )
 
 
+PYTHON_EXAMPLE = Path(__file__).parents[1] / "examples" / "python" / "orders_by_status.py"
+
 PYTHON_MODEL = """
 def model(dbt, session):
     seen = dbt.source("shop", "orders").count()
@@ -127,8 +130,12 @@ def test_a_python_model_reads_the_runs_snapshot(
 ) -> None:
     code = PYTHON_MODEL.format(port=hive.hs2_port, database=database)
     project.write("models/by_python.py", code)
+    project.write("models/example.py", PYTHON_EXAMPLE.read_text(encoding="utf-8"))
     expected = canonical(hive_client.query(f"SELECT id, upper(status), 3 FROM {database}.orders"))
-    (node,) = node_results(project.succeed("run", "--select", "by_python"))
+    nodes = {n.node.name: n for n in node_results(project.succeed("run"))}
+    node = nodes["by_python"]
+    # Both models see three open orders, whatever Hive has committed by now.
+    assert tables.rows("*", "example") == [("open", "3")]
     assert tables.rows("id, status, seen", "by_python") == expected
     assert node.adapter_response["rows_affected"] == 3
     assert node.adapter_response["snapshot"] == {f"{database}.orders": 2}

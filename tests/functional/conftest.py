@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hmsclient.genthrift.hive_metastore import ttypes
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.metastore import structs
@@ -35,6 +36,7 @@ def empty_metastore() -> Iterator[ThriftServer]:
             "get_valid_write_ids": lambda request: structs.GetValidWriteIdsResponse(
                 tblValidWriteIds=[]
             ),
+            "show_locks": lambda request: ttypes.ShowLocksResponse(locks=[]),
             "get_config_value": lambda key, default: default,
             "getVersion": lambda: "4.0.1",
         }

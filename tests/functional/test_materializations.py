@@ -91,6 +91,25 @@ class TestTable:
         assert tables(project) == directories(project, spark_parameters) == names
 
 
+class TestDeadRun:
+    """A run was killed between the two renames of its switch."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"kept.sql": INCREMENTAL + " {% if is_incremental() %} where true {% endif %}"}
+
+    def test_only_a_run_brings_its_target_back(self, project):
+        run_dbt(["run"])
+        schema, backup = project.test_schema, "kept__dbt_backup_0123abcd"
+        project.run_sql(f"alter table {schema}.kept rename to {schema}.{backup}")
+        run_dbt(["compile"])
+        run_dbt(["docs", "generate"])
+        assert tables(project) == [backup]
+        run_dbt(["run"])
+        assert tables(project) == ["kept"]
+        assert count(project, "kept") == 3 + 3
+
+
 class TestNewTableWithoutSnapshot:
     @pytest.fixture(scope="class")
     def models(self):

@@ -68,6 +68,33 @@ class TestDataFrames:
             ], name
 
 
+SOURCES = """
+sources:
+  - name: raw
+    schema: "{{ target.schema }}"
+    tables:
+      - name: numbers
+"""
+
+OF_SOURCE = """
+def model(dbt, session):
+    return dbt.source("raw", "numbers")
+"""
+
+
+class TestEmptySource:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"sources.yml": SOURCES, "of_source.py": OF_SOURCE}
+
+    def test_a_source_has_no_rows(self, project):
+        project.run_sql(f"create table {project.test_schema}.numbers as select 1 as n")
+        for arguments, expected in (([], 1), (["--empty"], 0)):
+            run_dbt(["run", *arguments])
+            query = f"select count(*) from {project.test_schema}.of_source"
+            assert project.run_sql(query, fetch="one")[0] == expected
+
+
 NO_COLUMN = """
 def model(dbt, session):
     return session.range(3).select("nothing")
@@ -102,8 +129,9 @@ class TestMistakes:
     def test_what_is_wrong_is_told(self, project):
         result = dbtRunner().invoke(["run"])
         messages = {node.node.name: node.message for node in result.result.results}
-        assert "models/failing.py, line 2: ZeroDivisionError: division by zero" in messages.pop(
-            "failing"
+        assert (
+            "Python model failing failed in models/failing.py, line 2: ZeroDivisionError: "
+            "division by zero" in messages.pop("failing")
         )
         assert "[UNRESOLVED_COLUMN.WITH_SUGGESTION]" in messages.pop("no_column")
         assert "Python model no_table returned builtins.list. It must return a DataFrame of" in (

@@ -81,12 +81,20 @@ def test_statements_without_rows_count_none(handle):
     assert run(handle, "create or replace temporary view v as select 1").rows_written() is None
 
 
-def start_slow(handle):
+def query(handle):
+    run(handle, SLOW).fetchall()
+
+
+def python_code(handle):
+    handle.cursor().run(lambda: handle.session.sql(SLOW).collect())
+
+
+def start_slow(handle, slow=query):
     errors = []
 
     def work():
         try:
-            run(handle, SLOW).fetchall()
+            slow(handle)
         except Exception as error:
             errors.append(error)
 
@@ -100,8 +108,9 @@ def start_slow(handle):
     return thread, errors
 
 
-def test_cancel_stops_the_jobs_and_lets_nothing_start(handle, spark):
-    thread, errors = start_slow(handle)
+@pytest.mark.parametrize("slow", [query, python_code])
+def test_cancel_stops_the_jobs_and_lets_nothing_start(handle, spark, slow):
+    thread, errors = start_slow(handle, slow)
     started = time.monotonic()
     handle.cancel()
     thread.join(20)

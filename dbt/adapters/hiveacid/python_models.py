@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -52,16 +53,18 @@ class PythonModelMethods(metaclass=AdapterMeta):
             reads.update(handle.reads)
             return handle.session.sql(sql)
 
-        path = str(model["original_file_path"])
+        name, path = str(model["name"]), str(model["original_file_path"])
         with self.connections.exception_handler(compiled_code):
-            found = handle.cursor().run(lambda: _run(compiled_code, path, load, handle.session))
-            frame = _as_dataframe(found, str(model["name"]), handle.session)
+            run = partial(_run, compiled_code, name, path, load, handle.session)
+            frame = _as_dataframe(handle.cursor().run(run), name, handle.session)
             view = f"{target.identifier}__dbt_python"
             handle.create_temporary_view(view, frame, reads)
         return f"select * from `{view}`"
 
 
-def _run(code: str, path: str, load: Callable[[str], DataFrame], session: SparkSession) -> Any:
+def _run(
+    code: str, name: str, path: str, load: Callable[[str], DataFrame], session: SparkSession
+) -> Any:
     """Run the model's function, in a module of its own.
 
     The name `spark` is there as on Databricks.
@@ -77,7 +80,9 @@ def _run(code: str, path: str, load: Callable[[str], DataFrame], session: SparkS
         # the model's file.
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
         where = f"{path}, line {lines[-1]}" if lines else path
-        raise PythonModelError(f"{where}: {type(error).__name__}: {error}") from error
+        raise PythonModelError(
+            f"Python model {name} failed in {where}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:

@@ -1,10 +1,13 @@
 {#-- dbt's is_incremental(), but false once an incremental run has found that it must build its table
-     anew. dbt does not dispatch this macro: the same name in this package takes its place. --#}
+     anew. dbt does not dispatch this macro: the same name in this package takes its place. Only a
+     command that is to change the model puts right what a dead run has left of it. --#}
 {% macro is_incremental() %}
   {%- if not execute or adapter.hiveacid_is_full_load() -%}
     {%- do return(False) -%}
   {%- endif -%}
-  {%- do adapter.hiveacid_recover(this) -%}
+  {%- if flags.WHICH in ['run', 'build'] -%}
+    {%- do adapter.hiveacid_recover(this) -%}
+  {%- endif -%}
   {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
   {%- do return(
       relation is not none
