@@ -12,6 +12,7 @@ from typing import Protocol
 from dbt.adapters.hiveacid.exceptions import MetastoreError
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.snapshot.heartbeat import Heartbeat
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveSqlError
 
@@ -20,15 +21,23 @@ class NotNow(Exception):
     """Hive saw no need for the operation: it was not done, and that is no failure."""
 
 
+_HEARTBEAT_SECONDS = 10.0
+
+
 @dataclass
 class World:
-    """Where a history is executed: a table of a real Hive, and writers under way."""
+    """Where a history is executed: a table of a real Hive, and writers under way.
+
+    `connect` opens another connection to the metastore. Each writer has a heartbeat, as a step on a
+    busy machine may take longer than the metastore waits for one.
+    """
 
     client: HiveClient
     metastore: MetastoreClient
+    connect: Callable[[], MetastoreClient]
     table: TableName
     scratch: Path
-    writers: dict[int, OpenWriter] = field(default_factory=dict)
+    writers: dict[int, tuple[OpenWriter, Heartbeat]] = field(default_factory=dict)
 
     def fill(self, text: str) -> str:
         """A statement with the names of this world."""
@@ -42,17 +51,30 @@ class World:
         """The values of each partition that there is now, as the metastore keeps them."""
         return sorted(p.values for p in self.metastore.get_partitions(self.table))
 
-    def keep_alive(self) -> None:
-        """Tell the metastore that the open writers live."""
-        for writer in self.writers.values():
-            self.metastore.heartbeat(writer.txn_id)
+    def begin_write(self, key: int, partition: tuple[str, ...] | None, deletes: bool) -> OpenWriter:
+        """A new writer; `key` is for `end_write`."""
+        writer = OpenWriter.begin(self.metastore, self.table, partition, deletes)
+        timeout = self.metastore.server_info().transaction_timeout
+        # That it was lost, its commit says.
+        heartbeat = Heartbeat(
+            self.connect, writer.txn_id, _HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
+        )
+        heartbeat.start()
+        self.writers[key] = writer, heartbeat
+        return writer
+
+    def end_write(self, key: int, commit: bool) -> None:
+        """Commit or abort a writer. Raises MetastoreError."""
+        writer, heartbeat = self.writers.pop(key)
+        heartbeat.stop()
+        end = self.metastore.commit_txn if commit else self.metastore.abort_txn
+        end(writer.txn_id)
 
     def end(self) -> None:
         """Abort what is open, and drop the table."""
-        for writer in self.writers.values():
+        for key in list(self.writers):
             with suppress(MetastoreError):
-                self.metastore.abort_txn(writer.txn_id)
-        self.writers.clear()
+                self.end_write(key, commit=False)
         self.client.execute(f"DROP TABLE IF EXISTS {self.table}")
         shutil.rmtree(self.scratch, ignore_errors=True)
 
@@ -135,8 +157,7 @@ class OpenWrite:
     delete_where: str | None
 
     def run(self, world: World) -> None:
-        writer = OpenWriter.begin(world.metastore, world.table, self.partition, self.deletes)
-        world.writers[self.key] = writer
+        writer = world.begin_write(self.key, self.partition, self.deletes)
         if self.identities:
             writer.insert(self.identities)
         if self.delete_where:
@@ -163,11 +184,7 @@ class EndWrite:
     commit: bool
 
     def run(self, world: World) -> None:
-        writer = world.writers.pop(self.key)
-        end: Callable[[int], None] = world.metastore.abort_txn
-        if self.commit:
-            end = world.metastore.commit_txn
-        end(writer.txn_id)
+        world.end_write(self.key, self.commit)
 
     def script(self, world: World) -> str:
         return f"-- writer {self.key} {'commits' if self.commit else 'aborts'}"

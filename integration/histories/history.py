@@ -6,9 +6,10 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -85,6 +86,7 @@ class Ground:
 
     differential: Differential
     metastore: MetastoreClient
+    connect: Callable[[], MetastoreClient]
     database: str
     scratch: Path
     seed: int
@@ -97,12 +99,11 @@ class Ground:
         """A new database `<prefix>_<seed>`; HISTORIES_SEED chooses the seed, else it is fresh."""
         seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
         database = f"{prefix}_{seed}"
-        with (
-            HiveClient(hive.hs2_port) as client,
-            MetastoreClient(hive.metastore_uri, timeout=60) as metastore,
-        ):
+        connect = partial(MetastoreClient, hive.metastore_uri, timeout=60)
+        with HiveClient(hive.hs2_port) as client, connect() as metastore:
             client.execute(f"CREATE DATABASE {database}")
-            yield cls(Differential(hive, client, spark), metastore, database, scratch, seed)
+            differential = Differential(hive, client, spark)
+            yield cls(differential, metastore, connect, database, scratch, seed)
 
 
 class Histories:
@@ -117,6 +118,7 @@ class Histories:
         self._differential = ground.differential
         self._client = ground.differential.client
         self._metastore = ground.metastore
+        self._connect = ground.connect
         self._database = ground.database
         self._scratch = ground.scratch
 
@@ -145,7 +147,6 @@ class Histories:
             while len(steps) < wanted or table.writers:
                 self._next_step(world, table, steps, is_over=len(steps) >= wanted)
                 where = table.condition()
-                world.keep_alive()
                 self._compare(world, where)
                 self.tally.comparisons += 1
         except HiveSqlError as error:
@@ -176,7 +177,8 @@ class Histories:
     def _world(self, name: str) -> World:
         scratch = self._scratch / name
         scratch.mkdir(parents=True, exist_ok=True)
-        return World(self._client, self._metastore, TableName(self._database, name), scratch)
+        table = TableName(self._database, name)
+        return World(self._client, self._metastore, self._connect, table, scratch)
 
     def _begin(
         self, world: World, shape: Shape, rng: random.Random, steps: list[Step]

@@ -81,10 +81,8 @@ class DbtRun:
     def run(self, world: World) -> None:
         """Raises WrongTarget."""
         assert isinstance(world, FedWorld)
-        world.keep_alive()
         world.follow_columns()
         world.fed.run(*self.arguments)
-        world.keep_alive()
 
     def script(self, world: World) -> str:
         return f"-- $ {' '.join(['dbt run', *self.arguments])}"
@@ -168,7 +166,6 @@ class FedHistories(Histories):
             if done in runs:
                 self._do(world, _RUN, steps)
             self._next_step(world, table, steps, is_over=done >= LENGTH)
-            world.keep_alive()
             done += 1
         for step in _LAST:
             self._do(world, step, steps)
@@ -189,7 +186,9 @@ class FedHistories(Histories):
             self._partition,
             only,
         )
-        return FedWorld(self._client, self._metastore, table, scratch, targets=targets)
+        return FedWorld(
+            self._client, self._metastore, self._connect, table, scratch, targets=targets
+        )
 
     def _fails_alike(
         self, steps: Sequence[Step], where: str | None, error: Exception, name: str
@@ -199,7 +198,6 @@ class FedHistories(Histories):
         try:
             for step in steps:
                 step.run(world)
-                world.keep_alive()
             return False
         except (NotNow, KeyError, HiveSqlError, TimeoutError):
             return False
