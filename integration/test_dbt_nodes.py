@@ -63,30 +63,40 @@ def statuses(project: DbtProject, *arguments: str) -> dict[str, tuple[str, str]]
     }
 
 
-STRATEGIES = {
-    "by_time": "strategy='timestamp', updated_at='updated_at'",
-    "by_check": "strategy='check', check_cols=['status']",
+_BY_TIME = "strategy='timestamp', updated_at='updated_at'"
+_BY_CHECK = "strategy='check', check_cols=['status']"
+STRATEGIES = {"ignore": _BY_TIME, "invalidate": _BY_CHECK, "new_record": _BY_TIME}
+"""A strategy for each form of hard_deletes."""
+
+# What each form of hard_deletes leaves of the order 3 once Hive has deleted it: whether the row is
+# the current one, and what dbt says of its deletion.
+DELETED = {
+    "ignore": [("3", "open", "True", "None")],
+    "invalidate": [("3", "open", "False", "None")],
+    "new_record": [("3", "open", "False", "False"), ("3", "open", "True", "True")],
 }
 
 
 def test_a_snapshot_follows_updates_and_deletes(
     project: DbtProject, hive_client: HiveClient, tables: Tables
 ) -> None:
-    for name, strategy in STRATEGIES.items():
-        config = f"unique_key='id', file_format='delta', hard_deletes='invalidate', {strategy}"
+    for form, strategy in STRATEGIES.items():
+        config = f"unique_key='id', file_format='delta', hard_deletes='{form}', {strategy}"
         project.write(
-            f"snapshots/{name}.sql",
-            f"{{% snapshot {name} %}}{{{{ config({config}) }}}} select * from {ORDERS} "
+            f"snapshots/with_{form}.sql",
+            f"{{% snapshot with_{form} %}}{{{{ config({config}) }}}} select * from {ORDERS} "
             "{% endsnapshot %}",
         )
-    columns = "id, status, dbt_valid_to is null"
 
-    def assert_history(*rows: tuple[str, str, str]) -> None:
-        for name in STRATEGIES:
-            assert tables.rows(columns, name) == list(rows), name
+    def history(form: str) -> list[tuple[str, ...]]:
+        deletion = "dbt_is_deleted" if form == "new_record" else "null"
+        return tables.rows(f"id, status, dbt_valid_to is null, {deletion}", f"with_{form}")
 
     project.succeed("snapshot")
-    assert_history(("1", "open", "True"), ("2", "open", "True"), ("3", "open", "True"))
+    for form in STRATEGIES:
+        kept = "False" if form == "new_record" else "None"
+        expected = [(str(i), "open", "True", kept) for i in (1, 2, 3)]
+        assert history(form) == expected, form
 
     hive_client.execute(
         "UPDATE orders SET status = 'paid', updated_at = '2024-11-02 08:00:00' WHERE id = 2"
@@ -96,13 +106,15 @@ def test_a_snapshot_follows_updates_and_deletes(
     # The second time nothing has changed, so that nothing must be added.
     for _ in range(2):
         project.succeed("snapshot")
-        assert_history(
-            ("1", "open", "True"),
-            ("2", "open", "False"),
-            ("2", "paid", "True"),
-            ("3", "open", "False"),
-            ("4", "new", "True"),
-        )
+        for form in STRATEGIES:
+            kept = "False" if form == "new_record" else "None"
+            assert history(form) == [
+                ("1", "open", "True", kept),
+                ("2", "open", "False", kept),
+                ("2", "paid", "True", kept),
+                *DELETED[form],
+                ("4", "new", "True", kept),
+            ], form
 
 
 PYTHON_EXAMPLE = Path(__file__).parents[1] / "examples" / "python" / "orders_by_status.py"

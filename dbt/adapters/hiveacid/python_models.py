@@ -18,6 +18,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hiveacid.exceptions import PythonModelError
+from dbt.adapters.hiveacid.incremental.config import STRATEGY
+from dbt.adapters.hiveacid.reader.pushdown import for_every_session
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.session import SessionHandle
@@ -44,18 +46,28 @@ class PythonModelMethods(metaclass=AdapterMeta):
         """
         if model["language"] != "python":
             return compiled_code
+        if model["config"].get("incremental_strategy") == STRATEGY:
+            raise PythonModelError(
+                f"Python model {model['name']} has `incremental_strategy: {STRATEGY}`, which takes "
+                "SQL that reads {{ acid_changes(source(…)) }}. Use another strategy, or write the "
+                "model in SQL."
+            )
         handle = self._handle()
         reads: dict[str, PinnedTable] = {}
 
         def load(relation: str) -> DataFrame:
             sql = f"select * from {relation}"
-            self.run.prepare(handle, sql)
+            # pandas-on-Spark may run what it makes of it in another session.
+            with for_every_session():
+                self.run.prepare(handle, sql)
             reads.update(handle.reads)
+            handle.reads = dict(reads)
             return handle.session.sql(sql)
 
         name, path = str(model["name"]), str(model["original_file_path"])
         with self.connections.exception_handler(compiled_code):
-            run = partial(_run, compiled_code, name, path, load, handle.session)
+            lines = len(str(model["raw_code"]).splitlines())
+            run = partial(_run, compiled_code, name, path, lines, load, handle.session)
             frame = _as_dataframe(handle.cursor().run(run), name, handle.session)
             view = f"{target.identifier}__dbt_python"
             handle.create_temporary_view(view, frame, reads)
@@ -63,23 +75,29 @@ class PythonModelMethods(metaclass=AdapterMeta):
 
 
 def _run(
-    code: str, name: str, path: str, load: Callable[[str], DataFrame], session: SparkSession
+    code: str,
+    name: str,
+    path: str,
+    lines: int,
+    load: Callable[[str], DataFrame],
+    session: SparkSession,
 ) -> Any:
-    """Run the model's function, in a module of its own.
+    """Run the model's function, in a module of its own; the model itself has so many lines.
 
     The name `spark` is there as on Databricks.
     """
-    module: dict[str, Any] = {"__name__": "dbt_python_model", "spark": session}
+    # Not to be found by its name, so that its functions go to Spark's workers as they are.
+    module: dict[str, Any] = {"__name__": f"dbt_python_model_{name}", "spark": session}
     try:
-        exec(compile(code, path, "exec"), module)
+        exec(compile(code, path, "exec", dont_inherit=True), module)
         return module["model"](module["dbtObj"](load), session)
     except (DbtRuntimeError, PySparkException, Py4JError):
         raise
-    except Exception as error:
-        # dbt puts its own code behind the model's, so that the numbers of the lines are those of
-        # the model's file.
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-        where = f"{path}, line {lines[-1]}" if lines else path
+    except (Exception, SystemExit) as error:
+        # dbt puts its own code behind the model's, whose lines keep their numbers.
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f.lineno for f in frames if f.filename == path and (f.lineno or 0) <= lines]
+        where = f"{path}, line {own[-1]}" if own else path
         raise PythonModelError(
             f"Python model {name} failed in {where}: {type(error).__name__}: {error}"
         ) from error

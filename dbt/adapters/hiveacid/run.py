@@ -223,7 +223,8 @@ class Run:
     def is_another_alive(self, invocation: str) -> bool:
         """Whether another invocation, named by its id or the beginning of it, holds locks.
 
-        One that has read an ACID source does until it ends, or until the metastore gives it up.
+        One that reads ACID sources does until the last node that may read one has ended, its
+        switch included, or until the metastore gives it up.
         """
         return not self._invocation_id.startswith(invocation) and any(
             f"{INVOCATION} {invocation}" in (lock.agent_info or "")

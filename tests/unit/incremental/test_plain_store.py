@@ -58,6 +58,20 @@ def test_what_is_waited_for_may_come_in_another_directory(monkeypatch):
     assert store_over(old, old, new).read().commit_id == "c2"
 
 
+def test_a_table_without_a_name_is_waited_for_once_its_switch_is_known(monkeypatch):
+    monkeypatch.setattr(stores, "time", SimpleNamespace(monotonic=lambda: 0, sleep=lambda _: None))
+    old = Records(record(1, STATE.to_text()) | record(2, CLAIM))
+    new = Records(record(2, TargetState("c2", "other", "l1", 2, STATE.sources).to_text()))
+    renamed = overtaken("marts.orders")
+    assert store_over(old, renamed, Records(), new).read().commit_id == "c2"
+    with pytest.raises(ConcurrentRunError, match="was faster"):
+        store_over(renamed).read()
+
+
+def test_a_table_whose_records_are_gone_has_no_state():
+    assert store_over(Records()).read() is None
+
+
 def test_a_failed_switch_withdraws_its_claim():
     withdrawn = []
     records = Records(record(1, STATE.to_text()))

@@ -16,6 +16,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pyspark import SparkContext
@@ -46,10 +47,27 @@ _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
 """ORC takes a number for a column's position, and dots and backticks have a meaning."""
 
 
+_everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
+
+
+@contextmanager
+def for_every_session() -> Iterator[None]:
+    """Scans that are made in the block can be run by other sessions than their own, too."""
+    token = _everywhere.set(True)
+    try:
+        yield
+    finally:
+        _everywhere.reset(token)
+
+
 def scan_options(spark: SparkSession) -> dict[str, str]:
     """The options of a new scan of ACID files, by which `pushed_down` reaches it."""
     number = str(next(_numbers))
-    spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
+    by_all = _matched_by_all(spark.sparkContext)
+    spark.conf.set(f"{_SETTING}.{number}", by_all)
+    if _everywhere.get():
+        # What a session does not set, it has from here.
+        spark.sparkContext._jsc.hadoopConfiguration().set(f"{_SETTING}.{number}", by_all)
     return {
         _SCAN: number,
         "orc.kryo.sarg": f"${{{_SETTING}.{number}}}",

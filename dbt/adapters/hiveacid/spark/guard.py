@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.reader.bulk import java
+from dbt.adapters.hiveacid.spark.errors import is_missing
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"
@@ -119,10 +119,12 @@ class _Catalog:
             return self._catalog.getTableMetadata(
                 self._identifier(table, self._option.apply(database))
             )
-        except (AnalysisException, Py4JJavaError):
+        except AnalysisException as error:
             # No such table, or nothing that the session catalog knows (`parquet.`/path``): Spark
             # meets the same when it runs the statement, and says so.
-            return None
+            if is_missing(error):
+                return None
+            raise
 
 
 def _is_transactional(table: Any) -> bool:

@@ -23,6 +23,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
 from dbt.adapters.hiveacid.incremental.stores import Patience, Query, overtaken
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.target_state import (
@@ -55,6 +56,19 @@ class Others:
     patience: float
 
 
+@dataclass(frozen=True)
+class _Newest:
+    """The number of the newest record, and number and text of the newest that is no claim.
+
+    The text is empty, and the numbers are 0, if there is none.
+    """
+
+    records: Directory
+    generation: int
+    counting: int
+    text: str
+
+
 class PlainStore:
     """The state of one table of a format of Spark's own."""
 
@@ -74,15 +88,15 @@ class PlainStore:
         Raises:
             ConcurrentRunError: another run replaces the table.
         """
-        records, newest, generation, text = self._newest()
-        known = parse(text)
+        newest = self._newest()
+        known = parse(newest.text)
         if not isinstance(known, TargetState):
             return known
-        moves = json.loads(text).get(_MOVES)
-        if moves is not None and not records.has(_done(generation)):
-            self._finish(generation, moves)
+        moves = json.loads(newest.text).get(_MOVES)
+        if moves is not None and not newest.records.has(_done(newest.counting)):
+            self._finish(newest.counting, moves)
         # The next record must not have the number of a claim.
-        return replace(known, generation=newest)
+        return replace(known, generation=newest.generation)
 
     def check(self, base: Known) -> None:
         """Make sure that the table is still as it was when `base` was read.
@@ -158,30 +172,42 @@ class PlainStore:
         except Exception as error:
             logger.debug(f"A claim on {self._shown} may stay until this run ends: {error}")
 
-    def _newest(self) -> tuple[Directory, int, int, str]:
-        """The records, the newest one's number, and number and text of the newest that counts.
-
-        The text is empty if there is none.
-        """
+    def _newest(self) -> _Newest:
+        """Wait for other runs that are about to put a new version in place, and look."""
         patience = Patience(self._shown, self._others.patience)
+        owner: str | None = None
         while True:
-            # With `location_root` the version that is waited for has a directory of its own.
-            records = self._records()
-            generations = _generations(records)
-            owner = None
-            for generation in reversed(generations):
-                try:
-                    text = records.read(_file(generation))
-                except FileNotFoundError:
-                    break  # a new version has just come into place
-                owner = _claim(text)
-                if owner is None:
-                    return records, generations[-1], generation, text
-                if self._others.are_alive(owner):
-                    break
-            else:
-                return records, 0, 0, ""
+            found = self._look(owner)
+            if isinstance(found, _Newest):
+                return found
+            owner = found
             patience.wait_for(owner)
+
+    def _look(self, owner: str | None) -> _Newest | str | None:
+        """The newest records, or the run that has to be waited for; None if that has just ended.
+
+        `owner` is the run that is waited for already: between its two renames there is no table,
+        and with `location_root` its version has a directory of its own.
+        """
+        waits = owner is not None and self._others.are_alive(owner)
+        try:
+            records = self._records()
+        except ConcurrentRunError:
+            if waits:
+                return owner
+            raise
+        generations = _generations(records)
+        for generation in reversed(generations):
+            try:
+                text = records.read(_file(generation))
+            except FileNotFoundError:
+                return owner  # a new version has just come into place
+            claimed_by = _claim(text)
+            if claimed_by is None:
+                return _Newest(records, generations[-1], generation, text)
+            if self._others.are_alive(claimed_by):
+                return claimed_by
+        return owner if waits else _Newest(records, 0, 0, "")
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
         here = location(self._session, self._database, self._table)
