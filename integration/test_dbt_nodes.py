@@ -133,20 +133,38 @@ def model(dbt, session):
 """
 
 
+# pandas-on-Spark runs what is read before the model returns in a session that is not the model's.
+PANDAS_ON_SPARK_MODEL = """
+import pyspark.pandas as ps
+
+
+def model(dbt, session):
+    dbt.config(materialized="table")
+    orders = dbt.source("shop", "orders").pandas_api()
+    found = ps.DataFrame({"id": [1, 2, 5]}).merge(orders[orders["id"] > 1], on="id")
+    return found.assign(seen=len(found))
+"""
+
+
 def test_a_python_model_reads_the_runs_snapshot(
     project: DbtProject,
     hive: HiveServer,
     hive_client: HiveClient,
     tables: Tables,
     database: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # pandas-on-Spark sets it, too, and warns that it was not.
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
+    project.write("models/with_pandas.py", PANDAS_ON_SPARK_MODEL)
     code = PYTHON_MODEL.format(port=hive.hs2_port, database=database)
     project.write("models/by_python.py", code)
     project.write("models/example.py", PYTHON_EXAMPLE.read_text(encoding="utf-8"))
     expected = canonical(hive_client.query(f"SELECT id, upper(status), 3 FROM {database}.orders"))
     nodes = {n.node.name: n for n in node_results(project.succeed("run"))}
     node = nodes["by_python"]
-    # Both models see three open orders, whatever Hive has committed by now.
+    assert tables.rows("id, status, seen", "with_pandas") == [("2", "open", "1")]
+    # All models see three open orders, whatever Hive has committed by now.
     assert tables.rows("*", "example") == [("open", "3")]
     assert tables.rows("id, status, seen", "by_python") == expected
     assert node.adapter_response["rows_affected"] == 3

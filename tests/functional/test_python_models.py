@@ -116,12 +116,14 @@ import sys
 
 def model(dbt, session):
     sys.exit(3)
+    return session.range(3)
 """
 
 OF_CHANGES = """
 def model(dbt, session):
     dbt.config(materialized="incremental", incremental_strategy="acid_changes")
-    raise AssertionError("it must not run")
+    assert dbt is None, "it must not run"
+    return session.range(3)
 """
 
 WITH_UDF = """

@@ -65,8 +65,8 @@ class AcidState:
         return self.deltas if self.base is None else (self.base, *self.deltas)
 
     @property
-    def of_changes(self) -> tuple[SelectedDir, ...]:
-        """All directories but the base."""
+    def all_deltas(self) -> tuple[SelectedDir, ...]:
+        """The deltas and the delete deltas: all directories but the base."""
         return (*self.deltas, *self.delete_deltas)
 
     @property

@@ -149,7 +149,7 @@ def take(
     """
     states = list(states)
     bases = {s.base.write_id_range[1] for s in states if s.base is not None}
-    deltas = {d.write_id_range for s in states for d in s.of_changes}
+    deltas = {d.write_id_range for s in states for d in s.all_deltas}
     traced = WriteIdRanges.of(
         piece
         for low, high in (*deltas, *((1, high) for high in bases))

@@ -25,7 +25,7 @@ def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
 
 def has_grown(state: AcidState, new: WriteIdRanges) -> bool:
     """Whether a location can hold rows or delete events of new write ids."""
-    return any(meets(directory, new) for directory in state.of_changes)
+    return any(meets(directory, new) for directory in state.all_deltas)
 
 
 def has_seen(write_ids: ValidWriteIdList, low: int, high: int) -> bool:
@@ -62,7 +62,7 @@ def meets(directory: SelectedDir, new: WriteIdRanges) -> bool:
 
 def last_write_id(state: AcidState) -> int | None:
     """See `LocationState.last_write_id`."""
-    last = max((d.write_id_range[1] for d in state.of_changes if d.files), default=None)
+    last = max((d.write_id_range[1] for d in state.all_deltas if d.files), default=None)
     return 0 if last is None and state.originals else last
 
 
@@ -75,5 +75,5 @@ def covers(state: AcidState, write_id: int) -> bool:
         return True
     if write_id == 0:
         return bool(state.originals)
-    ranges = (directory.write_id_range for directory in state.of_changes)
+    ranges = (directory.write_id_range for directory in state.all_deltas)
     return any(low <= write_id <= high for low, high in ranges)

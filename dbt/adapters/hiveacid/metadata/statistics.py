@@ -47,7 +47,7 @@ class TableStatistics:
                 _are_exact(part, seen, write_id)
                 for part, write_id in zip(parts, newest, strict=True)
             ),
-            deltas=None if states is None else sum(len(state.of_changes) for state in states),
+            deltas=None if states is None else sum(len(state.all_deltas) for state in states),
             last_write_id=_last_committed(seen),
         )
 

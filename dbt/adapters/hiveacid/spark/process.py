@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,8 +42,9 @@ _CATALOG_SETTINGS = (
 
 _starting = threading.Lock()
 
-# pyspark writes every SQL error, with its stack, to stderr as JSON. dbt reports errors itself.
-logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+# pyspark writes every error of a query, with its stack, to stderr as JSON. dbt reports them itself.
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 def root_session(
@@ -102,7 +104,10 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> None:
     try:
         streams = {} if log is None else {"stdout": log, "stderr": log}
         gateway = launch_gateway(conf, popen_kwargs=streams)
-        SparkContext(conf=conf, gateway=gateway)
+        context = SparkContext(conf=conf, gateway=gateway)
+        if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            # By default functions run in whatever `python3` is, without the packages that are here.
+            context.pythonExec = sys.executable
     except (PySparkException, Py4JError, OSError) as error:
         raise FailedToConnectError(_start_failure(error, log)) from error
     finally:
