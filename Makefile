@@ -59,11 +59,12 @@ long: $(READY) ## Tests against a real Hive that take minutes each
 spark: $(READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
 	$(BIN)/python -m tools.spark_line $(SPARKS)
 
-benchmark: $(READY) ## What reading ACID tables costs beside flat ORC, planning, and incremental runs
+benchmark: $(READY) ## What reading ACID tables costs beside flat ORC, planning, incremental runs, start-up
 	$(BIN)/pip install -q -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks.lineitem
 	$(BIN)/python -m benchmarks.planning
 	$(BIN)/python -m benchmarks.incremental
+	$(BIN)/python -m benchmarks.start_up
 
 coverage: $(READY)
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)

@@ -1,0 +1,77 @@
+"""A project of 200 models and 40 ACID sources: what each command asks of the metastore."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dbt.adapters.hiveacid.metastore.channel import Channel
+from integration.dbt_project import DbtProject
+from integration.hive import HiveClient
+
+SOURCES = tuple(f"source_{number}" for number in range(40))
+MODELS = 200
+
+Calls = Counter[str]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+    """How often each method of the metastore is called; for write ids, how often about tables.
+
+    The adapter finds out whether a metastore knows write ids by asking about no table.
+    """
+    counted: Calls = Counter()
+    once = Channel.once
+
+    def counting(self: Channel, name: str, subject: str, run: Callable[..., Any]) -> Any:
+        if name != "get_valid_write_ids" or "source_" in subject or "unforeseen" in subject:
+            counted[name] += 1
+        return once(self, name, subject, run)
+
+    monkeypatch.setattr(Channel, "once", counting)
+    yield counted
+
+
+@pytest.fixture
+def project(dbt_project: DbtProject, hive_client: HiveClient) -> DbtProject:
+    """Five models on each source; the model `late` reads one that dbt cannot foresee."""
+    for source in (*SOURCES, "unforeseen"):
+        hive_client.execute(
+            f"CREATE TABLE {source} (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+        )
+    hive_client.execute("INSERT INTO source_7 VALUES (7), (8)")
+    dbt_project.sources(*SOURCES, "unforeseen")
+    for number in range(MODELS):
+        source = SOURCES[number % len(SOURCES)]
+        dbt_project.models(
+            **{f"model_{number}": f"select count(*) as n from {{{{ source('shop', '{source}') }}}}"}
+        )
+    dbt_project.models(
+        late="select * from {{ source('shop', 'unforeseen' if execute else 'source_7') }}"
+    )
+    return dbt_project
+
+
+def test_the_metastore_is_asked_once(
+    project: DbtProject, calls: Calls, hive_client: HiveClient
+) -> None:
+    project.succeed("parse")
+    project.succeed("ls", "--resource-type", "model", "source")
+    assert not calls
+
+    project.succeed("run", "--select", *(f"model_{n}" for n in range(len(SOURCES))))
+    assert hive_client.query("SELECT n FROM model_7") == [(2,)]
+    assert _asked(calls) == {"open_txns": 1, "lock": 1, "get_valid_write_ids": 1}
+
+    calls.clear()
+    project.succeed("run", "--select", "model_7", "late")
+    # The third look at write ids is whether Hive has replaced the table since the snapshot.
+    assert _asked(calls) == {"open_txns": 1, "lock": 2, "get_valid_write_ids": 3}
+
+
+def _asked(calls: Calls) -> dict[str, int]:
+    return {name: calls[name] for name in ("open_txns", "lock", "get_valid_write_ids")}
