@@ -6,7 +6,7 @@ same row, so that every choice of them is a snapshot that Hive could have shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.lineitem import COLUMNS
@@ -18,6 +18,9 @@ _PLACES = {"0.1": (0.05, 0.051), "1": (0.1, 0.11), "10": (0.2, 0.3)}
 
 _SCATTERED = {"0.1": (0, 4), "1": (4, 44), "10": (44, 444)}
 """Which of 4,000 hashes change."""
+
+PERCENTS = tuple(_PLACES)
+"""Of the rows: how many a change of each pattern touches."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,14 @@ class Change:
         return f"{self.pattern} {self.percent} %"
 
 
-def changes(scale: str) -> list[Change]:
-    """All changes, the smallest first."""
+def changes(scale: str, percents: Collection[str] = PERCENTS) -> list[Change]:
+    """The changes of these percentages, the smallest first."""
     keys = float(scale) * 6_000_000
     found: list[Change] = []
     next_id = 2
-    for percent in _PLACES:
+    for percent in PERCENTS:
+        if percent not in percents:
+            continue
         for pattern in ("inserts", "places", "scattered"):
             statements = tuple(_statements(pattern, percent, keys))
             write_ids = range(next_id, next_id + len(statements))

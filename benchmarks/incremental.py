@@ -6,9 +6,9 @@
     python -m benchmarks.incremental --scale 0.01 --rounds 1  # does it run at all?
 
 A real Hive writes the table (6 million rows) and what changes in it: 0.1, 1 and 10 % of the rows.
-`--work` keeps it for the next call. A change is of one of three patterns (`changing_lineitem`):
-new rows only; updates, deletes and inserts of neighbouring keys (`places`); the same of rows all
-over the table (`scattered`).
+`--work` keeps it for the next call with the same scale and percentages. A change is of one of three
+patterns (`changing_lineitem`): new rows only; updates, deletes and inserts of neighbouring keys
+(`places`); the same of rows all over the table (`scattered`).
 
 Each round builds all targets from the base with `--full-refresh`, and then lets one change after
 the other become visible, with a `dbt run` after each. dbt runs in this process on one Spark, and
@@ -22,6 +22,7 @@ first ones see new rows only, the others the other two patterns. There are two t
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
 from benchmarks.changed_rows import ChangedRows
-from benchmarks.changing_lineitem import Change, changes, snapshot
+from benchmarks.changing_lineitem import PERCENTS, Change, changes, snapshot
 from benchmarks.lineitem import hive_with_lineitem, options_parser
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.snapshot import RunSnapshot
@@ -83,14 +84,14 @@ def main() -> None:
     """Make the table unless it is there, run the rounds, and print the ratios."""
     parser = options_parser("Incremental runs beside full refreshes.", rounds=2)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
-    parser.add_argument("--percents", nargs="+", choices=("0.1", "1", "10"))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--percents", nargs="+", choices=PERCENTS, default=list(PERCENTS))
     parser.add_argument("--files", type=int, default=100, help="of a target (about; default: 100)")
     options = parser.parse_args()
-    every = changes(options.scale)
-    wanted = [c for c in every if c.percent in (options.percents or c.percent)]
-    statements = [statement for change in every for statement in change.statements]
+    wanted = changes(options.scale, options.percents)
+    statements = [statement for change in wanted for statement in change.statements]
     with hive_with_lineitem(options.scale, options.work, statements, _SPLIT) as (hive, work):
-        benchmark = Benchmark(hive, work / "project", options.formats, options.files)
+        benchmark = Benchmark(hive, work / "project", options)
         try:
             for number in range(options.rounds):
                 print(f"round {number + 1} of {options.rounds}", flush=True)
@@ -133,8 +134,8 @@ class Watch:
 class Benchmark:
     """The models over one table, on one Hive and one Spark."""
 
-    def __init__(self, hive: HiveServer, project: Path, formats: Sequence[str], files: int) -> None:
-        """The targets get about `files` files each."""
+    def __init__(self, hive: HiveServer, project: Path, options: argparse.Namespace) -> None:
+        """Targets of `options.formats`, made in `options.ways`, of `options.files` files each."""
         for directory in (project, project.parent / "lake"):
             shutil.rmtree(directory, ignore_errors=True)
         base = _bytes(Path(hive.warehouse).glob("lineitem/base_*/bucket*"))
@@ -143,7 +144,7 @@ class Benchmark:
             "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
             "spark.sql.shuffle.partitions": "4",
             # A file of a target has what one task reads of the source.
-            "spark.sql.files.maxPartitionBytes": str(max(base // files, 64 << 10)),
+            "spark.sql.files.maxPartitionBytes": str(max(base // options.files, 64 << 10)),
             "spark.sql.files.openCostInBytes": "0",
             **delta_settings(say),
             **iceberg_settings(project.parent / "lake"),
@@ -156,8 +157,9 @@ class Benchmark:
         self._project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
         self._project.sources("lineitem")
         self._models: dict[str, tuple[str, str]] = {}
-        for file_format in formats:
-            for way, (config, selected) in WAYS.items():
+        for file_format in options.formats:
+            for way in options.ways:
+                config, selected = WAYS[way]
                 name = f"{file_format}_{way.replace(' ', '_')}"
                 self._models[name] = (file_format, way)
                 if file_format == "iceberg":

@@ -126,7 +126,7 @@ def options_parser(description: str, rounds: int) -> argparse.ArgumentParser:
 
 @contextmanager
 def hive_with_lineitem(
-    scale: str, kept: Path | None, statements: Iterable[str], split_bytes: int | None = None
+    scale: str, kept: Path | None, statements: Sequence[str], split_bytes: int | None = None
 ) -> Iterator[tuple[HiveServer, Path]]:
     """A Hive with the tables `flat` and `lineitem`, and the directory that all is in.
 
@@ -135,16 +135,19 @@ def hive_with_lineitem(
     files as possible by default.
     """
     work = kept or Path(tempfile.mkdtemp(prefix="lineitem-"))
-    split = {"minsize": split_bytes or 400 << 20}
+    split = "mapreduce.input.fileinputformat.split"
+    sizes = {f"{split}.minsize": str(split_bytes or 400 << 20)}
     if split_bytes is not None:
-        split["maxsize"] = split_bytes
-    settings = HiveSettings(
-        txn_timeout=3600,
-        extra={f"mapreduce.input.fileinputformat.split.{n}": str(v) for n, v in split.items()},
-    )
+        sizes[f"{split}.maxsize"] = str(split_bytes)
+    settings = HiveSettings(txn_timeout=3600, extra=sizes)
+    wanted = "\n".join((f"-- scale factor {scale}", *statements))
+    ready = work / _READY
+    if ready.exists() and ready.read_text() != wanted:
+        sys.exit(f"{work} has other tables. Give the options that it was made with, or remove it.")
     with HiveServer(settings, work=work / "hive") as hive:
-        if not (work / _READY).exists():
+        if not ready.exists():
             _make_tables(hive, work, scale, statements)
+            ready.write_text(wanted)
         yield hive, work
     if kept is None:
         shutil.rmtree(work)
@@ -171,7 +174,6 @@ def _make_tables(hive: HiveServer, work: Path, scale: str, statements: Iterable[
             client.execute(statement)
             print(f"[{time.perf_counter() - start:5.1f} s] {statement[:80]}", flush=True)
     shutil.rmtree(text)
-    (work / _READY).touch()
 
 
 class Benchmark:
