@@ -59,6 +59,24 @@ def test_a_view_over_an_acid_source(project: DbtProject, database: str) -> None:
     }
 
 
+def test_a_function_over_an_acid_source(project: DbtProject, database: str) -> None:
+    project.write(
+        "functions/orders_after.sql", "select count(*) from {{ source('shop', 'orders') }}"
+    )
+    project.write(
+        "functions/schema.yml",
+        "functions: [{name: orders_after, arguments: [{name: first, data_type: int}], "
+        "returns: {data_type: bigint}}]",
+    )
+    assert errors(project, "build") == {
+        "orders_after": (
+            f"Function orders_after would be a permanent function over the ACID table {database}"
+            ".orders, read directly or through ephemeral models. A permanent function cannot hold "
+            "a run's snapshot. Read the source in the models that call the function."
+        )
+    }
+
+
 def test_a_raw_reference_to_an_acid_table(
     project: DbtProject, hive_client: HiveClient, database: str
 ) -> None:

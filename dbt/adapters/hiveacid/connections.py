@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,16 @@ from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.flags import get_flags
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.errors import full_text, is_missing, short_message
-from dbt.adapters.hiveacid.spark.process import root_session
+from dbt.adapters.hiveacid.spark.process import CONSOLE_PROGRESS, root_session
+from dbt.adapters.hiveacid.spark.progress import ProgressLine, tasks_in
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
 
 logger = AdapterLogger("HiveAcid")
@@ -69,7 +74,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         parameters = credentials.server_side_parameters
         try:
             root = root_session(parameters, credentials.metastore_uri, _log_directory())
-            connection.handle = SessionHandle(root, parameters)
+            connection.handle = SessionHandle(root, parameters, _progress_line(root, parameters))
         except BaseException:
             connection.state = ConnectionState.FAIL
             raise
@@ -139,6 +144,20 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
 def _high_watermarks(reads: Mapping[str, PinnedTable]) -> dict[str, int]:
     return {name: pinned.write_ids.high_watermark for name, pinned in sorted(reads.items())}
+
+
+@cache
+def _progress_of(context: SparkContext) -> ProgressLine:
+    return ProgressLine(sys.stderr, tasks_in(context))
+
+
+def _progress_line(root: SparkSession, parameters: Mapping[str, str]) -> ProgressLine | None:
+    """The line that shows how far statements are, where somebody looks at a terminal."""
+    flags = get_flags()
+    quiet = getattr(flags, "QUIET", False) or getattr(flags, "LOG_FORMAT", None) == "json"
+    if quiet or parameters.get(CONSOLE_PROGRESS, "true") != "true" or not sys.stderr.isatty():
+        return None
+    return _progress_of(root.sparkContext)
 
 
 def _log_directory() -> Path | None:

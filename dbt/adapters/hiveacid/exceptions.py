@@ -64,7 +64,7 @@ class AcidTargetError(HiveAcidError):
 
 
 class ViewOverAcidError(HiveAcidError):
-    """A permanent view was asked for over an ACID source; it could not hold a snapshot."""
+    """A permanent view or function over an ACID source was asked for; it could hold no snapshot."""
 
 
 class PythonModelError(HiveAcidError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from multiprocessing.context import SpawnContext
+from threading import Lock
 from typing import Any
 
 from dbt.adapters.base.meta import available
@@ -13,6 +14,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
+from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
@@ -23,9 +25,11 @@ from dbt.adapters.hiveacid.needs import needing
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.python_models import PythonModelMethods
 from dbt.adapters.hiveacid.recovery import RecoveryMethods
-from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.report_methods import ReportMethods
 from dbt.adapters.hiveacid.run import Run
+from dbt.adapters.hiveacid.schemas import SchemaMethods
+from dbt.adapters.hiveacid.seeds import SeedMethods
 from dbt.adapters.hiveacid.selected import Selection
 from dbt.adapters.hiveacid.signals import TerminationHandler
 from dbt.adapters.hiveacid.spark.files import follow_directory
@@ -38,17 +42,25 @@ logger = AdapterLogger("HiveAcid")
 
 
 class HiveAcidAdapter(
-    IncrementalMethods, RecoveryMethods, ReportMethods, MetadataMethods, PythonModelMethods
+    IncrementalMethods,
+    RecoveryMethods,
+    ReportMethods,
+    MetadataMethods,
+    PythonModelMethods,
+    SeedMethods,
+    SchemaMethods,
 ):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation
+    Column = HiveAcidColumn
     ConnectionManager = HiveAcidConnectionManager
     connections: HiveAcidConnectionManager
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         self._selection = Selection()
+        self._write_locks: dict[str, Lock] = {}
         self.run = Run(
             config.credentials,
             get_invocation_id(),
@@ -134,12 +146,31 @@ class HiveAcidAdapter(
 
     @available
     def hiveacid_stage(
-        self, target: BaseRelation, location_root: str | None = None, role: str = "stage"
+        self,
+        target: BaseRelation,
+        location_root: str | None = None,
+        role: str = "stage",
+        batch: Mapping[str, Any] | None = None,
     ) -> BaseRelation:
-        """A relation to build `target` in. It is removed after the model if it is still there."""
-        stage = Stage.of(target, get_invocation_id(), location_root, role)
+        """A relation to build `target`, or a batch of it, in.
+
+        It is removed after the model if it is still there.
+        """
+        batch_id = None if batch is None else str(batch["id"])
+        stage = Stage.of(target, get_invocation_id(), location_root, role, batch_id)
         self._handle().stages[role] = stage
         return stage.relation
+
+    @available
+    def hiveacid_write_alone(self, target: BaseRelation) -> None:
+        """Keep this run's other threads from writing `target` until the model, or its batch, ends.
+
+        Iceberg gives up a commit that four others have come before (`commit.retry.num-retries`).
+        """
+        handle, lock = self._handle(), self._write_locks.setdefault(str(target), Lock())
+        if handle.write_lock is None:
+            lock.acquire()
+            handle.write_lock = lock
 
     @available
     def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:
@@ -211,29 +242,13 @@ class HiveAcidAdapter(
     def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
         """Leave nothing of a failed or cancelled model behind."""
         handle = self._handle()
+        if handle.write_lock is not None:
+            handle.write_lock.release()
+            handle.write_lock = None
         for role in list(handle.stages):
             with handle.uninterrupted():
                 discard(self, handle.stages.pop(role), handle.session)
         super().post_model_hook(config, context)
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """dbt-spark's relations, under the schema's name as it was given.
-
-        A schema may be in a catalog of its own (`lake.marts`), of which Spark's answer has only the
-        last part.
-        """
-        relations = super().list_relations_without_caching(schema_relation)
-        if "." not in str(schema_relation.schema):
-            return relations
-        return [
-            relation.incorporate(path={"schema": schema_relation.schema})
-            for relation in relations
-            if relation.schema
-        ]
-
-    def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:
-        """dbt-spark's relations; Iceberg's in Spark's session catalog are seen as such."""
-        return [with_format(r) for r in super()._build_spark_relation_list(*args, **kwargs)]
 
     def calculate_freshness(
         self,

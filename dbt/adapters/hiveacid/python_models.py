@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -21,7 +20,6 @@ from dbt.adapters.hiveacid.exceptions import PythonModelError
 from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.reader.pushdown import for_every_session
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 if TYPE_CHECKING:
@@ -34,6 +32,7 @@ class PythonModelMethods(metaclass=AdapterMeta):
     run: Run
     connections: Any
     _handle: Callable[[], SessionHandle]
+    _temporary_view: Callable[[HiveAcidRelation, str, DataFrame], HiveAcidRelation]
 
     @available
     def hiveacid_model_query(
@@ -53,41 +52,33 @@ class PythonModelMethods(metaclass=AdapterMeta):
                 "model in SQL."
             )
         handle = self._handle()
-        reads: dict[str, PinnedTable] = {}
+        handle.reads = {}
 
         def load(relation: str) -> DataFrame:
-            sql = f"select * from {relation}"
+            sql, before = f"select * from {relation}", handle.reads
             # pandas-on-Spark may run what it makes of it in another session.
             with for_every_session():
                 self.run.prepare(handle, sql)
-            reads.update(handle.reads)
-            handle.reads = dict(reads)
+            handle.reads = {**before, **handle.reads}
             return handle.session.sql(sql)
 
-        name, path = str(model["name"]), str(model["original_file_path"])
         with self.connections.exception_handler(compiled_code):
-            lines = len(str(model["raw_code"]).splitlines())
-            run = partial(_run, compiled_code, name, path, lines, load, handle.session)
-            frame = _as_dataframe(handle.cursor().run(run), name, handle.session)
-            view = f"{target.identifier}__dbt_python"
-            handle.create_temporary_view(view, frame, reads)
-        return f"select * from `{view}`"
+            found = handle.cursor().run(lambda: _run(model, compiled_code, load, handle.session))
+            frame = _as_dataframe(found, model["name"], handle.session)
+            view = self._temporary_view(target, "python", frame)
+        return f"select * from {view}"
 
 
 def _run(
-    code: str,
-    name: str,
-    path: str,
-    lines: int,
-    load: Callable[[str], DataFrame],
-    session: SparkSession,
+    model: Mapping[str, Any], code: str, load: Callable[[str], DataFrame], session: SparkSession
 ) -> Any:
-    """Run the model's function, in a module of its own; the model itself has so many lines.
+    """Run the model's function, in a module of its own.
 
     The name `spark` is there as on Databricks.
     """
     # Not to be found by its name, so that its functions go to Spark's workers as they are.
-    module: dict[str, Any] = {"__name__": f"dbt_python_model_{name}", "spark": session}
+    module: dict[str, Any] = {"__name__": f"dbt_python_model_{model['name']}", "spark": session}
+    path = str(model["original_file_path"])
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module)
         return module["model"](module["dbtObj"](load), session)
@@ -95,11 +86,12 @@ def _run(
         raise
     except (Exception, SystemExit) as error:
         # dbt puts its own code behind the model's, whose lines keep their numbers.
+        lines = len(str(model["raw_code"]).splitlines())
         frames = traceback.extract_tb(error.__traceback__)
         own = [f.lineno for f in frames if f.filename == path and (f.lineno or 0) <= lines]
         where = f"{path}, line {own[-1]}" if own else path
         raise PythonModelError(
-            f"Python model {name} failed in {where}: {type(error).__name__}: {error}"
+            f"Python model {model['name']} failed in {where}: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dbt.adapters.contracts.relation import HasQuoting, RelationConfig
+from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.hiveacid.metastore.models import TableName
@@ -69,6 +69,11 @@ class HiveAcidRelation(SparkRelation):
     def table_name(self) -> TableName:
         """The table in the metastore."""
         return TableName(self.schema or "default", self.identifier or "")
+
+    def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
+        """Spark's catalog knows no case. dbt looks for the name in lower case, but keeps a relation
+        that this run has made under the name of its model."""
+        return self.path.get_lowered_part(field) == value.lower()
 
     def render(self) -> str:
         """The SQL name: the view of an ACID source, otherwise as dbt-spark renders it."""

@@ -46,6 +46,7 @@ INVOCATION = "invocation"
 _INSTEAD_OF_A_VIEW = {
     "model": "Materialize it as ephemeral, table or incremental.",
     "test": "Store its failures with `store_failures_as: table`.",
+    "function": "Read the source in the models that call the function.",
 }
 """What to do with a node, by its resource type."""
 
@@ -278,10 +279,11 @@ def _refuse_view(views: Sequence[SourceView]) -> None:
         return
     node = get_node_info()
     kind = node.get("resource_type", "statement")
+    thing = "function" if kind == "function" else "view"
     name = f"{kind} {node.get('node_name', '')}".strip()
     sources = ", ".join(str(view.table) for view in views)
     raise ViewOverAcidError(
-        f"{name[0].upper()}{name[1:]} would be a permanent view over the ACID table {sources}, "
-        "read directly or through ephemeral models. A permanent view cannot hold a run's "
+        f"{name[0].upper()}{name[1:]} would be a permanent {thing} over the ACID table {sources}, "
+        f"read directly or through ephemeral models. A permanent {thing} cannot hold a run's "
         f"snapshot. {_INSTEAD_OF_A_VIEW.get(kind, 'Make a table of it.')}"
     )

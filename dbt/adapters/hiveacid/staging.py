@@ -48,9 +48,14 @@ class Stage:
         invocation_id: str,
         location_root: str | None,
         role: str = "stage",
+        batch: str | None = None,
     ) -> Stage:
-        """The stage for building `target` in this invocation; no other invocation has the same."""
-        return cls(beside(target, role, invocation_id), target, invocation_id, location_root)
+        """The stage for building `target` in this invocation; no other invocation has the same.
+
+        `batch` is the id of a microbatch: several of a model are staged at the same time.
+        """
+        stage = beside(target, role, invocation_id, batch)
+        return cls(stage, target, invocation_id, location_root)
 
 
 BACKUP = "backup"
@@ -71,16 +76,21 @@ class Leftover:
 
 def leftovers(target: str, names: Iterable[str], invocation_id: str) -> list[Leftover]:
     """Those of `names` that other invocations than this one have made beside `target`."""
-    pattern = re.compile(rf"{re.escape(target)}__dbt_([a-z]+)_([0-9a-f]{{8}})", re.IGNORECASE)
+    form = rf"{re.escape(target)}__dbt_([a-z]+)_([0-9a-f]{{8}})(?:_[0-9t]+)?"
+    pattern = re.compile(form, re.IGNORECASE)
     found = [
         Leftover(m.group(), m.group(1), m.group(2)) for m in map(pattern.fullmatch, names) if m
     ]
     return [left for left in found if left.invocation != digits(invocation_id)]
 
 
-def beside(relation: BaseRelation, role: str, invocation_id: str) -> BaseRelation:
+def beside(
+    relation: BaseRelation, role: str, invocation_id: str, batch: str | None = None
+) -> BaseRelation:
     """A relation in the same database that only this invocation uses."""
     identifier = f"{relation.identifier}__dbt_{role}_{digits(invocation_id)}"
+    if batch is not None:
+        identifier += f"_{batch.lower()}"
     return relation.incorporate(path={"identifier": identifier})
 
 

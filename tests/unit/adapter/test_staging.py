@@ -38,6 +38,19 @@ def test_stages_of_different_invocations_do_not_meet():
     assert stage.relation.type == "table"
 
 
+def test_batches_of_a_model_do_not_meet():
+    names = [
+        str(Stage.of(TARGET, INVOCATION, None, batch=batch).relation.identifier)
+        for batch in ("20240102", "20240102T07", None)
+    ]
+    assert names == [
+        "orders__dbt_stage_0123abcd_20240102",
+        "orders__dbt_stage_0123abcd_20240102t07",
+        "orders__dbt_stage_0123abcd",
+    ]
+    assert [left.name for left in leftovers("orders", names, "ffff0000")] == names
+
+
 def test_each_build_of_an_external_table_has_its_own_directory():
     assert build_location("s3a://lake/", "marts", "orders", INVOCATION) == (
         "s3a://lake/orders/marts__dbt_build_0123abcd"

@@ -1,7 +1,13 @@
 import agate
+from dbt.adapters.spark.column import SparkColumn
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
 
-from dbt.adapters.hiveacid.metadata.columns import catalog_rows, spark_columns, with_rows
+from dbt.adapters.hiveacid.metadata.columns import (
+    catalog_rows,
+    described_rows,
+    spark_columns,
+    with_rows,
+)
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 
 ORDERS = Table(
@@ -53,3 +59,17 @@ def test_docs_of_nothing_but_a_source():
 def test_the_metastore_knows_better_than_spark():
     known = catalog({"table_name": "Orders", "column_name": "old", "table_schema": "shop"})
     assert [row["column_name"] for row in with_rows(known, ROWS).rows] == ["id", "item", "day"]
+
+
+def test_comments_of_a_table_that_spark_describes():
+    described = [
+        {"col_name": "id", "data_type": "bigint", "comment": "the key"},
+        {"col_name": "Comment", "data_type": "string", "comment": ""},
+        {"col_name": "", "data_type": "", "comment": ""},
+        {"col_name": "# Detailed Table Information", "data_type": "", "comment": ""},
+        {"col_name": "Comment", "data_type": "all orders", "comment": ""},
+    ]
+    columns = [SparkColumn(column="id", dtype="bigint"), SparkColumn("Comment", "string")]
+    rows = described_rows(columns, described)
+    assert [row["column_comment"] for row in rows] == ["the key", None]
+    assert {row["table_comment"] for row in rows} == {"all orders"}

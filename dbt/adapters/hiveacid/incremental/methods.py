@@ -200,6 +200,7 @@ class IncrementalMethods(ApplyMethods):
     ) -> HiveAcidRelation:
         handle = self._handle()
         name = f"{target.identifier}__dbt_{role}"
-        handle.create_temporary_view(name, frame, handle.reads)
+        frame.createOrReplaceTempView(f"`{name}`")
+        handle.temporary_views[name.lower()] = dict(handle.reads)
         relation = target.incorporate(path={"identifier": name}, type="view")
         return relation.include(database=False, schema=False)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import agate
 from dbt.adapters.spark.column import SparkColumn
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
 
+from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.metastore.models import Table
 
 
-def spark_columns(table: Table) -> list[SparkColumn]:
+def spark_columns(table: Table) -> list[HiveAcidColumn]:
     """The table's columns with Hive's types, the partition keys last."""
     return [
-        SparkColumn(
+        HiveAcidColumn(
             table_schema=table.name.database,
             table_name=table.name.table,
             table_type="table",
@@ -34,13 +35,32 @@ def catalog_rows(table: Table, statistics: Mapping[str, Any]) -> list[dict[str, 
     `statistics` are entries of the form `stats:<id>:label`.
     """
     comments = [column.comment for column in (*table.storage.columns, *table.partition_keys)]
-    rows = []
-    for column, comment in zip(spark_columns(table), comments, strict=True):
-        row = column.to_column_dict()
-        row["column_name"], row["column_type"] = row.pop("column"), row.pop("dtype")
-        row |= {"column_comment": comment, "table_comment": table.parameters.get("comment")}
-        rows.append({**row, "table_database": None, **statistics})
-    return rows
+    table_comment = table.parameters.get("comment")
+    return [
+        {**_catalog_row(column, comment, table_comment), **statistics}
+        for column, comment in zip(spark_columns(table), comments, strict=True)
+    ]
+
+
+def described_rows(
+    columns: Sequence[SparkColumn], described: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What dbt's catalog has of a table, from what DESCRIBE EXTENDED says of it."""
+    lines = [(line["col_name"], line["data_type"], line["comment"]) for line in described]
+    about_table = {name: value for name, value, _ in lines[len(columns) :]}
+    return [
+        _catalog_row(column, comment, about_table.get("Comment"))
+        for column, (_, _, comment) in zip(columns, lines, strict=False)
+    ]
+
+
+def _catalog_row(
+    column: SparkColumn, comment: str | None, table_comment: str | None
+) -> dict[str, Any]:
+    row = column.to_column_dict()
+    row["column_name"], row["column_type"] = row.pop("column"), row.pop("dtype")
+    row |= {"column_comment": comment or None, "table_comment": table_comment or None}
+    return {**row, "table_database": None}
 
 
 def with_rows(catalog: agate.Table, rows: Iterable[Mapping[str, Any]]) -> agate.Table:

@@ -16,8 +16,14 @@ from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.exceptions import FreshnessError, MetastoreError
-from dbt.adapters.hiveacid.metadata.columns import catalog_rows, spark_columns, with_rows
+from dbt.adapters.hiveacid.metadata.columns import (
+    catalog_rows,
+    described_rows,
+    spark_columns,
+    with_rows,
+)
 from dbt.adapters.hiveacid.metadata.freshness import find_last_write
 from dbt.adapters.hiveacid.metadata.states import states_for_docs
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
@@ -41,15 +47,18 @@ class MetadataMethods(SparkAdapter):
         {
             Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
             Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
+            Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full),
         }
     )
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
         """A relation's columns; those of an ACID source from the metastore, without a query."""
         columns = self._acid_columns(relation)
-        return super().get_columns_in_relation(relation) if columns is None else columns
+        if columns is not None:
+            return list(columns)
+        return [HiveAcidColumn.of(column) for column in super().get_columns_in_relation(relation)]
 
-    def _acid_columns(self, relation: BaseRelation) -> list[SparkColumn] | None:
+    def _acid_columns(self, relation: BaseRelation) -> list[HiveAcidColumn] | None:
         if not isinstance(relation, HiveAcidRelation) or not relation.identifier:
             return None
         name = relation.table_name()
@@ -79,6 +88,23 @@ class MetadataMethods(SparkAdapter):
             statistics = TableStatistics.of(seen[name], states)
             rows += catalog_rows(seen[name].table, statistics.entries())
         return with_rows(catalog, rows)
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        """A relation's columns for the docs, a row for each.
+
+        Of those that the docs have, Spark tells the comments and the types as its SQL names them.
+        dbt-spark reads both from a listing of the database, which has no comments of columns.
+        """
+        if relation.identifier not in self._documented(str(relation.schema)):
+            return super()._get_columns_for_catalog(relation)
+        try:
+            described = self.execute_macro(
+                "get_columns_in_relation_raw", kwargs={"relation": relation}
+            )
+        except DbtRuntimeError as error:
+            logger.debug(f"No comments of {relation}: {error.msg}")
+            return super()._get_columns_for_catalog(relation)
+        return described_rows(self.parse_describe_extended(relation, described), described)
 
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
@@ -155,6 +181,14 @@ class MetadataMethods(SparkAdapter):
             node.is_relational and not node.is_ephemeral_model and node.schema.lower() in schemas
             for node in nodes
         )
+
+    def _documented(self, schema: str) -> set[str]:
+        manifest = self.get_macro_resolver()
+        nodes = [n for n in getattr(manifest, "nodes", {}).values() if n.is_relational]
+        sources = getattr(manifest, "sources", {}).values()
+        return {
+            node.identifier.lower() for node in [*nodes, *sources] if node.schema.lower() == schema
+        }
 
     def _declared(self) -> set[TableName]:
         sources = getattr(self.get_macro_resolver(), "sources", {})

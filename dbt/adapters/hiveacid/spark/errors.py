@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
+T = TypeVar("T")
+
 # Spark appends the logical plan to what it could not analyse: lines of `'Project [*]`, `+- …`.
 _PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
 _JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
+
+_UNKNOWN_CONDITION = "Cannot find main error class"
 
 _OLD_HIVE_CLIENT = (
     "Invalid method name: 'get_table'",
@@ -28,7 +32,7 @@ def short_message(error: BaseException) -> str:
     An error that only wraps another (a failed job, a failed task) is followed by its causes.
     """
     messages: list[str] = []
-    for text in _messages(error):
+    for text in _messages(_told(error)):
         first = _JVM_STACK.sub("", _PLAN.sub("", text)).strip()
         if first and not any(first in known for known in messages):
             messages.append(first)
@@ -52,11 +56,33 @@ def is_missing(error: BaseException) -> bool:
     )
 
 
+def unless_missing(look_up: Callable[[], T]) -> T | None:
+    """What a look into Spark's catalog gives; None if the table or its database is not there."""
+    try:
+        return look_up()
+    except PySparkException as error:
+        if is_missing(error):
+            return None
+        raise
+
+
 def full_text(error: BaseException) -> str:
     """The whole error, with the JVM's stack, for dbt's debug log."""
+    error = _told(error)
     if isinstance(error, CapturedException):
         return f"{error._desc}\n{error._stackTrace}"
     return str(error)
+
+
+def _told(error: BaseException) -> BaseException:
+    """The error that Spark told of.
+
+    PySpark asks Spark to word every error once more, and Spark knows its own only: of one of
+    Delta's, PySpark raises that it is not known, while it handles the one that it should raise.
+    """
+    meant = error.__context__
+    is_unknown = isinstance(error, Py4JJavaError) and _UNKNOWN_CONDITION in str(error)
+    return meant if is_unknown and isinstance(meant, Py4JJavaError) else error
 
 
 def _messages(error: BaseException) -> Iterator[str]:

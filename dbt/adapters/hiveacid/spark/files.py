@@ -8,10 +8,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.errors import is_missing
+from dbt.adapters.hiveacid.spark.errors import unless_missing
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -45,13 +44,9 @@ def default_location(session: SparkSession, database: str, table: str) -> str | 
 
     None for a database that Spark's own catalog does not have: that of another catalog.
     """
-    try:
-        uri = _catalog(session).defaultTablePath(_identifier(session, database, table))
-    except AnalysisException as error:
-        if is_missing(error):
-            return None
-        raise
-    return _locations(session).URIToString(uri)
+    identifier = _identifier(session, database, table)
+    uri = unless_missing(lambda: _catalog(session).defaultTablePath(identifier))
+    return None if uri is None else _locations(session).URIToString(uri)
 
 
 def follow_directory(session: SparkSession, database: str, table: str) -> None:
@@ -112,12 +107,8 @@ def _path(session: SparkSession, uri: Any) -> tuple[Any, Any]:
 
 def _metadata(session: SparkSession, database: str, table: str) -> Any:
     """What Spark's catalog has of a table; None for one that it does not know."""
-    try:
-        return _catalog(session).getTableMetadata(_identifier(session, database, table))
-    except AnalysisException as error:
-        if is_missing(error):
-            return None
-        raise
+    identifier = _identifier(session, database, table)
+    return unless_missing(lambda: _catalog(session).getTableMetadata(identifier))
 
 
 def _is_translated(metadata: Any) -> bool:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.reader.bulk import java
-from dbt.adapters.hiveacid.spark.errors import is_missing
+from dbt.adapters.hiveacid.spark.errors import unless_missing
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"
@@ -115,16 +114,10 @@ class _Catalog:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
 
     def _lookup(self, database: str, table: str) -> Any:
-        try:
-            return self._catalog.getTableMetadata(
-                self._identifier(table, self._option.apply(database))
-            )
-        except AnalysisException as error:
-            # No such table, or nothing that the session catalog knows (`parquet.`/path``): Spark
-            # meets the same when it runs the statement, and says so.
-            if is_missing(error):
-                return None
-            raise
+        # None for what is not there, or what the session catalog does not know (`parquet.`/path``):
+        # Spark meets the same when it runs the statement, and says so.
+        identifier = self._identifier(table, self._option.apply(database))
+        return unless_missing(lambda: self._catalog.getTableMetadata(identifier))
 
 
 def _is_transactional(table: Any) -> bool:

@@ -25,11 +25,11 @@ from pyspark.sql import SparkSession
 
 logger = AdapterLogger("HiveAcid")
 
+CONSOLE_PROGRESS = "spark.ui.showConsoleProgress"
+
 _DEFAULTS = {
     "spark.app.name": "dbt-hiveacid",
     "spark.sql.catalogImplementation": "hive",
-    # A bar that rewrites its line and dbt's log lines do not go together.
-    "spark.ui.showConsoleProgress": "false",
 }
 
 _CATALOG_SETTINGS = (
@@ -63,7 +63,14 @@ def root_session(
         running = SparkContext._active_spark_context
         if running is None:
             _start(
-                {**_DEFAULTS, **_catalog(parameters, metastore_uri), **parameters}, log_directory
+                # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
+                {
+                    **_DEFAULTS,
+                    **_catalog(parameters, metastore_uri),
+                    **parameters,
+                    CONSOLE_PROGRESS: "false",
+                },
+                log_directory,
             )
         else:
             _report_differences(running, parameters)

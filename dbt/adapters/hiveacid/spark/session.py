@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +25,7 @@ from dbt.adapters.hiveacid.reader.pushdown import (
     search_arguments_of_command,
 )
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.statements import NameParts
 from dbt.adapters.hiveacid.staging import Stage
 
@@ -46,11 +47,17 @@ class SessionHandle:
     views (whose own reads are in `temporary_views`). `has_read` gathers what all statements read
     since the connection was opened, which dbt does for each node. `stages` are the tables that a
     model is being built in, by their roles, until they have served. `incremental` is set for a
-    model over `acid_changes`.
+    model over `acid_changes`, `write_lock` while no other thread may write the model's target.
     """
 
-    def __init__(self, root: SparkSession, parameters: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        root: SparkSession,
+        parameters: Mapping[str, str],
+        progress: ProgressLine | None = None,
+    ) -> None:
         self.session = root.newSession()
+        self.progress = progress
         for key, value in parameters.items():
             if self.session.conf.isModifiable(key):
                 self.session.conf.set(key, value)
@@ -61,6 +68,7 @@ class SessionHandle:
         self.temporary_views: dict[str, dict[str, PinnedTable]] = {}
         self.stages: dict[str, Stage] = {}
         self.incremental: ModelChanges | None = None
+        self.write_lock: threading.Lock | None = None
         self._uninterrupted = False
         self._cancelled = threading.Event()
         self._running: Cursor | None = None
@@ -76,13 +84,6 @@ class SessionHandle:
         """
         self._cancelled.set()
         self.stop_statement()
-
-    def create_temporary_view(
-        self, name: str, frame: DataFrame, reads: Mapping[str, PinnedTable]
-    ) -> None:
-        """Make a temporary view; statements that name it read what `reads` has."""
-        frame.createOrReplaceTempView(f"`{name}`")
-        self.temporary_views[name.lower()] = dict(reads)
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
@@ -221,12 +222,16 @@ class Cursor:
         context = self._handle.session.sparkContext
         self._done.clear()
         try:
-            with self._handle.running(self):
+            with self._handle.running(self), self._shown():
                 context.addJobTag(self._tag)
                 yield
         finally:
             self._done.set()
             context.removeJobTag(self._tag)
+
+    def _shown(self) -> AbstractContextManager[None]:
+        progress, name = self._handle.progress, self._handle.name
+        return nullcontext() if progress is None else progress.watching(self._tag, name)
 
 
 def _records_written(session: SparkSession, tag: str) -> int | None:

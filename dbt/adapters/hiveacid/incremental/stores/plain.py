@@ -184,16 +184,19 @@ class PlainStore:
             patience.wait_for(owner)
 
     def _look(self, owner: str | None) -> _Newest | str | None:
-        """The newest records, or the run that has to be waited for; None if that has just ended.
+        """The newest records, or the run that has to be waited for; None if it is not known.
 
         `owner` is the run that is waited for already: between its two renames there is no table,
         and with `location_root` its version has a directory of its own.
         """
-        waits = owner is not None and self._others.are_alive(owner)
+
+        def is_switching() -> bool:
+            return owner is not None and self._others.are_alive(owner)
+
         try:
             records = self._records()
         except ConcurrentRunError:
-            if waits:
+            if is_switching():
                 return owner
             raise
         generations = _generations(records)
@@ -207,7 +210,7 @@ class PlainStore:
                 return _Newest(records, generations[-1], generation, text)
             if self._others.are_alive(claimed_by):
                 return claimed_by
-        return owner if waits else _Newest(records, 0, 0, "")
+        return owner if is_switching() else _Newest(records, 0, 0, "")
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
         here = location(self._session, self._database, self._table)

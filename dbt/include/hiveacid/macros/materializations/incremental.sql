@@ -1,12 +1,14 @@
-{#-- dbt-spark's incremental materialization with three differences: the whole table is built as the
+{#-- dbt-spark's incremental materialization with four differences: the whole table is built as the
      table materialization builds it; new rows are read in full, with the run's snapshot checked
      after, before the target changes; a model over acid_changes keeps the state of its source with
-     its rows. --#}
+     its rows; a strategy may be the user's own. --#}
 {% materialization incremental, adapter='hiveacid', supported_languages=['sql', 'python'] -%}
   {%- set file_format = dbt_spark_validate_get_file_format(config.get('file_format', default='parquet')) -%}
   {%- set strategy = config.get('incremental_strategy') or 'append' -%}
-  {%- if strategy != 'acid_changes' -%}
+  {%- if strategy in ['append', 'merge', 'insert_overwrite', 'microbatch', 'delete+insert'] -%}
     {%- set strategy = dbt_spark_validate_get_incremental_strategy(strategy, file_format) -%}
+  {%- elif strategy != 'acid_changes' -%}
+    {%- set own_strategy = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {%- endif -%}
   {%- set on_schema_change = incremental_validate_on_schema_change(
       config.get('on_schema_change'), default='ignore') -%}
@@ -22,6 +24,7 @@
   {%- endif -%}
 
   {{ run_hooks(pre_hooks) }}
+  {% do hiveacid_run_sql_header() %}
 
   {%- set query = adapter.hiveacid_model_query(model, compiled_code, target_relation) -%}
   {%- set reads_changes = adapter.hiveacid_begin_incremental(model, query) -%}
@@ -35,12 +38,19 @@
     {%- call statement('create_tmp_relation') -%}
       {{ create_table_as(True, new_rows, query) }}
     {%- endcall -%}
-    {%- do process_schema_changes(on_schema_change, new_rows, existing_relation) -%}
+    {%- set columns = process_schema_changes(on_schema_change, new_rows, existing_relation) -%}
     {%- set new_rows = hiveacid_read_rows(new_rows, target_relation) -%}
+    {%- if strategy == 'microbatch' and file_format == 'iceberg' -%}
+      {%- do adapter.hiveacid_write_alone(target_relation) -%}
+    {%- endif -%}
     {%- call statement('main') -%}
-      {{ dbt_spark_get_incremental_sql(
-          strategy, new_rows, target_relation, existing_relation, config.get('unique_key'),
-          config.get('predicates') or config.get('incremental_predicates')) }}
+      {{ own_strategy({
+          'target_relation': target_relation, 'temp_relation': new_rows,
+          'unique_key': config.get('unique_key'),
+          'dest_columns': columns or adapter.get_columns_in_relation(existing_relation),
+          'incremental_predicates': config.get('predicates') or config.get('incremental_predicates'),
+      }) if own_strategy else hiveacid_incremental_sql(
+          strategy, new_rows, target_relation, existing_relation, columns) }}
     {%- endcall -%}
   {%- endif -%}
 

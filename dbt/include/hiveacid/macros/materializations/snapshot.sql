@@ -29,3 +29,17 @@
 {% macro hiveacid__snapshot_merge_sql(target, source, insert_cols) %}
   {%- do return(spark__snapshot_merge_sql(target.incorporate(is_iceberg=false), source, insert_cols)) -%}
 {% endmacro %}
+
+
+{#-- dbt-spark takes a snapshot's changes' own columns for new ones of its source if there is more than
+     one unique key (`dbt_unique_key_1`, ...). --#}
+{% macro hiveacid__create_columns(relation, columns) %}
+  {%- set unique_key = config.get('unique_key') -%}
+  {%- set keys = [] -%}
+  {%- if unique_key is not string -%}
+    {%- for key in unique_key or [] -%}
+      {%- do keys.append('dbt_unique_key_' ~ loop.index) -%}
+    {%- endfor -%}
+  {%- endif -%}
+  {%- do spark__create_columns(relation, columns | rejectattr('name', 'in', keys) | list) -%}
+{% endmacro %}

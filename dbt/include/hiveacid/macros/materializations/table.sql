@@ -8,6 +8,7 @@
   {%- set old_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
 
   {{ run_hooks(pre_hooks) }}
+  {% do hiveacid_run_sql_header() %}
 
   {%- set query = adapter.hiveacid_model_query(model, compiled_code, target_relation) -%}
   {% do hiveacid_build_table(target_relation, old_relation, query) %}

@@ -3,3 +3,14 @@
 {% macro hiveacid__get_columns_in_relation(relation) %}
   {%- do return(adapter.get_columns_in_relation(relation)) -%}
 {% endmacro %}
+
+
+{#-- With --empty a relation's text is a subquery, which has neither columns to describe nor to alter. --#}
+{% macro hiveacid__get_columns_in_relation_raw(relation) %}
+  {%- do return(spark__get_columns_in_relation_raw(relation.replace(limit=none, event_time_filter=none))) -%}
+{% endmacro %}
+
+
+{% macro hiveacid__alter_column_type(relation, column_name, new_column_type) %}
+  {%- do spark__alter_column_type(relation.replace(limit=none, event_time_filter=none), column_name, new_column_type) -%}
+{% endmacro %}

@@ -6,7 +6,7 @@
   {%- if not adapter.hiveacid_has_read() -%}
     {%- do return(view) -%}
   {%- endif -%}
-  {%- set stage_relation = adapter.hiveacid_stage(target_relation) -%}
+  {%- set stage_relation = adapter.hiveacid_stage(target_relation, batch=model.get('batch')) -%}
   {%- call statement('read_rows') -%}
     create table {{ stage_relation }} {{ file_format_clause() }} as select * from {{ view }}
   {%- endcall -%}

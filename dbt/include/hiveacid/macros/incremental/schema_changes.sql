@@ -1,0 +1,42 @@
+{#-- dbt-spark refuses to drop columns. Iceberg drops them, Delta with `delta.columnMapping.mode: name`;
+     Spark says what else cannot. They go first, so that nothing has changed where that fails. --#}
+{% macro hiveacid__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
+  {%- if remove_columns -%}
+    {%- call statement() -%}
+      alter table {{ relation }} drop columns ({{ remove_columns | map(attribute='quoted') | join(', ') }})
+    {%- endcall -%}
+  {%- endif -%}
+  {%- if add_columns -%}
+    {% do spark__alter_relation_add_remove_columns(relation, add_columns, none) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#-- The statement that brings new rows into the target. dbt-spark's takes every column of the target
+     from them. Of those that a model has no longer (`on_schema_change: append_new_columns`), added
+     rows have NULL, and updated rows keep what they have.
+
+     `columns` are those of the new rows, which dbt finds only if `on_schema_change` asks for it. --#}
+{% macro hiveacid_incremental_sql(strategy, new_rows, target_relation, existing_relation, columns) %}
+  {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
+  {%- set kept = adapter.get_columns_in_relation(target_relation) if columns else [] -%}
+  {%- if strategy not in ['append', 'merge'] or kept | length <= columns | length -%}
+    {%- do return(dbt_spark_get_incremental_sql(
+        strategy, new_rows, target_relation, existing_relation, config.get('unique_key'), predicates)) -%}
+  {%- endif -%}
+  {%- set names = columns | map(attribute='quoted') | list -%}
+  {%- if strategy == 'append' -%}
+    insert into {{ target_relation }} ({{ names | join(', ') }})
+    select {{ names | join(', ') }} from {{ new_rows }}
+  {%- else -%}
+    {%- set merge_all = get_merge_sql(
+        target_relation, new_rows, config.get('unique_key'), none, predicates) -%}
+    {%- set updates = get_merge_update_columns(
+        config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) or names -%}
+    {{ merge_all.partition('when matched then')[0] }}
+    when matched then update set
+      {% for name in updates %}{{ name }} = DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %}
+    when not matched then insert ({{ names | join(', ') }})
+      values ({% for name in names %}DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %})
+  {%- endif -%}
+{% endmacro %}

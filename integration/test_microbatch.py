@@ -1,0 +1,89 @@
+"""Microbatches of one model that run at the same time, over an ACID source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dbt_common.events.base_types import EventMsg
+from pyspark.sql import SparkSession
+
+from integration.dbt_project import DbtProject
+from integration.differential import canonical
+from integration.held import assert_nothing_held
+from integration.hive import HiveClient, HiveServer
+from integration.incremental import EXAMPLES, LAKE, SCHEMAS
+
+FORMATS = {
+    "of_parquet": "file_format='parquet'",
+    "of_delta": "file_format='delta'",
+    "of_lake": LAKE,
+}
+DAYS = 10
+EVENTS = "select id, cast(at as date) as day from {{ source('shop', 'events') }}"
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, hive: HiveServer, spark: SparkSession, hive_client: HiveClient, database: str
+) -> DbtProject:
+    """A model of each format with a batch for each of the source's days; 8 threads."""
+    hive_client.execute(
+        "CREATE TABLE events (id int, at timestamp) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    rows = ", ".join(
+        f"({day * 10 + n}, timestamp '2024-01-{day:02} {n:02}:00:00')"
+        for day in range(1, DAYS + 1)
+        for n in range(3)
+    )
+    hive_client.execute(f"INSERT INTO events VALUES {rows}")
+    project = DbtProject(tmp_path / "project", hive, database, threads=8)
+    project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
+    project.sources("events", config={"event_time": "at"})
+    for name, file_format in FORMATS.items():
+        project.models(
+            **{
+                name: "{{ config(materialized='incremental', incremental_strategy='microbatch', "
+                "event_time='at', batch_size='day', begin='2024-01-01', partition_by=['day'], "
+                f"{file_format}) }}}} {EVENTS}"
+            }
+        )
+    return project
+
+
+def test_batches_at_the_same_time(
+    project: DbtProject, hive_client: HiveClient, spark: SparkSession, database: str
+) -> None:
+    running: set[int] = set()
+    most = 0
+
+    def listen(event: EventMsg) -> None:
+        nonlocal most
+        if event.info.name == "LogStartBatch":
+            running.add(event.data.batch_index)
+            most = max(most, len(running))
+        elif event.info.name == "LogBatchResult":
+            running.discard(event.data.batch_index)
+
+    def run(model: str) -> None:
+        arguments = ("--event-time-start", "2024-01-01", "--event-time-end", f"2024-01-{DAYS + 1}")
+        project.succeed("run", "--select", model, *arguments, on_event=listen)
+        schema = f"lake.{database}" if model == "of_lake" else database
+        # This session does not see what those of dbt's connections have overwritten.
+        spark.sql(f"refresh table {schema}.{model}")
+        rows = spark.sql(f"select id, day from {schema}.{model}").collect()
+        expected = canonical(hive_client.query("SELECT id, cast(at AS date) FROM events"))
+        assert canonical(rows) == expected, model
+
+    for model in FORMATS:
+        run(model)
+    hive_client.execute("UPDATE events SET id = id + 1000 WHERE id % 2 = 0")
+    hive_client.execute("DELETE FROM events WHERE id % 10 = 1")
+    for model in FORMATS:
+        most = 0
+        run(model)
+        assert most > 2, f"{model}: so many batches at a time"
+    assert_nothing_held(hive_client, database)
+    left = spark.sql(f"show tables in {database}").collect()
+    assert not [row.tableName for row in left if "__dbt_" in row.tableName]

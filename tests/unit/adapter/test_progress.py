@@ -1,0 +1,48 @@
+"""The line that shows how far long statements are."""
+
+import io
+import time
+
+import pytest
+
+from dbt.adapters.hiveacid.spark import progress
+from dbt.adapters.hiveacid.spark.progress import SHOWN_AFTER, ProgressLine
+
+
+def test_the_statement_that_has_run_longest_is_shown():
+    line = ProgressLine(io.StringIO(), {"a": (3, 8), "b": (0, 200)}.__getitem__)
+    with line.watching("a", "model.shop.orders"):
+        now = time.monotonic()
+        assert line.line(now) == ""
+        assert line.line(now + 9) == "orders: 3 of 8 tasks, 9 s"
+        with line.watching("b", "model.shop.customers"):
+            later = line.line(time.monotonic() + SHOWN_AFTER)
+        assert later == f"orders: 3 of 8 tasks, {SHOWN_AFTER:.0f} s, 1 more"
+    assert line.line(now + 9) == ""
+
+
+def test_a_long_name_is_cut():
+    line = ProgressLine(io.StringIO(), lambda tag: (1, 2))
+    with line.watching("a", "model.shop." + "n" * 100):
+        assert len(line.line(time.monotonic() + 5)) == 60
+
+
+def test_the_line_is_wiped_off(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "_PERIOD", 0.01)
+    stream = io.StringIO()
+    line = ProgressLine(stream, lambda tag: (1, 2))
+    for _ in range(2):
+        with line.watching("a", "orders"):
+            deadline = time.monotonic() + 5
+            while "orders: 1 of 2 tasks" not in stream.getvalue():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        while line._thread is not None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        shown = stream.getvalue().split("\r")
+        assert shown[-1] == "", "the cursor is at the beginning of the line"
+        assert shown[-2].strip() == "" and len(shown[-2]) == len(shown[-3])
+        stream.seek(0)
+        stream.truncate()
