@@ -5,8 +5,8 @@ import os
 import hypothesis
 import pytest
 
-# dbt's fixtures of a project and a profile.
-pytest_plugins = ["dbt.tests.fixtures.project"]
+# dbt's fixtures of a project and a profile; the page on dbt's own tests.
+pytest_plugins = ["dbt.tests.fixtures.project", "tests.functional.conformance.report"]
 
 # So that their assertions show what differs.
 pytest.register_assert_rewrite(

@@ -246,3 +246,50 @@ class TestSnapshot:
         lose_the_snapshot(monkeypatch)
         run_dbt(["snapshot"], expect_pass=False)
         assert tables(project) == []
+
+
+OWN_STRATEGY = """
+{% macro get_incremental_latest_sql(arguments) %}
+  insert overwrite {{ arguments['target_relation'] }}
+  select {{ arguments['dest_columns'] | map(attribute='quoted') | join(', ') }}
+  from {{ arguments['temp_relation'] }}
+{% endmacro %}
+"""
+
+
+class TestOwnStrategy:
+    @pytest.fixture(scope="class")
+    def macros(self):
+        return {"latest.sql": OWN_STRATEGY}
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"latest.sql": "{{ config(incremental_strategy='latest') }} " + INCREMENTAL}
+
+    def test_a_macro_of_the_project_writes_the_rows(self, project):
+        run_dbt(["run"])
+        run_dbt(["run", "--vars", "rows: 2"])
+        assert count(project, "latest") == 2
+
+
+class TestSqlHeader:
+    @pytest.fixture(scope="class")
+    def models(self):
+        header = (
+            "{% call set_sql_header(config) %} set spark.dbt.one=1; set time zone 'Asia/Kolkata'; "
+            "{% endcall %} select current_timezone() as zone, '${spark.dbt.one}' as one"
+        )
+        return {
+            "built.sql": "{{ config(materialized='table') }} " + header,
+            "added.sql": "{{ config(materialized='incremental') }} " + header,
+            "other.sql": "{{ config(materialized='table') }} select current_timezone() as zone",
+        }
+
+    def test_its_statements_hold_for_the_model_alone(self, project):
+        for _ in range(2):
+            run_dbt(["run", "--threads", "1"])
+        for name in ("built", "added"):
+            rows = project.run_sql(f"select distinct * from {{schema}}.{name}", fetch="all")
+            assert [tuple(row) for row in rows] == [("Asia/Kolkata", "1")], name
+        (zone,) = project.run_sql("select zone from {schema}.other", fetch="one")
+        assert zone != "Asia/Kolkata"

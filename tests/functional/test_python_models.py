@@ -1,72 +1,8 @@
-"""Python models: dbt's own tests, and what a user meets who makes a mistake."""
+"""Python models: what a user meets who makes a mistake, and what goes to Spark's workers."""
 
 import pytest
-from dbt.adapters.base.relation import BaseRelation
 from dbt.cli.main import dbtRunner
-from dbt.tests.adapter.python_model.test_python_model import (
-    BasePythonEmptyTests,
-    BasePythonIncrementalTests,
-    BasePythonMetaGetTests,
-    BasePythonModelTests,
-    BasePythonSampleTests,
-)
-from dbt.tests.adapter.python_model.test_spark import (
-    PANDAS_MODEL,
-    PANDAS_ON_SPARK_MODEL,
-    PYSPARK_MODEL,
-)
 from dbt.tests.util import run_dbt
-
-
-class TestPythonModel(BasePythonModelTests):
-    pass
-
-
-class TestPythonMetaGet(BasePythonMetaGetTests):
-    pass
-
-
-class TestPythonEmpty(BasePythonEmptyTests):
-    pass
-
-
-class TestPythonSample(BasePythonSampleTests):
-    pass
-
-
-class TestPythonIncremental(BasePythonIncrementalTests):
-    @pytest.fixture(scope="class")
-    def project_config_update(self):
-        return {"models": {"+incremental_strategy": "merge", "+file_format": "delta"}}
-
-
-class TestDataFrames:
-    """As dbt's BasePySparkTests, which also has a model of Koalas, part of Spark since 3.2."""
-
-    @pytest.fixture(scope="class")
-    def models(self):
-        return {
-            "pandas_df.py": PANDAS_MODEL,
-            "pyspark_df.py": PYSPARK_MODEL,
-            "pandas_on_spark_df.py": PANDAS_ON_SPARK_MODEL,
-        }
-
-    def test_every_kind_of_dataframe_becomes_a_table(self, project, monkeypatch):
-        # pandas-on-Spark sets it, too, and warns that it was not.
-        monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
-        assert len(run_dbt(["run"])) == 3
-        for name in ("pandas_df", "pyspark_df", "pandas_on_spark_df"):
-            table = BaseRelation.create(schema=project.test_schema, identifier=name)
-            query = f"select city, latitude from {table.include(database=False)} order by city"
-            rows = project.run_sql(query.replace('"', "`"), fetch="all")
-            assert [tuple(row) for row in rows] == [
-                ("Bogota", 4.6),
-                ("Brasilia", -15.78),
-                ("Buenos Aires", -34.58),
-                ("Caracas", 10.48),
-                ("Santiago", -33.45),
-            ], name
-
 
 SOURCES = """
 sources:

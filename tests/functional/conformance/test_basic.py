@@ -1,6 +1,5 @@
-"""The tests that dbt wants every adapter to pass."""
+"""dbt.tests.adapter.basic: what dbt wants every adapter to pass."""
 
-import pytest
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
 from dbt.tests.adapter.basic.test_empty import BaseEmpty
@@ -9,8 +8,7 @@ from dbt.tests.adapter.basic.test_generic_tests import BaseGenericTests
 from dbt.tests.adapter.basic.test_incremental import BaseIncremental
 from dbt.tests.adapter.basic.test_singular_tests import BaseSingularTests
 from dbt.tests.adapter.basic.test_singular_tests_ephemeral import BaseSingularTestsEphemeral
-from dbt.tests.adapter.basic.test_snapshot_check_cols import BaseSnapshotCheckCols
-from dbt.tests.adapter.basic.test_snapshot_timestamp import BaseSnapshotTimestamp
+from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
 
 
@@ -50,19 +48,5 @@ class TestValidateConnection(BaseValidateConnection):
     pass
 
 
-DELTA = {
-    "seeds": {"+file_format": "delta"},
-    "snapshots": {"+file_format": "delta"},
-}
-
-
-class TestSnapshotCheckCols(BaseSnapshotCheckCols):
-    @pytest.fixture(scope="class")
-    def project_config_update(self):
-        return DELTA
-
-
-class TestSnapshotTimestamp(BaseSnapshotTimestamp):
-    @pytest.fixture(scope="class")
-    def project_config_update(self):
-        return DELTA
+class TestTableMaterialization(BaseTableMaterialization):
+    pass

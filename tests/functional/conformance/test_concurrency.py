@@ -1,0 +1,7 @@
+"""dbt.tests.adapter.concurrency."""
+
+from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
+
+
+class TestConcurrency(BaseConcurrency):
+    pass

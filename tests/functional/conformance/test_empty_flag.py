@@ -1,0 +1,48 @@
+"""dbt.tests.adapter.empty."""
+
+import pytest
+from dbt.cli.main import seed
+from dbt.tests.adapter.empty import _models
+from dbt.tests.adapter.empty.test_empty import (
+    BaseTestEmpty,
+    BaseTestEmptyInlineSourceRef,
+    BaseTestEmptySeedFlag,
+    MetadataWithEmptyFlag,
+)
+
+from tests.functional.conformance.formats import Iceberg
+from tests.functional.conformance.spark_sql import with_strings
+
+
+class TestEmpty(BaseTestEmpty):
+    pass
+
+
+class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
+    pass
+
+
+@pytest.mark.skipif(
+    all(option.name != "empty" for option in seed.params),
+    reason="This dbt-core has no `dbt seed --empty`.",
+)
+class TestEmptySeedFlag(BaseTestEmptySeedFlag):
+    pass
+
+
+class TestMetadataWithEmptyFlagIceberg(Iceberg, MetadataWithEmptyFlag):
+    """In Iceberg, which drops columns of any table; its catalog here has no views."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        models = {
+            "schema.yml": _models.SCHEMA,
+            "control.sql": "{{ config(materialized='table') }}" + _models.CONTROL,
+            "get_columns_in_relation.sql": _models.GET_COLUMNS_IN_RELATION,
+            "alter_column_type.sql": _models.ALTER_COLUMN_TYPE,
+            "alter_relation_comment.sql": _models.ALTER_RELATION_COMMENT,
+            "alter_column_comment.sql": _models.ALTER_COLUMN_COMMENT,
+            "alter_relation_add_remove_columns.sql": _models.ALTER_RELATION_ADD_REMOVE_COLUMNS,
+            "truncate_relation.sql": _models.TRUNCATE_RELATION,
+        }
+        return {name: with_strings(text) for name, text in models.items()}

@@ -1,0 +1,62 @@
+"""dbt.tests.adapter.functions: user-defined functions."""
+
+import pytest
+from dbt.tests.adapter.functions.test_udfs import (
+    CanFindScalarFunctionRelation,
+    DeterministicUDF,
+    ErrorForUnsupportedType,
+    NonDeterministicUDF,
+    PythonUDFEntryPointRequired,
+    PythonUDFNotSupported,
+    PythonUDFRuntimeVersionRequired,
+    SqlUDFDefaultArgSupport,
+    StableUDF,
+    UDFsBasic,
+)
+
+
+class TestUDFsBasic(UDFsBasic):
+    pass
+
+
+class TestDeterministicUDF(DeterministicUDF):
+    def check_function_volatility(self, sql):
+        assert " DETERMINISTIC" in sql
+        assert "NOT DETERMINISTIC" not in sql
+
+
+class TestNonDeterministicUDF(NonDeterministicUDF):
+    def check_function_volatility(self, sql):
+        assert "NOT DETERMINISTIC" in sql
+
+
+class TestStableUDF(StableUDF):
+    # Spark has no word for it, of which dbt warns.
+    def check_function_volatility(self, sql):
+        assert "DETERMINISTIC" not in sql
+        assert "STABLE" not in sql
+
+
+class TestErrorForUnsupportedType(ErrorForUnsupportedType):
+    pass
+
+
+class TestPythonUDFNotSupported(PythonUDFNotSupported):
+    pass
+
+
+class TestPythonUDFRuntimeVersionRequired(PythonUDFRuntimeVersionRequired):
+    pass
+
+
+class TestPythonUDFEntryPointRequired(PythonUDFEntryPointRequired):
+    pass
+
+
+class TestSqlUDFDefaultArgSupport(SqlUDFDefaultArgSupport):
+    expect_default_arg_support = True
+
+
+@pytest.mark.skip(reason="SHOW TABLES, from which dbt-spark knows relations, lists no functions.")
+class TestCanFindScalarFunctionRelation(CanFindScalarFunctionRelation):
+    pass

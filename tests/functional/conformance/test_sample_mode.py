@@ -1,0 +1,7 @@
+"""dbt.tests.adapter.sample_mode."""
+
+from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
+
+
+class TestSampleModeTest(BaseSampleModeTest):
+    pass

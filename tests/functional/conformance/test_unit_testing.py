@@ -1,0 +1,51 @@
+"""dbt.tests.adapter.unit_testing."""
+
+import pytest
+from dbt.tests.adapter.unit_testing import test_quoted_reserved_word_column_names as quoted
+from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestCaseInsensivity
+from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
+from dbt.tests.adapter.unit_testing.test_types import (
+    BaseUnitTestingTypes,
+    BaseUnitTestingVarcharFixtureNoTruncation,
+)
+
+
+class TestUnitTestCaseInsensivity(BaseUnitTestCaseInsensivity):
+    pass
+
+
+class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
+    pass
+
+
+class TestUnitTestQuotedReservedWordColumnNames(quoted.BaseUnitTestQuotedReservedWordColumnNames):
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "my_model.sql": quoted.my_model_sql,
+            "my_upstream_model.sql": "select 1 as `GROUP`",
+            "unit_tests.yml": quoted.test_my_model_csv_fixtures_yml,
+        }
+
+
+class TestUnitTestingTypes(BaseUnitTestingTypes):
+    @pytest.fixture
+    def data_types(self):
+        return [
+            ["1", "1"],
+            ["'1'", "1"],
+            ["2.0", "2.0"],
+            ["true", "true"],
+            ["date '2020-01-02'", "2020-01-02"],
+            ["timestamp '2013-11-03 00:00:00-0'", "2013-11-03 00:00:00-0"],
+            ["timestamp_ntz '2013-11-03 00:00:00'", "2013-11-03 00:00:00"],
+            ["cast('1' as decimal(10, 2))", "1"],
+            ["array(1, 2, 3)", "'array(1, 2, 3)'"],
+            ["array('a', 'b')", """'array("a", "b")'"""],
+            ["map('10', 't', '20', null)", """'map("10", "t", "20", null)'"""],
+            ["named_struct('a', 1, 'b', 2)", """'named_struct("a", 1, "b", 2)'"""],
+        ]
+
+
+class TestUnitTestingVarcharFixtureNoTruncation(BaseUnitTestingVarcharFixtureNoTruncation):
+    pass
