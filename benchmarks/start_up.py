@@ -21,9 +21,7 @@ from pathlib import Path
 
 from integration.dbt_project import DbtProject, spark_settings
 from integration.hive import HiveClient, HiveServer
-
-SOURCES = tuple(f"source_{number}" for number in range(40))
-MODELS = 200
+from integration.large_project import SOURCES, add_large_project
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "ls": ("ls", "--quiet"),
@@ -54,15 +52,12 @@ def main() -> None:
 
 
 def _project(path: Path, hive: HiveServer) -> DbtProject:
+    project = DbtProject(path, hive, "default", schema="targets")
     with HiveClient(hive.hs2_port) as client:
+        add_large_project(project, client)
         for source in SOURCES:
-            client.execute(
-                f"CREATE TABLE {source} (id int) STORED AS ORC "
-                "TBLPROPERTIES ('transactional'='true')"
-            )
             client.execute(f"INSERT INTO {source} VALUES (1), (2)")
         client.execute("CREATE DATABASE targets")
-    project = DbtProject(path, hive, "default", schema="targets")
     project.add_target(
         "stock",
         "targets",
@@ -70,12 +65,6 @@ def _project(path: Path, hive: HiveServer) -> DbtProject:
         host="localhost",
         server_side_parameters=spark_settings(hive),
     )
-    project.sources(*SOURCES)
-    for number in range(MODELS - 2):
-        source = SOURCES[number % len(SOURCES)]
-        project.models(
-            **{f"model_{number}": f"select count(*) as n from {{{{ source('shop', '{source}') }}}}"}
-        )
     every = " union all ".join(f"select id from {{{{ source('shop', '{s}') }}}}" for s in SOURCES)
     project.models(one="select 1 as id", all_sources=every)
     return project

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from integration.dbt_project import node_results
 from integration.differential import canonical
-from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
 CHANGES = [
     ("1", "delete", "4"),
@@ -172,3 +172,39 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
         ("2", "insert", "2"),
         ("3", "insert", "3"),
     ]
+
+
+def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders")
+    model = """{{{{ config(
+            materialized='incremental', on_schema_change='append_new_columns', {}) }}}}
+        select id, status {{% if var('whole', true) %}}, amount {{% endif %}}
+        from {{{{ acid_changes(source('shop', 'orders')) }}}}"""
+    by_key = "incremental_strategy='acid_changes', unique_key='id'"
+    project.models(
+        parquet_key=model.format(by_key),
+        delta_key=model.format(f"{by_key}, file_format='delta'"),
+        iceberg_key=model.format(f"{by_key}, {LAKE}"),
+        parquet_own=model.format("incremental_strategy='append'"),
+        delta_own=model.format("incremental_strategy='append', file_format='delta'"),
+        iceberg_own=model.format(f"incremental_strategy='append', {LAKE}"),
+        delta_own_merge=model.format(
+            "incremental_strategy='merge', unique_key='id', file_format='delta', "
+            "merge_update_columns=['status']"
+        ),
+    )
+    incremental.run()
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
+    incremental.run("--vars", "whole: false")
+    first = [("1", "new", "10"), ("2", "new", "20"), ("3", "new", "None")]
+    for name in ("parquet_own", "delta_own", "iceberg_own", "delta_own_merge"):
+        assert incremental.rows(name, "id, status, amount") == first, name
+    hive.execute("UPDATE orders SET status = 'paid', amount = 11 WHERE id = 1")
+    incremental.run("--select", "parquet_key", "delta_key", "iceberg_key", "--vars", "whole: false")
+    kept, rewritten = [("1", "paid", "10"), *first[1:]], [("1", "paid", "None"), *first[1:]]
+    assert incremental.rows("delta_key", "id, status, amount") == kept
+    assert incremental.rows("iceberg_key", "id, status, amount") == kept
+    assert incremental.rows("parquet_key", "id, status, amount") == rewritten

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,15 +11,13 @@ import pytest
 from dbt.adapters.hiveacid.metastore.channel import Channel
 from integration.dbt_project import DbtProject
 from integration.hive import HiveClient
-
-SOURCES = tuple(f"source_{number}" for number in range(40))
-MODELS = 200
+from integration.large_project import SOURCES, add_large_project
 
 Calls = Counter[str]
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """How often each method of the metastore is called; for write ids, how often about tables.
 
     The adapter finds out whether a metastore knows write ids by asking about no table.
@@ -33,25 +31,20 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
         return once(self, name, subject, run)
 
     monkeypatch.setattr(Channel, "once", counting)
-    yield counted
+    return counted
 
 
 @pytest.fixture
 def project(dbt_project: DbtProject, hive_client: HiveClient) -> DbtProject:
-    """Five models on each source; the model `late` reads one that dbt cannot foresee."""
-    for source in (*SOURCES, "unforeseen"):
-        hive_client.execute(
-            f"CREATE TABLE {source} (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
-        )
+    """The large project; its model `late` reads a source that dbt cannot foresee.
+
+    It waits for another one's transaction: with its own, all sources would be locked at once.
+    """
+    add_large_project(dbt_project, hive_client, "unforeseen")
     hive_client.execute("INSERT INTO source_7 VALUES (7), (8)")
-    dbt_project.sources(*SOURCES, "unforeseen")
-    for number in range(MODELS):
-        source = SOURCES[number % len(SOURCES)]
-        dbt_project.models(
-            **{f"model_{number}": f"select count(*) as n from {{{{ source('shop', '{source}') }}}}"}
-        )
     dbt_project.models(
-        late="select * from {{ source('shop', 'unforeseen' if execute else 'source_7') }}"
+        late="""-- depends_on: {{ ref('model_7') }}
+            select * from {{ source('shop', 'unforeseen' if execute else 'source_7') }}"""
     )
     return dbt_project
 

@@ -85,7 +85,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         self, sql: str, auto_begin: bool = True, bindings: Any = None, *args: Any, **kwargs: Any
     ) -> tuple[Connection, Any]:
         """Run a statement, once what it reads of the ACID sources is there."""
-        # dbt binds values in the INSERT … VALUES of seeds only, which reads nothing.
+        # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
         handle: SessionHandle = connection.handle
         handle.name = connection.name or ""

@@ -19,16 +19,16 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "conformance.md"
 FORMATS = ("Parquet", "Delta", "Iceberg")
 
+_NO_PYTHON = "Spark's catalogs keep no Python functions."
+
 NOT_INHERITED: Mapping[str, str] = {
     "basic.test_get_catalog_for_single_relation": "dbt-core 1.11 does not ask adapters for it.",
     "functions.test_js_udfs": "Spark runs no JavaScript.",
     "functions.test_udafs": "Spark's catalogs keep no aggregate functions in SQL or Python.",
-    "functions.test_udfs.PythonUDFDefaultArgSupport": "Spark's catalogs keep no Python functions.",
-    "functions.test_udfs.PythonUDFSupported": "Spark's catalogs keep no Python functions.",
-    "functions.test_udfs.PythonUDFVolatilitySupport": "Spark's catalogs keep no Python functions.",
-    "functions.test_udfs.PythonUDFWithPackagesSupported": (
-        "Spark's catalogs keep no Python functions."
-    ),
+    "functions.test_udfs.PythonUDFDefaultArgSupport": _NO_PYTHON,
+    "functions.test_udfs.PythonUDFSupported": _NO_PYTHON,
+    "functions.test_udfs.PythonUDFVolatilitySupport": _NO_PYTHON,
+    "functions.test_udfs.PythonUDFWithPackagesSupported": _NO_PYTHON,
     "materialized_view": "Spark has no materialized views.",
     "utils.test_current_timestamp.BaseCurrentTimestampAware": (
         "An adapter takes this one or BaseCurrentTimestampNaive: Spark's timestamps have no zone."

@@ -29,4 +29,5 @@ class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
 class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target):
+        # dbt's own is a profile of Postgres, for its database in capital letters.
         return dbt_profile_target

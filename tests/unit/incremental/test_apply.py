@@ -63,3 +63,20 @@ def test_a_new_version_keeps_the_rows_that_no_change_names(is_upsert, condition)
         "select cast(s.`id` as int) as `id`, cast(s.`order by` as decimal(5,2)) as `order by` "
         "from db.s s where s._hiveacid_change = 'insert'",
     ]
+
+
+def test_columns_that_new_rows_do_not_have():
+    target = apply.Target(TARGET.name, TARGET.columns, missing=frozenset({"order by"}))
+    merge = apply.merge_by_key(target, "db.s", ["id"], None, [])
+    assert "then update set `id` = DBT_INTERNAL_SOURCE.`id`\n" in merge
+    assert merge.endswith("insert (`id`) values (DBT_INTERNAL_SOURCE.`id`)")
+    assert apply.merge_by_row_id(target, "db.s", "_row_id", []).endswith(
+        "insert (`id`) values (DBT_INTERNAL_SOURCE.`id`)"
+    )
+    assert apply.append(target, "db.s") == (
+        "insert into db.t (`id`, `order by`)\n"
+        "select cast(s.`id` as int) as `id`, cast(null as decimal(5,2)) as `order by` "
+        "from db.s s where s._hiveacid_change = 'insert'"
+    )
+    rewritten = apply.rewritten(target, "db.s", ["id"], is_upsert=True)
+    assert rewritten.startswith("select t.`id`, t.`order by` from db.t t\n")

@@ -17,22 +17,37 @@ DELETE = "delete"
 
 @dataclass(frozen=True)
 class Target:
-    """A target in SQL; `columns` are pairs of name and type, in its order."""
+    """A target in SQL; `columns` are pairs of name and type, in its order.
+
+    `missing` are those that new rows do not have: a model may have lost a column that its target
+    keeps.
+    """
 
     name: str
     columns: tuple[tuple[str, str], ...]
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the columns that new rows have, in SQL."""
+        return [quote(name) for name, _ in self.columns if name not in self.missing]
 
     def casts(self, alias: str) -> str:
-        """The columns of `alias`, as this table has them."""
+        """The columns of `alias`, as this table has them; NULL for what is missing."""
         return ", ".join(
-            f"cast({alias}.{quote(name)} as {type_}) as {quote(name)}"
+            f"cast({'null' if name in self.missing else f'{alias}.{quote(name)}'} as {type_}) "
+            f"as {quote(name)}"
             for name, type_ in self.columns
         )
 
-    def names(self, alias: str = "") -> str:
-        """The names of the columns."""
-        prefix = f"{alias}." if alias else ""
-        return ", ".join(prefix + quote(name) for name, _ in self.columns)
+    def names(self, alias: str) -> str:
+        """The names of all columns, of the table `alias`."""
+        return ", ".join(f"{alias}.{quote(name)}" for name, _ in self.columns)
+
+    def insertion(self) -> str:
+        """What a MERGE inserts: the columns that new rows have."""
+        values = ", ".join(f"DBT_INTERNAL_SOURCE.{column}" for column in self.given)
+        return f"insert ({', '.join(self.given)}) values ({values})"
 
 
 def merge_by_key(
@@ -45,9 +60,10 @@ def merge_by_key(
     """MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
 
     `update_columns` are the columns (in SQL) that an upsert changes of a row that is there; None
-    for all. `predicates` use dbt's names DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
+    for all that new rows have. `predicates` use dbt's names DBT_INTERNAL_SOURCE and
+    DBT_INTERNAL_DEST.
     """
-    columns = update_columns or [quote(name) for name, _ in target.columns]
+    columns = update_columns or target.given
     updates = ", ".join(f"{column} = DBT_INTERNAL_SOURCE.{column}" for column in columns)
     on = [*predicates, _matches("DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST", key)]
     return (
@@ -57,7 +73,7 @@ def merge_by_key(
         f"when matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' then delete\n"
         f"when matched then update set {updates}\n"
         f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
-        f"  insert ({target.names()}) values ({target.names('DBT_INTERNAL_SOURCE')})"
+        f"  {target.insertion()}"
     )
 
 
@@ -74,13 +90,14 @@ def merge_by_row_id(target: Target, stage: str, row_id: str, predicates: Iterabl
         f"on {' and '.join(f'({predicate})' for predicate in on)}\n"
         "when matched then delete\n"
         f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
-        f"  insert ({target.names()}) values ({target.names('DBT_INTERNAL_SOURCE')})"
+        f"  {target.insertion()}"
     )
 
 
 def append(target: Target, stage: str) -> str:
     """INSERT of the stage's inserts."""
-    return f"insert into {target.name} ({target.names()})\n{staged_inserts(target, stage)}"
+    names = ", ".join(quote(name) for name, _ in target.columns)
+    return f"insert into {target.name} ({names})\n{staged_inserts(target, stage)}"
 
 
 def staged_inserts(target: Target, stage: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dbt.adapters.base.column import Column
 from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
@@ -72,13 +73,19 @@ class ApplyMethods(StateMethods):
         way: str,
         stage: HiveAcidRelation,
         existing: HiveAcidRelation,
+        new_columns: Sequence[Column] = (),
         update_columns: list[str] | None = None,
         predicates: list[str] | None = None,
     ) -> str:
-        """The statement, or the query of the new rows or of the new version, for `hiveacid_way`."""
+        """The statement, or the query of the new rows or of the new version, for `hiveacid_way`.
+
+        `new_columns` are those of the new rows if they may be fewer than the target's.
+        """
         changes = self._changes()
-        columns = self.get_columns_in_relation(existing)
-        target = apply.Target(str(existing), tuple((c.name, c.dtype) for c in columns))
+        columns = tuple((c.name, c.dtype) for c in self.get_columns_in_relation(existing))
+        given = {column.name.lower() for column in new_columns}
+        missing = frozenset(name for name, _ in columns if given and name.lower() not in given)
+        target = apply.Target(str(existing), columns, missing)
         staged, key = str(stage), changes.config.unique_key
         if way == "append":
             if changes.mode is Mode.OWN:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import agate
 from dbt.adapters.base.relation import BaseRelation
-from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
@@ -43,13 +42,6 @@ class MetadataMethods(SparkAdapter):
     """Columns, docs and freshness of ACID sources: without a lock or a transaction."""
 
     run: Run
-    _capabilities = CapabilityDict(
-        {
-            Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
-            Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
-            Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full),
-        }
-    )
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
         """A relation's columns; those of an ACID source from the metastore, without a query."""
@@ -80,7 +72,7 @@ class MetadataMethods(SparkAdapter):
         names = {name for name in self._declared() if name.database in schemas}
         seen = self.run.see(names)
         catalog = agate.Table([])
-        if names - seen.keys() or self._has_nodes_in(schemas):
+        if names - seen.keys() or any(self._nodes_in(schemas)):
             catalog = super()._get_one_catalog(information_schema, schemas, used_schemas)
         rows: list[dict[str, Any]] = []
         for name in sorted(seen):
@@ -95,7 +87,7 @@ class MetadataMethods(SparkAdapter):
         Of those that the docs have, Spark tells the comments and the types as its SQL names them.
         dbt-spark reads both from a listing of the database, which has no comments of columns.
         """
-        if relation.identifier not in self._documented(str(relation.schema)):
+        if not self._is_documented(relation):
             return super()._get_columns_for_catalog(relation)
         try:
             described = self.execute_macro(
@@ -175,20 +167,19 @@ class MetadataMethods(SparkAdapter):
             for it in sources
         )
 
-    def _has_nodes_in(self, schemas: Iterable[str]) -> bool:
-        nodes = getattr(self.get_macro_resolver(), "nodes", {}).values()
-        return any(
-            node.is_relational and not node.is_ephemeral_model and node.schema.lower() in schemas
-            for node in nodes
-        )
+    def _nodes_in(self, schemas: Container[str]) -> Iterator[Any]:
+        for node in getattr(self.get_macro_resolver(), "nodes", {}).values():
+            if node.is_relational and not node.is_ephemeral_model:
+                if node.schema.lower() in schemas:
+                    yield node
 
-    def _documented(self, schema: str) -> set[str]:
-        manifest = self.get_macro_resolver()
-        nodes = [n for n in getattr(manifest, "nodes", {}).values() if n.is_relational]
-        sources = getattr(manifest, "sources", {}).values()
-        return {
-            node.identifier.lower() for node in [*nodes, *sources] if node.schema.lower() == schema
-        }
+    def _is_documented(self, relation: BaseRelation) -> bool:
+        """Whether the docs have the relation: as a source, or as what a node makes."""
+        assert isinstance(relation, HiveAcidRelation)
+        return relation.table_name() in self._declared() or any(
+            node.identifier.lower() == relation.identifier
+            for node in self._nodes_in([str(relation.schema)])
+        )
 
     def _declared(self) -> set[TableName]:
         sources = getattr(self.get_macro_resolver(), "sources", {})

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -22,11 +22,8 @@ _WIDTH = 60
 """Less than a line of dbt's log has, which then covers the whole of it."""
 
 
-class Tasks(Protocol):
-    """What is known of the tasks of a statement's Spark jobs."""
-
-    def __call__(self, tag: str) -> tuple[int, int]:
-        """How many are done, and how many there are, in the stages that have begun."""
+Tasks = Callable[[str], tuple[int, int]]
+"""How many tasks of the jobs with a tag are done, and how many their begun stages have."""
 
 
 class ProgressLine:

@@ -256,7 +256,7 @@ def _records_written(session: SparkSession, tag: str) -> int | None:
 
 
 def _literal(value: Any) -> str:
-    # A seed's values; dbt-spark puts each into `cast(… as <type>)`.
+    # As dbt-spark's macros bind them, each in a `cast(… as <type>)`.
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -18,7 +18,7 @@
   {%- endif -%}
 
   {%- set views = adapter.hiveacid_changed_rows(compiled_code, target_relation) -%}
-  {%- do process_schema_changes(on_schema_change, views['rows'], existing_relation) -%}
+  {%- set columns = process_schema_changes(on_schema_change, views['rows'], existing_relation) or [] -%}
   {%- set stage_relation = adapter.hiveacid_stage(target_relation, role='changes') -%}
   {%- call statement('read_rows') -%}
     create table {{ stage_relation }} using parquet as select * from {{ views['changes'] }}
@@ -26,26 +26,26 @@
   {% do adapter.hiveacid_check_snapshot() %}
 
   {#-- The ways are those of the adapter's hiveacid_way. --#}
-  {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
   {%- set way = adapter.hiveacid_way(stage_relation) -%}
   {%- if way == 'nothing' -%}
     {% do hiveacid_nothing_to_do() %}
   {%- elif way == 'strategy' -%}
     {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
-    {% do hiveacid_commit(dbt_spark_get_incremental_sql(
-        strategy, stage_relation, written, written, config.get('unique_key'), predicates)) %}
+    {% do hiveacid_commit(hiveacid_incremental_sql(
+        strategy, stage_relation, written, written, columns)) %}
   {%- elif way == 'merge' -%}
     {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
     {%- set update_columns = get_merge_update_columns(
         config.get('merge_update_columns'), config.get('merge_exclude_columns'),
-        adapter.get_columns_in_relation(existing_relation)) -%}
+        columns or adapter.get_columns_in_relation(existing_relation)) -%}
     {% do hiveacid_commit(adapter.hiveacid_statement(
-        way, stage_relation, written, update_columns, predicates)) %}
+        way, stage_relation, written, columns, update_columns,
+        config.get('predicates') or config.get('incremental_predicates'))) %}
   {%- else -%}
     {%- set rows_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
     {%- call statement('main') -%}
       {{ create_table_as(False, rows_relation, adapter.hiveacid_statement(
-          way, stage_relation, existing_relation)) }}
+          way, stage_relation, existing_relation, columns)) }}
     {%- endcall -%}
     {%- if way == 'append' -%}
       {% do adapter.hiveacid_append() %}

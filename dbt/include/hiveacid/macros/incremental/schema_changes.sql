@@ -19,24 +19,31 @@
      `columns` are those of the new rows, which dbt finds only if `on_schema_change` asks for it. --#}
 {% macro hiveacid_incremental_sql(strategy, new_rows, target_relation, existing_relation, columns) %}
   {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
+  {%- set unique_key = config.get('unique_key') -%}
   {%- set kept = adapter.get_columns_in_relation(target_relation) if columns else [] -%}
   {%- if strategy not in ['append', 'merge'] or kept | length <= columns | length -%}
     {%- do return(dbt_spark_get_incremental_sql(
-        strategy, new_rows, target_relation, existing_relation, config.get('unique_key'), predicates)) -%}
+        strategy, new_rows, target_relation, existing_relation, unique_key, predicates)) -%}
+  {%- elif strategy == 'append' -%}
+    {%- set names = columns | map(attribute='quoted') | join(', ') -%}
+    {%- do return('insert into ' ~ target_relation ~ ' (' ~ names ~ ') select ' ~ names ~ ' from ' ~ new_rows) -%}
   {%- endif -%}
+  {%- do return(hiveacid_merge_of_columns(target_relation, new_rows, unique_key, columns, predicates)) -%}
+{% endmacro %}
+
+
+{#-- dbt-spark's MERGE, for new rows that have some of the target's columns only. --#}
+{% macro hiveacid_merge_of_columns(target_relation, new_rows, unique_key, columns, predicates) %}
   {%- set names = columns | map(attribute='quoted') | list -%}
-  {%- if strategy == 'append' -%}
-    insert into {{ target_relation }} ({{ names | join(', ') }})
-    select {{ names | join(', ') }} from {{ new_rows }}
-  {%- else -%}
-    {%- set merge_all = get_merge_sql(
-        target_relation, new_rows, config.get('unique_key'), none, predicates) -%}
-    {%- set updates = get_merge_update_columns(
-        config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) or names -%}
-    {{ merge_all.partition('when matched then')[0] }}
-    when matched then update set
-      {% for name in updates %}{{ name }} = DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %}
-    when not matched then insert ({{ names | join(', ') }})
-      values ({% for name in names %}DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %})
-  {%- endif -%}
+  {%- set updates = get_merge_update_columns(
+      config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) or names -%}
+  {%- set keys = [unique_key] if unique_key is string else unique_key or [] -%}
+  merge into {{ target_relation }} as DBT_INTERNAL_DEST
+  using {{ new_rows }} as DBT_INTERNAL_SOURCE
+  on {% for predicate in predicates or [] %}{{ predicate }} and {% endfor %}
+  {%- for key in keys %}DBT_INTERNAL_SOURCE.{{ key }} = DBT_INTERNAL_DEST.{{ key }}{{ ' and ' if not loop.last }}{% else %}false{% endfor %}
+  when matched then update set
+    {% for name in updates %}{{ name }} = DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %}
+  when not matched then insert ({{ names | join(', ') }})
+    values ({% for name in names %}DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %})
 {% endmacro %}
