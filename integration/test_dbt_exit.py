@@ -20,7 +20,7 @@ START_SECONDS = 120
 """A dbt process with a Spark of its own takes 15 seconds to its first model on an idle machine."""
 
 SLOW_MODEL = (
-    f"select id, {SLOW} as s from {{{{ source('shop', 'orders') }}}} cross join range(3000)"
+    f"select o.id, {SLOW} as s from {{{{ source('shop', 'orders') }}}} o cross join range(3000)"
 )
 
 
@@ -62,14 +62,16 @@ def start() -> Iterator[Callable[[DbtProject], subprocess.Popen[str]]]:
 def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     slow_project: DbtProject,
     start: Callable[[DbtProject], subprocess.Popen[str]],
+    hive: HiveServer,
     hive_client: HiveClient,
     database: str,
     number: signal.Signals,
 ) -> None:
     process = start(slow_project)
-    _wait(lambda: _is_reading(slow_project, hive_client, database), START_SECONDS, process)
+    _wait(lambda: _is_reading(hive, hive_client, database), START_SECONDS, process)
     java = _children(process)
     assert java, "Spark's Java process"
+    assert process.poll() is None, "it would read for ten minutes"
     process.send_signal(number)
     _wait(lambda: not locks_of_dbt(hive_client, database), 5, None)
     _wait(lambda: not open_transactions(hive_client), 5, None)
@@ -88,7 +90,7 @@ def test_after_kill_9_the_metastore_ends_the_transaction(
     database: str,
 ) -> None:
     process = start(slow_project)
-    _wait(lambda: _is_reading(slow_project, hive_client, database), START_SECONDS, process)
+    _wait(lambda: _is_reading(hive, hive_client, database), START_SECONDS, process)
     os.kill(process.pid, signal.SIGKILL)
     assert locks_of_dbt(hive_client, database), "nobody could end it in an orderly way"
     limit = hive.settings.txn_timeout + 2 * hive.settings.reaper_interval
@@ -96,12 +98,10 @@ def test_after_kill_9_the_metastore_ends_the_transaction(
     _wait(lambda: not open_transactions(hive_client), 2, None)
 
 
-def _is_reading(project: DbtProject, hive: HiveClient, database: str) -> bool:
-    """Whether the slow model's Spark job runs: its stage directory is being written."""
-    if not locks_of_dbt(hive, database):
-        return False
-    log = project.path / "logs" / "dbt.log"
-    return log.exists() and "create table" in log.read_text(encoding="utf-8")
+def _is_reading(hive: HiveServer, client: HiveClient, database: str) -> bool:
+    """Whether the slow model's Spark job runs: what it writes into the stage is there."""
+    files = (Path(hive.warehouse) / f"{database}.db").glob("slow__dbt_stage_*/_temporary")
+    return bool(locks_of_dbt(client, database)) and any(files)
 
 
 def _wait(

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 from dbt_common.events.base_types import EventMsg
 
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from integration.dbt_project import DbtProject, finished, node_results
+from integration.dbt_project import SLOW, DbtProject, finished, node_results
 from integration.held import assert_nothing_held, locks_of_dbt
 from integration.hive import HiveClient, HiveServer
 
 SOURCES = ("orders", "customers", "events")
+
+FAILS_WHILE_ANOTHER_READS = """
+import time
+
+def model(dbt, session):
+    seen = dbt.ref("seen")
+    while not session.sparkContext.statusTracker().getActiveJobsIds():
+        time.sleep(0.1)
+    if "name" in seen.columns:
+        raise RuntimeError("no")
+    return seen
+"""
 
 
 def make_shop(hive: HiveClient, database: str) -> None:
@@ -160,3 +173,36 @@ def test_after_a_failing_model_nothing_is_held(
     }
     assert_nothing_held(hive_client, database)
     assert {row[0] for row in hive_client.query("SHOW TABLES")} == {*SOURCES, "good"}
+
+
+def test_fail_fast_stops_what_runs_and_retry_takes_it_up(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    make_shop(hive_client, database)
+    dbt_project.sources(*SOURCES)
+    slow = "select e.id, {} as s from {{{{ source('shop', 'events') }}}} e cross join range({})"
+    dbt_project.models(
+        seen="select * from {{ source('shop', 'customers') }}", slow=slow.format(SLOW, 3000)
+    )
+    dbt_project.write("models/bad.py", FAILS_WHILE_ANOTHER_READS)
+    started = time.monotonic()
+    result = dbt_project.invoke("run", "--fail-fast")
+    assert time.monotonic() - started < 120, "the slow model takes ten minutes"
+    status = {r.node.name: str(r.status) for r in node_results(result)}
+    assert (status["seen"], status["bad"]) == ("success", "error")
+    assert status["slow"] in ("error", "skipped")
+    assert_nothing_held(hive_client, database)
+    assert {row[0] for row in hive_client.query("SHOW TABLES")} == {*SOURCES, "seen"}
+    first = dbt_project.artifact("hiveacid_snapshot.json")["transaction"]["id"]
+
+    hive_client.execute("INSERT INTO events VALUES (3, 'late')")
+    dbt_project.models(slow=slow.format("0", 1))
+    dbt_project.write(
+        "models/bad.py",
+        "def model(dbt, session):\n    dbt.ref('seen')\n    return dbt.source('shop', 'events')\n",
+    )
+    retried = dbt_project.succeed("retry")
+    assert {r.node.name for r in node_results(retried)} == {"bad", "slow"}
+    for model in ("bad", "slow"):
+        assert sorted(hive_client.query(f"SELECT id FROM {model}")) == [(1,), (2,), (3,)]
+    assert dbt_project.artifact("hiveacid_snapshot.json")["transaction"]["id"] > first

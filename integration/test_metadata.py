@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -236,3 +238,37 @@ def test_freshness_is_the_time_of_the_newest_write_with_data(
 
     watch.do("truncate of all", "TRUNCATE TABLE t")
     assert watch.last(t) is None
+
+
+def test_freshness_of_files_that_no_insert_has_written(
+    watch: Watch, hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    """LOAD DATA keeps a file's time, an overwrite is a write, conversion to ACID is none."""
+    loaded, avro = TableName(database, "loaded"), TableName(database, "avro")
+    hive_client.script(
+        f"""
+        CREATE TABLE loaded (id int) STORED AS ORC TBLPROPERTIES ({FULL_ACID});
+        CREATE TABLE avro (id int) STORED AS AVRO TBLPROPERTIES ({INSERT_ONLY});
+        CREATE TABLE old (id int) STORED AS ORC TBLPROPERTIES ('transactional'='false');
+        """
+    )
+    watch.do("written", "INSERT INTO old VALUES (1), (2)")
+    (file,) = (Path(hive.warehouse) / f"{database}.db" / "old").glob("0*")
+    copy = file.parents[1] / "copy.orc"
+    shutil.copy2(file, copy)
+    watch.do("converted", f"ALTER TABLE old SET TBLPROPERTIES ({FULL_ACID})")
+    assert watch.last(TableName(database, "old")) == ("written", False)
+
+    watch.do("load", f"LOAD DATA INPATH 'file:{copy}' INTO TABLE loaded")
+    assert hive_client.query("SELECT count(*) FROM loaded") == [(2,)]
+    assert watch.last(loaded) == ("written", False), "the time that the file had"
+    watch.do("overwrite", "INSERT OVERWRITE TABLE loaded SELECT 3")
+    assert watch.last(loaded) == ("overwrite", False)
+    watch.do("overwrite with nothing", "INSERT OVERWRITE TABLE loaded SELECT 1 FROM avro")
+    assert watch.last(loaded) is None
+
+    watch.do("first", "INSERT INTO avro VALUES (1)")
+    watch.do("nothing", "INSERT INTO avro SELECT id FROM loaded")
+    assert watch.last(avro) == ("first", False)
+    watch.do("second", "INSERT INTO avro VALUES (2)")
+    assert watch.last(avro) == ("second", False)

@@ -1,7 +1,7 @@
 import pytest
-from pyspark.errors import PySparkValueError
+from pyspark.errors import PySparkException, PySparkValueError
 
-from dbt.adapters.hiveacid.spark.errors import full_text, short_message
+from dbt.adapters.hiveacid.spark.errors import full_text, short_message, unless_missing
 
 ANALYSIS = """[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found. SQLSTATE: 42P01;\
  line 1 pos 14;
@@ -47,3 +47,38 @@ def test_errors_of_pyspark_itself():
         short_message(error)
         == "[CANNOT_BE_EMPTY] At least one the list of files must be specified."
     )
+
+
+class Told(PySparkException):
+    """An error of Spark's of some condition."""
+
+    def __init__(self, condition):
+        Exception.__init__(self, condition)
+        self._condition = condition
+
+    def getCondition(self):
+        return self._condition
+
+    getErrorClass = getCondition
+
+
+@pytest.mark.parametrize("condition", ["TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"])
+def test_what_is_not_there_is_none(condition):
+    def look_up():
+        raise Told(condition)
+
+    assert unless_missing(look_up) is None
+    assert unless_missing(lambda: "table") == "table"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Told(None), Told("INSUFFICIENT_PERMISSIONS"), ConnectionError("the metastore is away")],
+)
+def test_a_catalog_that_fails_is_no_missing_table(error):
+    def look_up():
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        unless_missing(look_up)
+    assert raised.value is error
