@@ -24,6 +24,9 @@ from integration.histories.incremental_report import document, summary
 from integration.histories.report import SUMMARY
 from integration.hive import HiveServer
 
+# Measured, it would do less in its time; other tests meet the same code.
+pytestmark = pytest.mark.no_cover
+
 Record = Callable[[str, object], None]
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "incremental-histories.md"
