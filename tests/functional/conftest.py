@@ -76,7 +76,9 @@ def spark(spark_parameters: dict[str, str | int | bool], empty_metastore: Thrift
         server_side_parameters=dict(spark_parameters),
     )
     parameters = credentials.server_side_parameters
-    return root_session(parameters, credentials.metastore_uri, log_directory=None)
+    return root_session(
+        parameters, credentials.metastore_uri, warehouse=lambda: "unused", log_directory=None
+    )
 
 
 @pytest.fixture(scope="class")

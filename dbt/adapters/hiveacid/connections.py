@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +20,9 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.run import Run
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.spark.errors import full_text, is_missing, short_message
@@ -73,7 +75,9 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         credentials = connection.credentials
         parameters = credentials.server_side_parameters
         try:
-            root = root_session(parameters, credentials.metastore_uri, _log_directory())
+            root = root_session(
+                parameters, credentials.metastore_uri, _warehouse_of(credentials), _log_directory()
+            )
             connection.handle = SessionHandle(root, parameters, _progress_line(root, parameters))
         except BaseException:
             connection.state = ConnectionState.FAIL
@@ -144,6 +148,15 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
 def _high_watermarks(reads: Mapping[str, PinnedTable]) -> dict[str, int]:
     return {name: pinned.write_ids.high_watermark for name, pinned in sorted(reads.items())}
+
+
+def _warehouse_of(credentials: HiveAcidCredentials) -> Callable[[], str]:
+    def warehouse() -> str:
+        uri, timeout = credentials.metastore_uri, credentials.metastore_timeout
+        with MetastoreClient(uri, timeout) as client:
+            return client.get_database_location("default")
+
+    return warehouse
 
 
 @cache

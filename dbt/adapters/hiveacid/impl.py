@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
 from threading import Lock
 from typing import Any
@@ -14,6 +15,7 @@ from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
@@ -33,7 +35,12 @@ from dbt.adapters.hiveacid.schemas import SchemaMethods
 from dbt.adapters.hiveacid.seeds import SeedMethods
 from dbt.adapters.hiveacid.selected import Selection
 from dbt.adapters.hiveacid.signals import TerminationHandler
-from dbt.adapters.hiveacid.spark.files import follow_directory
+from dbt.adapters.hiveacid.spark.files import (
+    delete_directory,
+    follow_directory,
+    location_apart,
+    location_if_any,
+)
 from dbt.adapters.hiveacid.spark.guard import refuse_acid_target
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.staging import Stage, build_location, discard, switch
@@ -95,11 +102,13 @@ class HiveAcidAdapter(
             self._termination.remove()
 
     def debug_query(self) -> None:
-        """`dbt debug`: Spark runs a query, the metastore answers and knows write ids.
+        """`dbt debug`: Spark runs a query, its catalog and the metastore answer.
 
         Opens no transaction.
         """
         self.execute("select 1 as id")
+        with self.connections.exception_handler("look a table up in Spark's catalog"):
+            self._handle().session.catalog.tableExists("default.dbt_debug")
         info = self.run.server_info()
         logger.info(
             f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
@@ -229,20 +238,24 @@ class HiveAcidAdapter(
             raise
 
     def drop_relation(self, relation: BaseRelation) -> None:
-        """Drop a table or view. Raises AcidTargetError for a transactional table."""
-        self._refuse_acid_target(relation)
+        """Drop a table or view, and its rows. Raises AcidTargetError for a transactional table."""
+        with self._changing(relation) as session:
+            left_behind = location_apart(session, *_schema_and_name(relation))
         super().drop_relation(relation)
+        if left_behind is not None:
+            delete_directory(session, left_behind)
 
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         """Rename a table or view; its rows stay where Spark finds them.
 
         Raises AcidTargetError for a transactional table.
         """
-        self._refuse_acid_target(from_relation)
+        with self._changing(from_relation) as session:
+            former = location_if_any(session, *_schema_and_name(from_relation))
         super().rename_relation(from_relation, to_relation)
         try:
-            session = self._handle().session
-            follow_directory(session, str(to_relation.schema), str(to_relation.identifier))
+            with self.connections.exception_handler(f"find the rows of {to_relation}"):
+                follow_directory(session, *_schema_and_name(to_relation), former)
         except BaseException:
             super().rename_relation(to_relation, from_relation)
             raise
@@ -254,8 +267,7 @@ class HiveAcidAdapter(
             handle.write_lock.release()
             handle.write_lock = None
         for role in list(handle.stages):
-            with handle.uninterrupted():
-                discard(self, handle.stages.pop(role), handle.session)
+            self._discard(handle, handle.stages.pop(role))
         super().post_model_hook(config, context)
 
     def calculate_freshness(
@@ -271,9 +283,27 @@ class HiveAcidAdapter(
             source.as_read(), loaded_at_field, filter, macro_resolver
         )
 
-    def _refuse_acid_target(self, relation: BaseRelation) -> None:
-        if relation.schema and relation.identifier:
-            refuse_acid_target(self._handle().session, relation.schema, relation.identifier)
+    def _discard(self, handle: SessionHandle, stage: Stage) -> None:
+        """Remove a stage if it can be done: what has failed before must not be lost sight of."""
+        try:
+            with (
+                handle.uninterrupted(),
+                self.connections.exception_handler(f"drop {stage.relation}"),
+            ):
+                discard(self, stage, handle.session)
+        except Exception as error:
+            logger.warning(
+                f"{stage.relation}, in which {stage.target} was being built, could not be removed. "
+                f"The next run of the model tries again. {error}"
+            )
+
+    @contextmanager
+    def _changing(self, relation: BaseRelation) -> Iterator[SparkSession]:
+        """Look at a table that is to be dropped or renamed; refuses a transactional one."""
+        session = self._handle().session
+        with self.connections.exception_handler(f"look {relation} up in Spark's catalog"):
+            refuse_acid_target(session, *_schema_and_name(relation))
+            yield session
 
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle
@@ -287,3 +317,7 @@ class HiveAcidAdapter(
         if selected is None or manifest is None:
             return None
         return needing(manifest, selected, self.run.tables.transactional)
+
+
+def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:
+    return str(relation.schema), str(relation.identifier)

@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.spark.files import (
     created_at,
     default_location,
     delete_directory,
+    location_if_any,
     modified_at,
     names_matching,
 )
@@ -73,7 +74,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
         Those of runs that are alive stay.
         """
         known = self._cached(target)
-        names = {*known, *self._directories(target)}
+        names = {*known, *(self._directories(target) - self._in_use(target, known))}
         dead = [left for left in _beside(target, names) if self._is_dead(target, left)]
         if not dead:
             return
@@ -132,13 +133,23 @@ class RecoveryMethods(metaclass=AdapterMeta):
             time.time() - modified_at(handle.session, place) > _QUIET_SECONDS
         )
 
-    def _directories(self, target: HiveAcidRelation) -> list[str]:
+    def _in_use(self, target: HiveAcidRelation, known: Mapping[str, Any]) -> set[str]:
+        """The names of directories that hold the rows of `target` or of a table beside it.
+
+        A table may be where it was built under another name (`spark.files.follow_directory`).
+        """
+        session = self._handle().session
+        tables = [str(target.identifier), *(left.name for left in _beside(target, known))]
+        found = (location_if_any(session, str(target.schema), table) for table in tables)
+        return {place.rstrip("/").rpartition("/")[2] for place in found if place is not None}
+
+    def _directories(self, target: HiveAcidRelation) -> set[str]:
         """The names beside the target's directory that may be those of leftovers.
 
         A run that dies while Spark writes a table leaves its directory, and no table.
         """
         prefix = self._place(target, f"{target.identifier}__dbt_")
-        return [] if prefix is None else names_matching(self._handle().session, f"{prefix}*")
+        return set() if prefix is None else names_matching(self._handle().session, f"{prefix}*")
 
     def _place(self, target: HiveAcidRelation, name: str) -> str | None:
         """The directory of a table of this name beside the target, in Spark's own catalog."""

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from dbt.adapters.sql import SQLAdapter
+from dbt_common.exceptions import DbtDatabaseError
 from pyspark.errors import PySparkException
 
 from dbt import selected_resources
@@ -160,15 +161,36 @@ def test_a_model_that_has_read_no_acid_source_does_without_the_transaction(adapt
 def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatch):
     renamed = []
 
-    def lost(session, database, table):
+    def lost(session, database, table, former):
+        assert former == "file:/old"
         raise PySparkException("no such directory")
 
     monkeypatch.setattr(SQLAdapter, "rename_relation", lambda _, *names: renamed.append(names))
     monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
+    monkeypatch.setattr(impl, "location_if_any", lambda _, schema, name: f"file:/{name}")
     monkeypatch.setattr(impl, "follow_directory", lost)
     monkeypatch.setattr(impl, "refuse_acid_target", lambda *_: None)
     old = adapter.Relation.create(schema="marts", identifier="old", type="table")
     new = adapter.Relation.create(schema="marts", identifier="new", type="table")
-    with pytest.raises(PySparkException):
+    with pytest.raises(DbtDatabaseError, match="no such directory"):
         adapter.rename_relation(old, new)
     assert renamed == [(old, new), (new, old)]
+
+
+def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatch):
+    def fail(*_):
+        raise PySparkException("Invalid method name: 'get_table'")
+
+    target = adapter.Relation.create(schema="marts", identifier="m", type="table")
+    handle = SimpleNamespace(
+        session=None, write_lock=None, stages={}, uninterrupted=nullcontext, incremental=None
+    )
+    monkeypatch.setattr(adapter, "_handle", lambda: handle)
+    monkeypatch.setattr(impl, "refuse_acid_target", fail)
+    warnings = []
+    monkeypatch.setattr(impl.logger, "warning", warnings.append)
+    adapter.hiveacid_stage(target)
+    adapter.post_model_hook({}, None)
+    assert not handle.stages
+    assert "marts.m, in which" not in warnings[0] and "marts.m was being built" in warnings[0]
+    assert "spark.sql.hive.metastore.version" in warnings[0]

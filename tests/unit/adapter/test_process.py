@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.spark.process import _catalog
+from dbt.adapters.hiveacid.spark.process import _catalog, _is_in
 
 URI = "thrift://metastore:9083"
 SAME = {"spark.hadoop.hive.metastore.uris": URI}
@@ -48,3 +48,16 @@ def test_a_hive_site_decides(variable, folder, tmp_path, monkeypatch):
     assert _catalog({}, URI) == SAME
     (tmp_path / folder / "hive-site.xml").touch()
     assert _catalog({}, URI) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"spark.hadoop.hive.metastore.uris": "thrift://a:9083"}, True),
+        ({"spark.hive.metastore.uris": "thrift://b:9083, thrift://c:9083"}, True),
+        ({"spark.hadoop.hive.metastore.uris": "thrift://c:9083"}, False),
+        ({}, False),
+    ],
+)
+def test_spark_may_share_the_sources_metastore(settings, expected):
+    assert _is_in(settings, "thrift://a:9083,thrift://b:9083") is expected

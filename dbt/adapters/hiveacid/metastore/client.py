@@ -86,7 +86,18 @@ class MetastoreClient:
         """Close the connection; a later call opens a new one."""
         self._channel.close()
 
-    # Tables and partitions
+    # Databases, tables and partitions
+
+    def get_database_location(self, database: str) -> str:
+        """The directory of a database, with its scheme. Raises `MetastoreError` if there is none.
+
+        New external tables go there; managed ones, in Hive 4, where `managedLocationUri` says.
+        """
+        return self._channel.repeatable(
+            "get_database",
+            f"database {database}",
+            lambda thrift: thrift.get_database(database).locationUri,
+        )
 
     def get_table(self, name: TableName) -> Table:
         """One table's metadata. Raises `TableNotFoundError`."""

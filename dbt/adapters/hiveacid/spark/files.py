@@ -32,6 +32,14 @@ def location(session: SparkSession, database: str, table: str) -> str:
     )
 
 
+def location_if_any(session: SparkSession, database: str, table: str) -> str | None:
+    """Where a table keeps its files; None for a view, and for what does not exist."""
+    metadata = _metadata(session, database, table)
+    if metadata is None or not _has_location(metadata):
+        return None
+    return _locations(session).URIToString(metadata.location())
+
+
 def table_layout(session: SparkSession, database: str, table: str) -> tuple[str, tuple[str, ...]]:
     """The format and the partition columns of a table. Raises Spark's error if there is none."""
     metadata = _catalog(session).getTableMetadata(_identifier(session, database, table))
@@ -49,40 +57,59 @@ def default_location(session: SparkSession, database: str, table: str) -> str | 
     return None if uri is None else _locations(session).URIToString(uri)
 
 
-def follow_directory(session: SparkSession, database: str, table: str) -> None:
-    """Tell Spark where the files of a table are that has just been renamed.
+def follow_directory(session: SparkSession, database: str, table: str, former: str | None) -> None:
+    """Tell Spark where the rows of a table are that has just been renamed.
 
-    A Hive 4 metastore makes every managed table that is not transactional external ("translated"),
-    and still moves its directory with its name. Spark keeps a location of its own for the table,
-    lets that of an external table be, and would from then on read and write where nothing is. Does
-    nothing for any other table.
+    `former` is where they were before. Spark takes it that a managed table is now in the directory
+    of its new name. But a metastore that has made the table external ("translated") leaves that to
+    nobody: it moves the directory to where it wants it. And one that has not moves what it believes
+    to be the directory, below `metastore.warehouse.dir`, also where Spark has put the rows below
+    the location of the database. Spark would from then on read and write where nothing is.
     """
-    metadata = _metadata(session, database, table)
-    if metadata is None or not _is_translated(metadata):
+    places = _places(session, database, table)
+    if places is None or former is None:
         return
-    external_catalog = session._jsparkSession.sharedState().externalCatalog().unwrapped()
-    moved_to = external_catalog.getRawTable(database, table).location()
-    if _exists(session, metadata.location()) or not _exists(session, moved_to):
+    here, believed = places
+    if _exists(session, here):
         return
-    location = _locations(session).URIToString(moved_to).replace("\\", "\\\\").replace("'", "\\'")
+    candidates = (_as_path(session, _locations(session).stringToURI(former)), believed)
+    found = next((place for place in candidates if _exists(session, place)), None)
+    if found is None:
+        return
+    location = found.toString().replace("\\", "\\\\").replace("'", "\\'")
     session.sql(f"alter table `{database}`.`{table}` set location '{location}'")
+    if found != believed:
+        # The metastore refuses to rename a table to a name whose directory is there.
+        _delete_if_empty(session, believed)
+
+
+def location_apart(session: SparkSession, database: str, table: str) -> str | None:
+    """The directory of a managed table that the metastore takes to be in another.
+
+    Dropping the table would leave it. None if they agree, as they mostly do.
+    """
+    places = _places(session, database, table)
+    if places is None or table_location(session, database, table) is not None:
+        return None
+    here, believed = places
+    return None if here == believed else here.toString()
 
 
 def delete_directory(session: SparkSession, location: str) -> bool:
     """Delete a directory and all in it. False if there was none."""
-    path, file_system = _path(session, _locations(session).stringToURI(location))
+    path, file_system = _path(session, location)
     return file_system.delete(path, True)
 
 
-def names_matching(session: SparkSession, location: str) -> list[str]:
+def names_matching(session: SparkSession, location: str) -> set[str]:
     """The names in a location's parent directory that match its last part, a Hadoop glob."""
-    path, file_system = _path(session, _locations(session).stringToURI(location))
-    return [status.getPath().getName() for status in file_system.globStatus(path) or ()]
+    path, file_system = _path(session, location)
+    return {status.getPath().getName() for status in file_system.globStatus(path) or ()}
 
 
 def modified_at(session: SparkSession, location: str) -> float:
     """When a directory was last changed, in seconds since the epoch; now, if it does not exist."""
-    path, file_system = _path(session, _locations(session).stringToURI(location))
+    path, file_system = _path(session, location)
     statuses = file_system.globStatus(path)
     return statuses[0].getModificationTime() / 1000 if statuses else time.time()
 
@@ -93,16 +120,29 @@ def created_at(session: SparkSession, database: str, table: str) -> float:
     return 0 if metadata is None else metadata.createTime() / 1000
 
 
-def _exists(session: SparkSession, uri: Any) -> bool:
-    path, file_system = _path(session, uri)
-    return file_system.exists(path)
+def _exists(session: SparkSession, path: Any) -> bool:
+    return _file_system(session, path).exists(path)
 
 
-def _path(session: SparkSession, uri: Any) -> tuple[Any, Any]:
-    """A URI as Hadoop's path, and its file system."""
+def _delete_if_empty(session: SparkSession, path: Any) -> None:
+    file_system = _file_system(session, path)
+    if file_system.exists(path) and not len(file_system.listStatus(path)):
+        file_system.delete(path, False)
+
+
+def _path(session: SparkSession, location: str) -> tuple[Any, Any]:
+    """A location as Hadoop's path, and its file system."""
+    path = _as_path(session, _locations(session).stringToURI(location))
+    return path, _file_system(session, path)
+
+
+def _as_path(session: SparkSession, uri: Any) -> Any:
     jvm: Any = session._jvm
-    path = jvm.org.apache.hadoop.fs.Path(uri)
-    return path, path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    return jvm.org.apache.hadoop.fs.Path(uri)
+
+
+def _file_system(session: SparkSession, path: Any) -> Any:
+    return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
 
 
 def _metadata(session: SparkSession, database: str, table: str) -> Any:
@@ -111,9 +151,23 @@ def _metadata(session: SparkSession, database: str, table: str) -> Any:
     return unless_missing(lambda: _catalog(session).getTableMetadata(identifier))
 
 
-def _is_translated(metadata: Any) -> bool:
-    value = metadata.properties().get("TRANSLATED_TO_EXTERNAL")
-    return value.isDefined() and value.get().upper() == "TRUE"
+def _has_location(metadata: Any) -> bool:
+    return metadata.storage().locationUri().isDefined()
+
+
+def _places(session: SparkSession, database: str, table: str) -> tuple[Any, Any] | None:
+    """Where Spark takes a table's rows to be, and where the metastore does, as Hadoop's paths.
+
+    None for a view, for what does not exist, and in a catalog without a metastore.
+    """
+    metadata = _metadata(session, database, table)
+    if metadata is None or not _has_location(metadata):
+        return None
+    if session.conf.get("spark.sql.catalogImplementation") != "hive":
+        return None
+    external_catalog = session._jsparkSession.sharedState().externalCatalog().unwrapped()
+    raw = external_catalog.getRawTable(database, table)
+    return _as_path(session, metadata.location()), _as_path(session, raw.location())
 
 
 def _locations(session: SparkSession) -> Any:

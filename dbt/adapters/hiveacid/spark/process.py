@@ -11,10 +11,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+import pyspark
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
 from py4j.protocol import Py4JError
@@ -40,6 +41,11 @@ _CATALOG_SETTINGS = (
     "spark.hive.javax.jdo.",
 )
 
+_URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
+
+_WAREHOUSE = "spark.sql.warehouse.dir"
+"""Below it Spark puts its databases: by default below the directory that dbt was started in."""
+
 _starting = threading.Lock()
 
 # pyspark writes every error of a query, with its stack, to stderr as JSON. dbt reports them itself.
@@ -48,30 +54,32 @@ for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
 
 
 def root_session(
-    parameters: Mapping[str, str], metastore_uri: str, log_directory: Path | None
+    parameters: Mapping[str, str],
+    metastore_uri: str,
+    warehouse: Callable[[], str],
+    log_directory: Path | None,
 ) -> SparkSession:
     """The process's own Spark session, started on first use.
 
     `parameters` is Spark configuration. A Spark that runs already (started by a notebook, by a test
     or by a former dbt invocation) is used as it is; what of `parameters` it can no longer take is
-    logged. The JVM writes to `spark.log` in `log_directory`, or to dbt's own streams without one.
+    logged. `warehouse` asks the metastore for the directory of its `default` database; it is asked
+    for only if Spark's databases are to be there, too. The JVM writes to `spark.log` in
+    `log_directory`, or to dbt's own streams without one.
 
     Raises:
         FailedToConnectError: Spark did not start; the message holds the end of its log.
+        MetastoreError: as `warehouse` does.
     """
     with _starting:
         running = SparkContext._active_spark_context
         if running is None:
-            _start(
-                # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
-                {
-                    **_DEFAULTS,
-                    **_catalog(parameters, metastore_uri),
-                    **parameters,
-                    CONSOLE_PROGRESS: "false",
-                },
-                log_directory,
-            )
+            settings = {**_DEFAULTS, **_catalog(parameters, metastore_uri), **parameters}
+            if _WAREHOUSE not in settings and _is_in(settings, metastore_uri):
+                settings[_WAREHOUSE] = warehouse()
+            logger.info(f"Starting Spark {pyspark.__version__} ...")
+            # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
+            _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory)
         else:
             _report_differences(running, parameters)
         return SparkSession.builder.getOrCreate()
@@ -85,7 +93,13 @@ def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str
     chosen = any(key.startswith(_CATALOG_SETTINGS) for key in parameters if not _is_client(key))
     if chosen or _hive_site() is not None:
         return {}
-    return {"spark.hadoop.hive.metastore.uris": metastore_uri}
+    return {_URIS[0]: metastore_uri}
+
+
+def _is_in(settings: Mapping[str, str], metastore_uri: str) -> bool:
+    """Whether Spark's catalog is the sources' metastore."""
+    uris = {address.strip() for key in _URIS for address in settings.get(key, "").split(",")}
+    return not uris.isdisjoint(address.strip() for address in metastore_uri.split(","))
 
 
 def _is_client(key: str) -> bool:
