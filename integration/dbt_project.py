@@ -16,10 +16,14 @@ from dbt_common.events.base_types import EventMsg
 
 from integration.hive import HiveServer
 
-SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+SMALL_JVM = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    " -Xms1g -Xmn400m -XX:MetaspaceSize=300m"
+)
 """For tables of a few rows: compiling Java code less well takes a quarter off the tests' time.
 
-Such a Java has room for 48 MB of code, which Spark's generated code has filled once.
+Such a Java has room for 48 MB of code, which Spark's generated code has filled once. Heap and
+metaspace are large from the start: growing them would collect all garbage again and again.
 """
 
 SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"

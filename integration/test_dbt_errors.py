@@ -53,7 +53,7 @@ def test_a_view_over_an_acid_source(project: DbtProject, database: str) -> None:
         name: (
             f"Model {name} would be a permanent view over the ACID table {database}.orders, read "
             "directly or through ephemeral models. A permanent view cannot hold a run's snapshot. "
-            "Materialize it as ephemeral, table or incremental."
+            "Materialize it as ephemeral, table or incremental (`view` is dbt's default)."
         )
         for name in ("direct", "indirect")
     }

@@ -65,6 +65,7 @@ def statuses(project: DbtProject, *arguments: str) -> dict[str, tuple[str, str]]
 
 _BY_TIME = "strategy='timestamp', updated_at='updated_at'"
 _BY_CHECK = "strategy='check', check_cols=['status']"
+SNAPSHOT_EXAMPLE = Path(__file__).parents[1] / "examples" / "snapshots" / "orders_history.yml"
 STRATEGIES = {"ignore": _BY_TIME, "invalidate": _BY_CHECK, "new_record": _BY_TIME}
 """A strategy for each form of hard_deletes."""
 
@@ -87,6 +88,7 @@ def test_a_snapshot_follows_updates_and_deletes(
             f"{{% snapshot with_{form} %}}{{{{ config({config}) }}}} select * from {ORDERS} "
             "{% endsnapshot %}",
         )
+    project.write("snapshots/example.yml", SNAPSHOT_EXAMPLE.read_text(encoding="utf-8"))
 
     def history(form: str) -> list[tuple[str, ...]]:
         deletion = "dbt_is_deleted" if form == "new_record" else "null"
@@ -115,6 +117,8 @@ def test_a_snapshot_follows_updates_and_deletes(
                 *DELETED[form],
                 ("4", "new", "True", kept),
             ], form
+        of_the_example = tables.rows("id, status, dbt_valid_to is null, null", "orders_history")
+        assert of_the_example == history("invalidate")
 
 
 PYTHON_EXAMPLE = Path(__file__).parents[1] / "examples" / "python" / "orders_by_status.py"

@@ -33,6 +33,9 @@ Two targets, one with the models' tables in a Hive 4 metastore, one with a catal
 {example}
 ```
 
+What `spark.sql.hive.metastore.jars.path` has to name, and the settings for Delta and Iceberg: \
+[installing](install.md).
+
 Spark's settings may hold secrets; `dbt debug` does not show them. What only a new Spark can take \
 (`spark.master`, `spark.jars`, memory) counts for the first dbt command of a process.
 

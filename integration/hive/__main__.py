@@ -65,7 +65,11 @@ def start(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: ended.set())
     with HiveServer(settings, work=options.work, ports=ports) as hive:
         print(f"\nA dbt profile for it (profiles.yml):\n\n{PROFILE.format(hive=hive)}")
-        print(f'SQL:   python -m integration.hive query --port {hive.hs2_port} "SHOW DATABASES"')
+        python = Path(sys.executable)
+        if python.is_relative_to(Path.cwd()):
+            python = python.relative_to(Path.cwd())
+        command = f"{python} -m integration.hive query --port {hive.hs2_port}"
+        print(f'SQL:   {command} "SHOW DATABASES"')
         print("Stop:  Ctrl-C" + ("" if options.work else "; its tables are then gone"), flush=True)
         while not ended.wait(1):
             if hive.exit_code is not None:

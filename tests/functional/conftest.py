@@ -59,6 +59,9 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.driver.extraJavaOptions": SMALL_JVM,
         "spark.ui.enabled": False,
         "spark.sql.shuffle.partitions": 1,
+        # Compiling code for a handful of rows takes an eighth of the tests' time.
+        "spark.sql.codegen.wholeStage": False,
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": f"{home}/warehouse",
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={home}/catalog;create=true"

@@ -17,8 +17,9 @@ import yaml
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.metastore.transport import parse_addresses
+from integration import delta, iceberg
 from integration.hive.artifacts import read_lock
-from integration.iceberg import LOCK_FILE
+from integration.lake_settings import PACKAGES, example_settings
 from tools.configuration_reference import PROFILES, REFERENCE, options_list, reference
 
 ROOT = Path(__file__).parent.parent.parent
@@ -163,9 +164,16 @@ def test_options_of_a_source_get_into_the_reference() -> None:
     assert options_list(Options) == "- `read_deletes`: Show deleted rows."
 
 
-def test_the_documents_name_the_iceberg_that_is_tested():
-    example = ROOT / "examples" / "incremental" / "lake.yml"
-    settings = yaml.safe_load(example.read_text(encoding="utf-8"))["server_side_parameters"]
-    (jar,) = read_lock(LOCK_FILE)
-    coordinate = f"{jar.organisation}:{jar.name}:{jar.revision}"
-    assert settings["spark.jars.packages"] == coordinate
+@pytest.mark.parametrize(
+    ("example", "lock"), [("lake", iceberg.LOCK_FILE), ("delta", delta.LOCK_FILE)]
+)
+def test_the_documents_name_the_jars_that_are_tested(example: str, lock: Path) -> None:
+    named = example_settings(example)[PACKAGES]
+    assert named in {f"{jar.organisation}:{jar.name}:{jar.revision}" for jar in read_lock(lock)}
+    assert named in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+
+
+def test_the_documents_name_the_pyspark_that_is_tested() -> None:
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    tested = re.search(r"^pyspark==(\d+\.\d+)", constraints, re.MULTILINE)
+    assert tested and f'"pyspark=={tested[1]}.*"' in (ROOT / "README.md").read_text("utf-8")

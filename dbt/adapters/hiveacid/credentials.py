@@ -93,7 +93,9 @@ class HiveAcidCredentials(Credentials):
         "later is set again for every connection. Spark's own tables, the models' among them, are "
         "in the metastore of `metastore_uri`, unless a setting of the catalog is given here "
         "(`spark.hadoop.hive.metastore.uris`, `spark.hadoop.javax.jdo.…`, "
-        "`spark.sql.catalogImplementation`) or Spark finds a hive-site.xml.",
+        "`spark.sql.catalogImplementation`) or Spark finds a hive-site.xml. A new database is put "
+        "below the directory of that metastore's database `default`, unless "
+        "`spark.sql.warehouse.dir` is given.",
         factory=dict,
     )
 

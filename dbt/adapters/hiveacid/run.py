@@ -44,7 +44,7 @@ INVOCATION = "invocation"
 """The word before a run's invocation id in what its locks say of it."""
 
 _INSTEAD_OF_A_VIEW = {
-    "model": "Materialize it as ephemeral, table or incremental.",
+    "model": "Materialize it as ephemeral, table or incremental (`view` is dbt's default).",
     "test": "Store its failures with `store_failures_as: table`.",
     "function": "Read the source in the models that call the function.",
 }

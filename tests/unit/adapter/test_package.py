@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
+from dbt.task import init
 
 from dbt.adapters.hiveacid import HiveAcidCredentials, Plugin
-from dbt.adapters.hiveacid.credentials import profile_keys
 from dbt.include.hiveacid import PACKAGE_PATH
 
 
@@ -15,12 +16,18 @@ def test_the_plugin_builds_on_dbt_spark():
     assert Plugin.project_name == "dbt_hiveacid"
 
 
-def test_dbt_init_asks_for_a_valid_profile():
+@pytest.mark.parametrize("choice", [1, 2])
+def test_dbt_init_asks_for_a_valid_profile(choice, monkeypatch):
     template = yaml.safe_load((Path(PACKAGE_PATH) / "profile_template.yml").read_text())
-    keys = {key.name for key in profile_keys()}
-    assert {*template["fixed"], *template["prompts"]} <= keys
-    answers = {name: "4" if name == "threads" else "answer" for name in template["prompts"]}
-    target = {**template["fixed"], **answers}
+
+    def answer(question, **options):
+        # The numbers of a choice stand before its question.
+        return choice if question.startswith("[1]") else options["default"] or "answer"
+
+    monkeypatch.setattr(init.click, "prompt", answer)
+    task = init.InitTask(args=None)
+    target = task.generate_target_from_input(template["prompts"], template["fixed"])
     assert target.pop("type") == "hiveacid"
-    target.pop("threads")
+    assert target.pop("threads") == 4
     HiveAcidCredentials.validate(target)
+    assert ("spark.sql.hive.metastore.jars" in target["server_side_parameters"]) == (choice == 1)

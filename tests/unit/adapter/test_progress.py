@@ -21,6 +21,12 @@ def test_the_statement_that_has_run_longest_is_shown():
     assert line.line(now + 9) == ""
 
 
+def test_what_has_no_tasks_is_waited_for():
+    line = ProgressLine(io.StringIO(), lambda tag: (0, 0))
+    with line.watching("a", "list_schemas"):
+        assert line.line(time.monotonic() + 5) == "list_schemas: no tasks yet, 5 s"
+
+
 def test_a_long_name_is_cut():
     line = ProgressLine(io.StringIO(), lambda tag: (1, 2))
     with line.watching("a", "model.shop." + "n" * 100):

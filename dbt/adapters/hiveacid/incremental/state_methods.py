@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("HiveAcid")
 
+_BUILT_ANEW = (
+    "A model over acid_changes is built anew by its next run; no other model needs a state"
+)
+
 
 class StateMethods(metaclass=AdapterMeta):
     """The adapter's methods for states."""
@@ -45,7 +49,7 @@ class StateMethods(metaclass=AdapterMeta):
             ]
         else:
             reason = f": {known.reason}" if known is not None else ""
-            lines = [f"{target} has no state{reason}. The next run builds it anew"]
+            lines = [f"{target} has no state{reason}. {_BUILT_ANEW}"]
         for line in lines:
             logger.info(line)
 
@@ -55,7 +59,7 @@ class StateMethods(metaclass=AdapterMeta):
         target, config = self._target_of(node)
         if isinstance(self._known(config, target), TargetState):
             self._store(target, config).reset()
-        logger.info(f"{target} has no state any more. The next run builds it anew")
+        logger.info(f"{target} has no state any more. {_BUILT_ANEW}")
 
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""

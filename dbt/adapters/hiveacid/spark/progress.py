@@ -67,7 +67,9 @@ class ProgressLine:
         started, tag, name = min(long)
         done, tasks = self._tasks(tag)
         others = f", {len(long) - 1} more" if len(long) > 1 else ""
-        told = f": {done} of {tasks} tasks, {now - started:.0f} s{others}"
+        # Planning and the catalog have no tasks.
+        progress = f"{done} of {tasks} tasks" if tasks else "no tasks yet"
+        told = f": {progress}, {now - started:.0f} s{others}"
         # A node's name is the last part of its unique id.
         return name.rpartition(".")[2][: _WIDTH - len(told)] + told
 
