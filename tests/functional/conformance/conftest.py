@@ -7,22 +7,12 @@ form. What the methods themselves send to the database is translated (`spark_sql
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dbt.adapters.hiveacid import HiveAcidAdapter
 from tests.functional.conformance.spark_sql import as_spark
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            # It would double the time, which dbt spends on parsing; other tests meet the same code.
-            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,3 +38,9 @@ class Iceberg(Format):
     @pytest.fixture(scope="class")
     def unique_schema(self, request, prefix):
         return f"lake.{prefix}_{request.module.__name__.rpartition('.')[2]}"
+
+
+class AgainOnIceberg(Iceberg):
+    """What a class has shown on Delta; `make test` leaves it out, `make conformance` runs it."""
+
+    pytestmark = pytest.mark.long

@@ -22,7 +22,7 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import (
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
 from dbt.tests.util import run_dbt
 
-from tests.functional.conformance.formats import DELTA, ICEBERG, Delta, Iceberg
+from tests.functional.conformance.formats import DELTA, ICEBERG, AgainOnIceberg, Delta, Iceberg
 
 MERGE = {"+incremental_strategy": "merge"}
 
@@ -68,7 +68,9 @@ class TestIncrementalUniqueKeyDelta(MergeDelta, unique_id.BaseIncrementalUniqueK
     pass
 
 
-class TestIncrementalUniqueKeyIceberg(MergeIceberg, unique_id.BaseIncrementalUniqueKey):
+class TestIncrementalUniqueKeyIceberg(
+    AgainOnIceberg, MergeIceberg, unique_id.BaseIncrementalUniqueKey
+):
     @pytest.fixture(scope="class")
     def seeds(self):
         # Spark writes no text into a column of Iceberg's for dates.
@@ -96,7 +98,9 @@ class TestIncrementalOnSchemaChangeDelta(BaseIncrementalOnSchemaChange):
         return {"models": {**DELTA, **MERGE, **by_name}}
 
 
-class TestIncrementalOnSchemaChangeIceberg(MergeIceberg, BaseIncrementalOnSchemaChange):
+class TestIncrementalOnSchemaChangeIceberg(
+    AgainOnIceberg, MergeIceberg, BaseIncrementalOnSchemaChange
+):
     pass
 
 
@@ -139,7 +143,7 @@ class TestMicrobatchDelta(Delta, BaseMicrobatch):
         return BY_DAY
 
 
-class TestMicrobatchIceberg(Iceberg, BaseMicrobatch):
+class TestMicrobatchIceberg(AgainOnIceberg, BaseMicrobatch):
     @pytest.fixture(scope="class")
     def microbatch_model_sql(self):
         return BY_DAY

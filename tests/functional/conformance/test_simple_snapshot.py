@@ -20,7 +20,7 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
 )
 from dbt.tests.util import check_relations_equal, run_dbt
 
-from tests.functional.conformance.formats import Delta, Iceberg
+from tests.functional.conformance.formats import AgainOnIceberg, Delta, Iceberg
 from tests.functional.conformance.spark_sql import without_database
 
 
@@ -156,35 +156,37 @@ class TestSnapshotNewColumnWithDeletes(
     pass
 
 
-class TestSnapshotCheckColsIceberg(Iceberg, TestSnapshotCheckCols):
+class TestSnapshotCheckColsIceberg(AgainOnIceberg, TestSnapshotCheckCols):
     pass
 
 
-class TestSnapshotTimestampIceberg(Iceberg, TestSnapshotTimestamp):
+class TestSnapshotTimestampIceberg(AgainOnIceberg, TestSnapshotTimestamp):
     pass
 
 
-class TestSimpleSnapshotIceberg(Iceberg, TestSimpleSnapshot):
+class TestSimpleSnapshotIceberg(AgainOnIceberg, TestSimpleSnapshot):
     pass
 
 
-class TestSnapshotCheckIceberg(Iceberg, TestSnapshotCheck):
+class TestSnapshotCheckIceberg(AgainOnIceberg, TestSnapshotCheck):
     pass
 
 
-class TestSnapshotColumnNamesIceberg(Iceberg, TestSnapshotColumnNames):
+class TestSnapshotColumnNamesIceberg(AgainOnIceberg, TestSnapshotColumnNames):
     pass
 
 
-class TestSnapshotDbtValidToCurrentIceberg(Iceberg, TestSnapshotDbtValidToCurrent):
+class TestSnapshotDbtValidToCurrentIceberg(AgainOnIceberg, TestSnapshotDbtValidToCurrent):
     pass
 
 
-class TestSnapshotColumnNamesFromDbtProjectIceberg(Iceberg, TestSnapshotColumnNamesFromDbtProject):
+class TestSnapshotColumnNamesFromDbtProjectIceberg(
+    AgainOnIceberg, TestSnapshotColumnNamesFromDbtProject
+):
     pass
 
 
-class TestSnapshotInvalidColumnNamesIceberg(Iceberg, TestSnapshotInvalidColumnNames):
+class TestSnapshotInvalidColumnNamesIceberg(AgainOnIceberg, TestSnapshotInvalidColumnNames):
     pass
 
 
@@ -192,7 +194,7 @@ class TestSnapshotMultiUniqueKeyIceberg(Iceberg, TestSnapshotMultiUniqueKey):
     pass
 
 
-class TestSnapshotNewRecordTimestampModeIceberg(Iceberg, TestSnapshotNewRecordTimestampMode):
+class TestSnapshotNewRecordTimestampModeIceberg(AgainOnIceberg, TestSnapshotNewRecordTimestampMode):
     pass
 
 
@@ -201,26 +203,26 @@ class TestSnapshotNewRecordCheckModeIceberg(Iceberg, TestSnapshotNewRecordCheckM
 
 
 class TestSnapshotNewRecordDbtValidToCurrentIceberg(
-    Iceberg, TestSnapshotNewRecordDbtValidToCurrent
+    AgainOnIceberg, TestSnapshotNewRecordDbtValidToCurrent
 ):
     pass
 
 
-class TestSnapshotEphemeralHardDeletesIceberg(Iceberg, TestSnapshotEphemeralHardDeletes):
+class TestSnapshotEphemeralHardDeletesIceberg(AgainOnIceberg, TestSnapshotEphemeralHardDeletes):
     pass
 
 
 class TestSnapshotNewColumnTimestampStrategyIceberg(
-    Iceberg, TestSnapshotNewColumnTimestampStrategy
+    AgainOnIceberg, TestSnapshotNewColumnTimestampStrategy
 ):
     pass
 
 
 class TestSnapshotNewColumnSpecificCheckColsIceberg(
-    Iceberg, TestSnapshotNewColumnSpecificCheckCols
+    AgainOnIceberg, TestSnapshotNewColumnSpecificCheckCols
 ):
     pass
 
 
-class TestSnapshotNewColumnWithDeletesIceberg(Iceberg, TestSnapshotNewColumnWithDeletes):
+class TestSnapshotNewColumnWithDeletesIceberg(AgainOnIceberg, TestSnapshotNewColumnWithDeletes):
     pass

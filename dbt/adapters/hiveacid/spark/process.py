@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -81,7 +82,7 @@ def root_session(
             # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
             _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory)
         else:
-            _report_differences(running, parameters)
+            _report_differences(running, tuple(sorted(parameters.items())))
         return SparkSession.builder.getOrCreate()
 
 
@@ -160,11 +161,13 @@ def _start_failure(error: Exception, log: IO[bytes] | None) -> str:
     return "\n".join([f"Spark did not start; the end of {log.name}:", *tail, hint])
 
 
-def _report_differences(running: SparkContext, parameters: Mapping[str, str]) -> None:
+@cache
+def _report_differences(running: SparkContext, parameters: tuple[tuple[str, str], ...]) -> None:
+    """Once for all connections: asking for Spark's whole configuration takes hundreds of calls."""
     now = dict(running.getConf().getAll())
     differing = [
         f"{key}={now.get(key, '(unset)')}, not {value}"
-        for key, value in parameters.items()
+        for key, value in parameters
         if not key.startswith("spark.sql.") and now.get(key) != value
     ]
     if differing:
