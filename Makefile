@@ -51,7 +51,7 @@ reference: $(READY) ## Write docs/configuration.md from the code
 unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) tests/unit
 
-functional: $(READY) ## dbt's own adapter tests on a local Spark, but for repetitions on Iceberg
+functional: $(READY) ## dbt's own adapter tests on a local Spark, but for repetitions on other formats
 	$(MEASURED) -n 2 --dist loadscope --ignore tests/functional/conformance tests/functional
 	$(CONFORMANCE) -m "not long"
 

@@ -22,7 +22,7 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import (
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
 from dbt.tests.util import run_dbt
 
-from tests.functional.conformance.formats import DELTA, ICEBERG, AgainOnIceberg, Delta, Iceberg
+from tests.functional.conformance.formats import DELTA, ICEBERG, Again, AgainOnIceberg, Delta, Iceberg
 
 MERGE = {"+incremental_strategy": "merge"}
 
@@ -90,7 +90,7 @@ class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
         assert "does not support DROP COLUMN" in results[1].message
 
 
-class TestIncrementalOnSchemaChangeDelta(BaseIncrementalOnSchemaChange):
+class TestIncrementalOnSchemaChangeDelta(Again, BaseIncrementalOnSchemaChange):
     @pytest.fixture(scope="class")
     def project_config_update(self):
         # Delta drops columns that it knows by name.
@@ -98,9 +98,7 @@ class TestIncrementalOnSchemaChangeDelta(BaseIncrementalOnSchemaChange):
         return {"models": {**DELTA, **MERGE, **by_name}}
 
 
-class TestIncrementalOnSchemaChangeIceberg(
-    AgainOnIceberg, MergeIceberg, BaseIncrementalOnSchemaChange
-):
+class TestIncrementalOnSchemaChangeIceberg(MergeIceberg, BaseIncrementalOnSchemaChange):
     pass
 
 
@@ -137,7 +135,7 @@ class TestMicrobatch(BaseMicrobatch):
         return BY_DAY
 
 
-class TestMicrobatchDelta(Delta, BaseMicrobatch):
+class TestMicrobatchDelta(Again, Delta, BaseMicrobatch):
     @pytest.fixture(scope="class")
     def microbatch_model_sql(self):
         return BY_DAY
