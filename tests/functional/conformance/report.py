@@ -178,7 +178,8 @@ def _summary(results: list[Result]) -> Iterator[str]:
     yield (
         f"dbt's own tests for adapters (dbt-tests-adapter {version('dbt-tests-adapter')}), "
         "inherited class by class in `tests/functional/conformance`. `make conformance` runs them "
-        "on a local Spark and writes this page; `make test` leaves out repetitions on other formats."
+        "on a local Spark and writes this page; `make test` leaves out repetitions on other "
+        "formats."
     )
     yield ""
     yield (

@@ -22,7 +22,14 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import (
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
 from dbt.tests.util import run_dbt
 
-from tests.functional.conformance.formats import DELTA, ICEBERG, Again, AgainOnIceberg, Delta, Iceberg
+from tests.functional.conformance.formats import (
+    DELTA,
+    ICEBERG,
+    Again,
+    AgainOnIceberg,
+    Delta,
+    Iceberg,
+)
 
 MERGE = {"+incremental_strategy": "merge"}
 
