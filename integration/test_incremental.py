@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from integration.dbt_project import node_results
 from integration.differential import canonical
 from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
@@ -174,6 +176,7 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
