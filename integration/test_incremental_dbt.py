@@ -45,6 +45,7 @@ models:
 """
 
 
+@pytest.mark.long
 def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path: Path) -> None:
     hive = incremental.hive
     hive.script(ORDERS.format(clause=""))

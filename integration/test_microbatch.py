@@ -52,6 +52,7 @@ def project(
     return project
 
 
+@pytest.mark.long
 def test_batches_at_the_same_time(
     project: DbtProject, hive_client: HiveClient, spark: SparkSession, database: str
 ) -> None:

@@ -15,9 +15,17 @@ STORAGES = {
     "partitioned": "PARTITIONED BY (day date)",
     "partitioned and bucketed": "PARTITIONED BY (day date) CLUSTERED BY (id) INTO 2 BUCKETS",
 }
+REPEATED = ("bucketed", "partitioned")
+"""What the table that is both shows, too."""
 
 
-@pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES.keys())
+@pytest.mark.parametrize(
+    "storage",
+    [
+        pytest.param(clause, id=name, marks=[pytest.mark.long] if name in REPEATED else [])
+        for name, clause in STORAGES.items()
+    ],
+)
 def test_full_acid(
     differential: Differential, hive_client: HiveClient, database: str, storage: str
 ) -> None:

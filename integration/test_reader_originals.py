@@ -17,9 +17,17 @@ ORIGINALS = {
     "bucketed": ("", "CLUSTERED BY (id) INTO 2 BUCKETS"),
     "partitioned and bucketed": ("PARTITIONED BY (p int)", "CLUSTERED BY (id) INTO 2 BUCKETS"),
 }
+REPEATED = ("bucketed", "partitioned")
+"""What the table that is both shows, too."""
 
 
-@pytest.mark.parametrize(("partition", "bucket"), ORIGINALS.values(), ids=ORIGINALS.keys())
+@pytest.mark.parametrize(
+    ("partition", "bucket"),
+    [
+        pytest.param(*clauses, id=name, marks=[pytest.mark.long] if name in REPEATED else [])
+        for name, clauses in ORIGINALS.items()
+    ],
+)
 def test_original_files(
     differential: Differential,
     hive_client: HiveClient,

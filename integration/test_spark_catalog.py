@@ -69,6 +69,7 @@ def project(tmp_path: Path, hive: HiveServer, database: str) -> DbtProject:
     return project
 
 
+@pytest.mark.long
 def test_builds_follow_hive(
     project: DbtProject, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:

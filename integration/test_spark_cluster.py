@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from integration.differential import canonical
 from integration.hive import HiveClient, HiveServer
 from integration.small_tables import TABLES
 from integration.spark_cluster import WORKERS, SparkCluster
 
 
+@pytest.mark.long
 def test_rows_are_hives(
     hive: HiveServer, hive_session: HiveClient, small_tables: str, tmp_path: Path
 ) -> None:
