@@ -61,10 +61,10 @@ def follow_directory(session: SparkSession, database: str, table: str, former: s
     """Tell Spark where the rows of a table are that has just been renamed.
 
     `former` is where they were before. Spark takes it that a managed table is now in the directory
-    of its new name. But a metastore that has made the table external ("translated") leaves that to
-    nobody: it moves the directory to where it wants it. And one that has not moves what it believes
-    to be the directory, below `metastore.warehouse.dir`, also where Spark has put the rows below
-    the location of the database. Spark would from then on read and write where nothing is.
+    of its new name, and that an external one has stayed. But a metastore that has made the table
+    external ("translated") moves its directory, too; and one that has not moves what it believes
+    to be the directory, below `metastore.warehouse.dir`, even if Spark has put the rows below the
+    location of the database. Spark would from then on read and write where nothing is.
     """
     places = _places(session, database, table)
     if places is None or former is None:
