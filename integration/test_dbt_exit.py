@@ -77,6 +77,7 @@ def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     _wait(lambda: not open_transactions(hive_client), 5, None)
     output, _ = process.communicate(timeout=30)
     assert process.returncode != 0, output
+    assert "Cancelling: dbt ends once Spark has stopped what it is running" in output
     # Java ends with the process that started it, and no job outlives it.
     assert psutil.wait_procs(java, timeout=10)[1] == []
     assert hive_client.query(f"SHOW TABLES IN {database}") == [("orders",)], "no stage is left"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +75,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         credentials = connection.credentials
         parameters = credentials.server_side_parameters
         try:
-            root = root_session(
-                parameters, credentials.metastore_uri, _warehouse_of(credentials), _log_directory()
-            )
+            warehouse = partial(_default_location, credentials)
+            root = root_session(parameters, credentials.metastore_uri, warehouse, _log_directory())
             connection.handle = SessionHandle(root, parameters, _progress_line(root, parameters))
         except BaseException:
             connection.state = ConnectionState.FAIL
@@ -116,7 +115,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
                 told = f"{short_message(error)} {self.run.about_vanished_file()}"
                 raise VanishedFileError(told) from error
-            raise DbtDatabaseError(short_message(error) + self._about_missing(error)) from error
+            raise DbtDatabaseError(self._about_missing(error) + short_message(error)) from error
 
     @classmethod
     def get_response(cls, cursor: Cursor | None) -> HiveAcidAdapterResponse:
@@ -126,6 +125,11 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         rows = cursor.rows_written()
         message = "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}"
         return HiveAcidAdapterResponse.of(message, rows, cursor.has_read)
+
+    def cancel_open(self) -> list[str]:
+        """Stop what the other connections run, and let nothing further start; dbt waits then."""
+        logger.info("Cancelling: dbt ends once Spark has stopped what it is running ...")
+        return list(super().cancel_open())
 
     def stop_reading(self) -> None:
         """Stop the statements that read ACID sources: their transaction is lost."""
@@ -150,13 +154,9 @@ def _high_watermarks(reads: Mapping[str, PinnedTable]) -> dict[str, int]:
     return {name: pinned.write_ids.high_watermark for name, pinned in sorted(reads.items())}
 
 
-def _warehouse_of(credentials: HiveAcidCredentials) -> Callable[[], str]:
-    def warehouse() -> str:
-        uri, timeout = credentials.metastore_uri, credentials.metastore_timeout
-        with MetastoreClient(uri, timeout) as client:
-            return client.get_database_location("default")
-
-    return warehouse
+def _default_location(credentials: HiveAcidCredentials) -> str:
+    with MetastoreClient(credentials.metastore_uri, credentials.metastore_timeout) as client:
+        return client.get_database_location("default")
 
 
 @cache

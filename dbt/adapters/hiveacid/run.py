@@ -160,10 +160,10 @@ class Run:
         _refuse_view(self.views.among(parse(session, sql).reads))
 
     def about_missing(self, names: Iterable[NameParts]) -> str:
-        """What is known of the sources among `names`, of which Spark found one missing."""
+        """What is known of the sources among `names`, of which Spark found one missing: lines."""
         missing = {TableName(*parts) for parts in names if len(parts) == 2}
         return "".join(
-            f"\n{name} is a source. {self._whereabouts(table)}"
+            f"{name} is a source. {self._whereabouts(table)}\n"
             for name, table in self.tables.asked_for().items()
             if name in missing
         )

@@ -1,7 +1,10 @@
 """Where Spark's own tables live, without starting Spark."""
 
+from unittest.mock import MagicMock
+
 import pytest
 
+from dbt.adapters.hiveacid.spark import process
 from dbt.adapters.hiveacid.spark.process import _catalog, _is_in
 
 URI = "thrift://metastore:9083"
@@ -61,3 +64,28 @@ def test_a_hive_site_decides(variable, folder, tmp_path, monkeypatch):
 )
 def test_spark_may_share_the_sources_metastore(settings, expected):
     assert _is_in(settings, "thrift://a:9083,thrift://b:9083") is expected
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The settings that Spark would be started with, in the order of the starts."""
+    settings = []
+    monkeypatch.setattr(process, "_start", lambda given, log: settings.append(given))
+    monkeypatch.setattr(process.SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(process, "SparkSession", MagicMock())
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, "hdfs://lake/default"),
+        ({"spark.sql.warehouse.dir": "/mine"}, "/mine"),
+        ({"spark.hadoop.hive.metastore.uris": "thrift://another:9083"}, None),
+        ({"spark.sql.catalogImplementation": "in-memory"}, None),
+    ],
+)
+def test_new_databases_are_where_the_metastore_has_its_own(parameters, expected, started):
+    process.root_session(parameters, URI, lambda: "hdfs://lake/default", None)
+    (settings,) = started
+    assert settings.get("spark.sql.warehouse.dir") == expected

@@ -70,6 +70,22 @@ def thrift_table(name: TableName = ORDERS) -> structs.Table:
     )
 
 
+class TestDatabases:
+    def test_the_location_of_a_database(self, server, client):
+        server.handlers["get_database"] = lambda name: ttypes.Database(
+            name=name, locationUri=f"hdfs://lake/{name}"
+        )
+        assert client.get_database_location("default") == "hdfs://lake/default"
+
+    def test_a_missing_database_is_named(self, server, client):
+        def get_database(name):
+            raise ttypes.NoSuchObjectException(name)
+
+        server.handlers["get_database"] = get_database
+        with pytest.raises(MetastoreError, match="database nowhere"):
+            client.get_database_location("nowhere")
+
+
 class TestTables:
     def test_a_table_comes_with_everything_that_the_reader_needs(self, server, client):
         requests = []
