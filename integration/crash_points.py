@@ -30,7 +30,7 @@ _BUILT = {
     "its state written": Stop(f"{_PLAIN}:PlainStore.replacing"),
 }
 _SWITCHED = {
-    "former version claimed": Stop(f"{_PACKAGE}.impl:switch"),
+    "former version claimed": Stop(f"{_PACKAGE}.staging_methods:switch"),
     "former version renamed": Stop(f"{_ADAPTER}.rename_relation", nth=2),
     "new version in place": Stop(f"{_PACKAGE}.staging:remove_backup"),
 }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from multiprocessing.context import SpawnContext
-from threading import Lock
 from typing import Any
 
 from dbt.adapters.base.meta import available
@@ -15,13 +13,11 @@ from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
-from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
-from dbt.adapters.hiveacid.incremental.stores import overtaken
 from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.needs import needing
@@ -35,15 +31,8 @@ from dbt.adapters.hiveacid.schemas import SchemaMethods
 from dbt.adapters.hiveacid.seeds import SeedMethods
 from dbt.adapters.hiveacid.selected import Selection
 from dbt.adapters.hiveacid.signals import TerminationHandler
-from dbt.adapters.hiveacid.spark.files import (
-    delete_directory,
-    follow_directory,
-    location_apart,
-    location_if_any,
-)
-from dbt.adapters.hiveacid.spark.guard import refuse_acid_target
 from dbt.adapters.hiveacid.spark.session import SessionHandle
-from dbt.adapters.hiveacid.staging import Stage, build_location, discard, switch
+from dbt.adapters.hiveacid.staging_methods import StagingMethods
 from dbt.adapters.hiveacid.versions import current_version, restore
 
 logger = AdapterLogger("HiveAcid")
@@ -56,6 +45,7 @@ class HiveAcidAdapter(
     MetadataMethods,
     PythonModelMethods,
     SeedMethods,
+    StagingMethods,
     SchemaMethods,
 ):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
@@ -75,7 +65,7 @@ class HiveAcidAdapter(
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         self._selection = Selection()
-        self._write_locks: dict[str, Lock] = {}
+        self.write_locks = {}
         self.run = Run(
             config.credentials,
             get_invocation_id(),
@@ -162,59 +152,6 @@ class HiveAcidAdapter(
         self.run.refuse_view(self._handle().session, sql)
 
     @available
-    def hiveacid_stage(
-        self,
-        target: BaseRelation,
-        location_root: str | None = None,
-        role: str = "stage",
-        batch: Mapping[str, Any] | None = None,
-    ) -> BaseRelation:
-        """A relation to build `target`, or a batch of it, in.
-
-        It is removed after the model if it is still there.
-        """
-        batch_id = None if batch is None else str(batch["id"])
-        stage = Stage.of(target, get_invocation_id(), location_root, role, batch_id)
-        self._handle().stages[role] = stage
-        return stage.relation
-
-    @available
-    def hiveacid_write_alone(self, target: BaseRelation) -> None:
-        """Keep this run's other threads from writing `target` until the model, or its batch, ends.
-
-        Iceberg gives up a commit that four others have come before (`commit.retry.num-retries`).
-        """
-        handle, lock = self._handle(), self._write_locks.setdefault(str(target), Lock())
-        if handle.write_lock is None:
-            lock.acquire()
-            handle.write_lock = lock
-
-    @available
-    def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:
-        """The directory in which this invocation builds an external table."""
-        return build_location(location_root, schema, identifier, get_invocation_id())
-
-    @available
-    def hiveacid_switch(self, old: BaseRelation | None) -> None:
-        """Put the finished stage in its target's place; Ctrl-C takes effect before or after.
-
-        `old` is what has the target's name now.
-
-        Raises:
-            ConcurrentRunError: another run has changed the target.
-        """
-        handle = self._handle()
-        stage = handle.stages["stage"]
-        with handle.uninterrupted(), self.replacing_target():
-            try:
-                switch(self, stage, old, handle.session)
-            except Exception as error:
-                if old is None and self.exists(stage.target):
-                    raise overtaken(str(stage.target)) from error
-                raise
-            del handle.stages["stage"]
-
-    @available
     def hiveacid_version(self, relation: HiveAcidRelation | None) -> Any:
         """The current version of a Delta or Iceberg table; None for a table that is yet to be."""
         return None if relation is None else current_version(self._handle().session, relation)
@@ -237,37 +174,9 @@ class HiveAcidAdapter(
                     restore(self._handle().session, former, version)
             raise
 
-    def drop_relation(self, relation: BaseRelation) -> None:
-        """Drop a table or view, and its rows. Raises AcidTargetError for a transactional table."""
-        with self._changing(relation) as session:
-            left_behind = location_apart(session, *_schema_and_name(relation))
-        super().drop_relation(relation)
-        if left_behind is not None:
-            delete_directory(session, left_behind)
-
-    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
-        """Rename a table or view; its rows stay where Spark finds them.
-
-        Raises AcidTargetError for a transactional table.
-        """
-        with self._changing(from_relation) as session:
-            former = location_if_any(session, *_schema_and_name(from_relation))
-        super().rename_relation(from_relation, to_relation)
-        try:
-            with self.connections.exception_handler(f"find the rows of {to_relation}"):
-                follow_directory(session, *_schema_and_name(to_relation), former)
-        except BaseException:
-            super().rename_relation(to_relation, from_relation)
-            raise
-
     def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
         """Leave nothing of a failed or cancelled model behind."""
-        handle = self._handle()
-        if handle.write_lock is not None:
-            handle.write_lock.release()
-            handle.write_lock = None
-        for role in list(handle.stages):
-            self._discard(handle, handle.stages.pop(role))
+        self.end_staging()
         super().post_model_hook(config, context)
 
     def calculate_freshness(
@@ -283,28 +192,6 @@ class HiveAcidAdapter(
             source.as_read(), loaded_at_field, filter, macro_resolver
         )
 
-    def _discard(self, handle: SessionHandle, stage: Stage) -> None:
-        """Remove a stage if it can be done: what has failed before must not be lost sight of."""
-        try:
-            with (
-                handle.uninterrupted(),
-                self.connections.exception_handler(f"drop {stage.relation}"),
-            ):
-                discard(self, stage, handle.session)
-        except Exception as error:
-            logger.warning(
-                f"{stage.relation}, in which {stage.target} was being built, could not be removed. "
-                f"The next run of the model tries again. {error}"
-            )
-
-    @contextmanager
-    def _changing(self, relation: BaseRelation) -> Iterator[SparkSession]:
-        """Look at a table that is to be dropped or renamed; refuses a transactional one."""
-        session = self._handle().session
-        with self.connections.exception_handler(f"look {relation} up in Spark's catalog"):
-            refuse_acid_target(session, *_schema_and_name(relation))
-            yield session
-
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle
 
@@ -317,7 +204,3 @@ class HiveAcidAdapter(
         if selected is None or manifest is None:
             return None
         return needing(manifest, selected, self.run.tables.transactional)
-
-
-def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:
-    return str(relation.schema), str(relation.identifier)

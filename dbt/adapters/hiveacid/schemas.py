@@ -1,18 +1,39 @@
-"""What is in a schema, which may be in a catalog of its own (`lake.marts`)."""
+"""What is in a schema, which may be in a catalog of its own (`lake.marts`), and changing it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtDatabaseError
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.relation import with_format
+from dbt.adapters.hiveacid.spark.files import (
+    delete_directory,
+    follow_directory,
+    location_apart,
+    location_if_any,
+)
+from dbt.adapters.hiveacid.spark.guard import refuse_acid_target
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+    from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 
 class SchemaMethods(SparkAdapter):
-    """dbt-spark's listing and dropping of schemas, which knows one catalog only."""
+    """dbt-spark's listing, dropping and renaming.
+
+    dbt-spark knows one catalog only, and neither transactional tables nor a metastore that keeps
+    tables elsewhere than Spark does.
+    """
+
+    connections: HiveAcidConnectionManager
+    _handle: Callable[[], SessionHandle]
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """dbt-spark's relations, under the schema's name as it was given.
@@ -48,3 +69,38 @@ class SchemaMethods(SparkAdapter):
             for table in self.list_relations_without_caching(relation):
                 self.drop_relation(table)
         super().drop_schema(relation)
+
+    def drop_relation(self, relation: BaseRelation) -> None:
+        """Drop a table or view, and its rows. Raises AcidTargetError for a transactional table."""
+        with self._changing(relation) as session:
+            left_behind = location_apart(session, *_schema_and_name(relation))
+        super().drop_relation(relation)
+        if left_behind is not None:
+            delete_directory(session, left_behind)
+
+    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        """Rename a table or view; its rows stay where Spark finds them.
+
+        Raises AcidTargetError for a transactional table.
+        """
+        with self._changing(from_relation) as session:
+            former = location_if_any(session, *_schema_and_name(from_relation))
+        super().rename_relation(from_relation, to_relation)
+        try:
+            with self.connections.exception_handler(f"find the rows of {to_relation}"):
+                follow_directory(session, *_schema_and_name(to_relation), former)
+        except BaseException:
+            super().rename_relation(to_relation, from_relation)
+            raise
+
+    @contextmanager
+    def _changing(self, relation: BaseRelation) -> Iterator[SparkSession]:
+        """Look at a table that is to be dropped or renamed; refuses a transactional one."""
+        session = self._handle().session
+        with self.connections.exception_handler(f"look {relation} up in Spark's catalog"):
+            refuse_acid_target(session, *_schema_and_name(relation))
+            yield session
+
+
+def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:
+    return str(relation.schema), str(relation.identifier)

@@ -10,7 +10,7 @@ from dbt_common.exceptions import DbtDatabaseError
 from pyspark.errors import PySparkException
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl
+from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, schemas, staging_methods
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import MetastoreUnavailableError, TransactionLostError
@@ -167,9 +167,9 @@ def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatc
 
     monkeypatch.setattr(SQLAdapter, "rename_relation", lambda _, *names: renamed.append(names))
     monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
-    monkeypatch.setattr(impl, "location_if_any", lambda _, schema, name: f"file:/{name}")
-    monkeypatch.setattr(impl, "follow_directory", lost)
-    monkeypatch.setattr(impl, "refuse_acid_target", lambda *_: None)
+    monkeypatch.setattr(schemas, "location_if_any", lambda _, schema, name: f"file:/{name}")
+    monkeypatch.setattr(schemas, "follow_directory", lost)
+    monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
     old = adapter.Relation.create(schema="marts", identifier="old", type="table")
     new = adapter.Relation.create(schema="marts", identifier="new", type="table")
     with pytest.raises(DbtDatabaseError, match="no such directory"):
@@ -186,9 +186,9 @@ def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatc
         session=None, write_lock=None, stages={}, uninterrupted=nullcontext, incremental=None
     )
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
-    monkeypatch.setattr(impl, "refuse_acid_target", fail)
+    monkeypatch.setattr(schemas, "refuse_acid_target", fail)
     warnings = []
-    monkeypatch.setattr(impl.logger, "warning", warnings.append)
+    monkeypatch.setattr(staging_methods.logger, "warning", warnings.append)
     adapter.hiveacid_stage(target)
     adapter.post_model_hook({}, None)
     assert not handle.stages
