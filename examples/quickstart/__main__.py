@@ -87,7 +87,6 @@ def environment(hive: HiveServer) -> dict[str, str]:
     return {
         "QUICKSTART_METASTORE_URI": hive.metastore_uri,
         "QUICKSTART_HIVE_JARS": hive.spark_jars,
-        "QUICKSTART_WAREHOUSE": f"file://{hive.warehouse}",
         "DBT_PROFILES_DIR": str(PROJECT),
         "DBT_PROJECT_DIR": str(PROJECT),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",

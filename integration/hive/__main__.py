@@ -28,11 +28,9 @@ my_project:
       threads: 4
       metastore_uri: {hive.metastore_uri}
       server_side_parameters:
-        spark.hadoop.hive.metastore.uris: {hive.metastore_uri}
         spark.sql.hive.metastore.version: "4.0.1"
         spark.sql.hive.metastore.jars: path
         spark.sql.hive.metastore.jars.path: "{hive.spark_jars}"
-        spark.sql.warehouse.dir: file://{hive.warehouse}
 """
 
 
