@@ -10,8 +10,8 @@ SPARKS ?= 3.5.9 4.3.0
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
 # Coverage is not measured in dbt's own suites: dbt would take twice the time, and the other tests
-# meet the same code.
-CONFORMANCE := $(PYTEST) -n 2 --dist loadscope tests/functional/conformance
+# meet the same code. In the order of the files a class of minutes does not come last, alone.
+CONFORMANCE := $(PYTEST) -n 2 --dist loadscope --no-loadscope-reorder tests/functional/conformance
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark benchmark coverage clean
