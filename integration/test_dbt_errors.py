@@ -130,7 +130,7 @@ def test_a_missing_table(project: DbtProject, hive: HiveServer, database: str) -
     (message,) = errors(project, "run").values()
     assert message.startswith(
         f"{database}.no_such is a source. The metastore {hive.metastore_uri} does not have it "
-        "either. Check the source's schema and name.\n"
+        "either. Check the source's schema and name. "
         f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{database}`.`no_such` cannot be found."
     )
 
