@@ -65,7 +65,7 @@ class HiveAcidAdapter(
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         self._selection = Selection()
-        self.write_locks = {}
+        self._write_locks = {}
         self.run = Run(
             config.credentials,
             get_invocation_id(),

@@ -25,7 +25,7 @@ class StagingMethods(metaclass=AdapterMeta):
     """Stages, and the switch that makes one the target."""
 
     connections: HiveAcidConnectionManager
-    write_locks: dict[str, Lock]
+    _write_locks: dict[str, Lock]
     """By the name of the target."""
 
     drop_relation: Any
@@ -57,7 +57,7 @@ class StagingMethods(metaclass=AdapterMeta):
 
         Iceberg gives up a commit that four others have come before (`commit.retry.num-retries`).
         """
-        handle, lock = self._handle(), self.write_locks.setdefault(str(target), Lock())
+        handle, lock = self._handle(), self._write_locks.setdefault(str(target), Lock())
         if handle.write_lock is None:
             lock.acquire()
             handle.write_lock = lock
