@@ -20,6 +20,7 @@ from dbt.adapters.hiveacid.exceptions import PythonModelError
 from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.reader.pushdown import for_every_session
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.jvm import java
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """
     if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
         return frame
-    jvm: Any = session._jvm
     plan = frame._jdf.queryExecution().analyzed()
-    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    datasets = java(session.sparkContext, "org.apache.spark.sql.classic.Dataset")
+    dataset = datasets.ofRows(session._jsparkSession, plan)
     return DataFrame(dataset, session)

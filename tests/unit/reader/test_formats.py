@@ -1,7 +1,7 @@
 """What the metastore says of a table's format: known, or refused by name."""
 
 from types import SimpleNamespace
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, patch
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -84,8 +84,11 @@ def test_avro_with_a_schema_of_its_own_is_refused():
 
 def test_the_missing_module_for_avro_is_named():
     spark = MagicMock(version="4.1.4")
-    spark._jvm.scala.util.Properties = SimpleNamespace(versionNumberString=lambda: "2.13.17")
     spark.read.format.return_value.schema.return_value.load.side_effect = AnalysisException("none")
-    with pytest.raises(UnreadableTableError) as error:
+    properties = SimpleNamespace(versionNumberString=lambda: "2.13.17")
+    with (
+        patch("dbt.adapters.hiveacid.reader.avro.java", return_value=properties),
+        pytest.raises(UnreadableTableError) as error,
+    ):
         check_avro_module(spark, NAME)
     assert "spark.jars.packages: org.apache.spark:spark-avro_2.13:4.1.4" in str(error.value)

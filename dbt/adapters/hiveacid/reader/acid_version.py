@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.spark.jvm import java
 
 LOWEST_VERSION = 2
 
@@ -51,8 +52,7 @@ def check_acid_versions(
 
 
 def _version_beside(spark: SparkSession, directory: str) -> int | None:
-    assert spark._jvm is not None
-    path = spark._jvm.org.apache.hadoop.fs.Path(directory, ACID_VERSION_FILE)
+    path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(directory, ACID_VERSION_FILE)
     try:
         file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
         if not file_system.exists(path):

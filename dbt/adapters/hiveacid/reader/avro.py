@@ -21,6 +21,7 @@ from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, Tab
 from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, within_length
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
+from dbt.adapters.hiveacid.spark.jvm import java
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED"}
 """Old dates and timestamps are left to `avro_columns`: Spark's own conversion of timestamps depends
@@ -48,11 +49,11 @@ def check_avro_module(spark: SparkSession, table: TableName) -> None:
     Raises:
         UnreadableTableError: spark-avro is missing.
     """
-    assert spark._jvm is not None
     try:
         spark.read.format("avro").schema("a int").load([])
     except AnalysisException as error:
-        scala = spark._jvm.scala.util.Properties.versionNumberString().rpartition(".")[0]
+        properties = java(spark.sparkContext, "scala.util.Properties")
+        scala = properties.versionNumberString().rpartition(".")[0]
         raise UnreadableTableError(
             f"{table} is stored as Avro, which Spark reads with a module of its own. Add "
             f"`spark.jars.packages: org.apache.spark:spark-avro_{scala}:{spark.version}` (or the "

@@ -8,11 +8,10 @@ run a method over a whole array inside the JVM. They want function objects, whic
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from py4j.java_gateway import JavaClass
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 _SEPARATOR = "\0"
@@ -46,7 +45,7 @@ class Bulk:
         )
 
     def java(self, name: str) -> Any:
-        """As the function `java`."""
+        """A Java class, for its static methods and constructors, as `spark.jvm.java` gives it."""
         return JavaClass(name, self._client)
 
     # Method handles
@@ -231,21 +230,6 @@ class Bulk:
         for i, value in enumerate(values):
             array[i] = value
         return array
-
-
-def java(context: SparkContext, name: str) -> Any:
-    """A Java class, for its static methods and constructors.
-
-    By `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`, …,
-    which takes milliseconds each time.
-    """
-    assert context._gateway is not None
-    return JavaClass(name, context._gateway._gateway_client)
-
-
-def each(scala_sequence: Any) -> Iterator[Any]:
-    """The elements of a Scala `Seq`, one call each: for the few that a plan has."""
-    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
 
 
 def _full(name: str) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.spark.jvm import java
 
 Answer = TypeVar("Answer")
 
@@ -24,10 +26,9 @@ def ask_file(
     Raises:
         UnreadableTableError: the file is not there, or not of the format.
     """
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(file.path)
+    path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(file.path)
     try:
-        reader = _READERS[format](jvm, path, spark._jsc.hadoopConfiguration())
+        reader = _READERS[format](spark.sparkContext, path, spark._jsc.hadoopConfiguration())
         try:
             return question(reader)
         finally:
@@ -40,18 +41,19 @@ def ask_file(
         ) from error
 
 
-def _parquet(jvm: Any, path: Any, configuration: Any) -> Any:
-    parquet = jvm.org.apache.parquet.hadoop
-    return parquet.ParquetFileReader.open(
-        parquet.util.HadoopInputFile.fromPath(path, configuration)
+def _parquet(context: SparkContext, path: Any, configuration: Any) -> Any:
+    package = "org.apache.parquet.hadoop"
+    return java(context, f"{package}.ParquetFileReader").open(
+        java(context, f"{package}.util.HadoopInputFile").fromPath(path, configuration)
     )
 
 
-def _avro(jvm: Any, path: Any, configuration: Any) -> Any:
-    avro = jvm.org.apache.avro
-    return avro.file.DataFileReader(
-        avro.mapred.FsInput(path, configuration), avro.generic.GenericDatumReader()
+def _avro(context: SparkContext, path: Any, configuration: Any) -> Any:
+    package = "org.apache.avro"
+    return java(context, f"{package}.file.DataFileReader")(
+        java(context, f"{package}.mapred.FsInput")(path, configuration),
+        java(context, f"{package}.generic.GenericDatumReader")(),
     )
 
 
-_READERS: dict[str, Callable[[Any, Any, Any], Any]] = {"parquet": _parquet, "avro": _avro}
+_READERS: dict[str, Callable[[SparkContext, Any, Any], Any]] = {"parquet": _parquet, "avro": _avro}

@@ -22,7 +22,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader.bulk import each, java
+from dbt.adapters.hiveacid.spark.jvm import each, java
 
 _SETTING = "spark.hiveacid.search_argument"
 _SCAN = "hiveacid.scan"

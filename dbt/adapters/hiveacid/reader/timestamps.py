@@ -16,6 +16,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructType, TimestampType
 
+from dbt.adapters.hiveacid.spark.jvm import java
+
 _MICROS_PER_DAY = 86_400_000_000
 
 _GREGORIAN_FROM = -141_427
@@ -58,11 +60,10 @@ class WallClock:
         cls, spark: SparkSession, file_zone: str | None = None, julian: bool = False
     ) -> WallClock:
         """The clock of files of `file_zone` in a session; the Java process's own zone if None."""
-        assert spark._jvm is not None
-        zone_id = spark._jvm.java.time.ZoneId
+        zone_id = java(spark.sparkContext, "java.time.ZoneId")
         # Spark's own parser of zones, which knows more notations than Java's.
-        parse = spark._jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId
-        session_zone = _normal(parse(str(spark.conf.get("spark.sql.session.timeZone"))))
+        times = java(spark.sparkContext, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
+        session_zone = _normal(times.getZoneId(str(spark.conf.get("spark.sql.session.timeZone"))))
         zone = zone_id.systemDefault() if file_zone is None else zone_id.of(file_zone)
         return cls(_normal(zone), session_zone, julian)
 

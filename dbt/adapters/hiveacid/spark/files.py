@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.spark.errors import unless_missing
+from dbt.adapters.hiveacid.spark.jvm import java
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -137,8 +138,7 @@ def _path(session: SparkSession, location: str) -> tuple[Any, Any]:
 
 
 def _as_path(session: SparkSession, uri: Any) -> Any:
-    jvm: Any = session._jvm
-    return jvm.org.apache.hadoop.fs.Path(uri)
+    return java(session.sparkContext, "org.apache.hadoop.fs.Path")(uri)
 
 
 def _file_system(session: SparkSession, path: Any) -> Any:
@@ -171,8 +171,7 @@ def _places(session: SparkSession, database: str, table: str) -> tuple[Any, Any]
 
 
 def _locations(session: SparkSession) -> Any:
-    jvm: Any = session._jvm
-    return jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils
+    return java(session.sparkContext, "org.apache.spark.sql.catalyst.catalog.CatalogUtils")
 
 
 def _catalog(session: SparkSession) -> Any:
@@ -180,7 +179,7 @@ def _catalog(session: SparkSession) -> Any:
 
 
 def _identifier(session: SparkSession, database: str, table: str) -> Any:
-    jvm: Any = session._jvm
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(
-        table, jvm.scala.Option.apply(database)
+    context = session.sparkContext
+    return java(context, "org.apache.spark.sql.catalyst.TableIdentifier")(
+        table, java(context, "scala.Option").apply(database)
     )

@@ -13,8 +13,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
-from dbt.adapters.hiveacid.reader.bulk import java
 from dbt.adapters.hiveacid.spark.errors import unless_missing
+from dbt.adapters.hiveacid.spark.jvm import java
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"

@@ -13,6 +13,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.spark.jvm import java
+
 MAIN = "main"
 """The branch that a table's name alone stands for (`SnapshotRef.MAIN_BRANCH`)."""
 
@@ -41,9 +43,9 @@ class IcebergTable:
         # Spark looks for a catalog's settings in the session that the thread has made active, which
         # only a statement does. Then the session remembers the catalog.
         session.table(name)
-        jvm: Any = session._jvm
-        self._sets = jvm.java.util.HashSet
-        self.java = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+        context = session.sparkContext
+        self._sets = java(context, "java.util.HashSet")
+        self.java = java(context, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable(
             session._jsparkSession, name
         )
         self._operations = self.java.operations()

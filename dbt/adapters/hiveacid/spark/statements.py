@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader.bulk import each, java
+from dbt.adapters.hiveacid.spark.jvm import each, java
 
 NameParts = tuple[str, ...]
 """A name as it was written: `("a", "b")` for `a.b`."""

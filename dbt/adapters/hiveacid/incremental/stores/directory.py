@@ -9,15 +9,16 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.spark.jvm import java
+
 
 class Directory:
     """A directory; names are relative to it."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         """`location` is a Hadoop path, unescaped, with or without a scheme."""
-        jvm: Any = session._jvm
-        self._jvm = jvm
-        self._path = jvm.org.apache.hadoop.fs.Path(location)
+        self._context = session.sparkContext
+        self._path = self._java("org.apache.hadoop.fs.Path")(location)
         self._configuration = session._jsparkSession.sessionState().newHadoopConf()
         self._files = self._path.getFileSystem(self._configuration)
 
@@ -50,7 +51,7 @@ class Directory:
         except Py4JJavaError as error:
             raise _as_python(error, name) from error
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return str(self._java("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -106,7 +107,10 @@ class Directory:
         self._files.delete(self._child(name), True)
 
     def _child(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._path, name)
+        return self._java("org.apache.hadoop.fs.Path")(self._path, name)
+
+    def _java(self, name: str) -> Any:
+        return java(self._context, name)
 
     def _new_file(self, path: Any) -> Any:
         files = self._files
@@ -129,11 +133,11 @@ class Directory:
             except FileExistsError:
                 return False
             return True
-        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+        context = self._java("org.apache.hadoop.fs.FileContext").getFileContext(
             qualified.toUri(), self._configuration
         )
-        options = self._jvm.java.lang.reflect.Array.newInstance(
-            self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename"), 0
+        options = self._java("java.lang.reflect.Array").newInstance(
+            self._java("java.lang.Class").forName("org.apache.hadoop.fs.Options$Rename"), 0
         )
         try:
             context.rename(source, target, options)

@@ -1,0 +1,24 @@
+"""Java and Scala objects of Spark's driver, through py4j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+from pyspark import SparkContext
+
+
+def java(context: SparkContext, name: str) -> Any:
+    """A Java class, for its static methods and constructors.
+
+    By `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`, …,
+    which takes milliseconds each time.
+    """
+    assert context._gateway is not None
+    return JavaClass(name, context._gateway._gateway_client)
+
+
+def each(scala_sequence: Any) -> Iterator[Any]:
+    """The elements of a Scala `Seq`, one call each: for the few that a plan has."""
+    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
