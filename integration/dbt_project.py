@@ -26,6 +26,15 @@ Such a Java has room for 48 MB of code, which Spark's generated code has filled 
 metaspace are large from the start: growing them would collect all garbage again and again.
 """
 
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""No Java code for a query: making it takes more time than a handful of rows.
+
+The tests of the reader, where what Spark makes of it matters, keep Spark's default.
+"""
+
 SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 """A SQL expression that takes 0.2 seconds a row."""
 
@@ -143,7 +152,7 @@ class DbtProject(DbtDirectory):
             "threads": threads,
             "metastore_uri": hive.metastore_uri,
             "footer_cache": str(path / "footers"),
-            "server_side_parameters": {**spark_settings(hive), **(spark or {})},
+            "server_side_parameters": {**spark_settings(hive), **INTERPRETED, **(spark or {})},
             **(profile or {}),
         }
         self._targets = {"dev": target}
