@@ -77,7 +77,7 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
 @pytest.fixture(scope="session")
 def hive_session(hive: HiveServer) -> Iterator[HiveClient]:
     """One session on HiveServer2 for all tests: a new one takes half a second."""
-    with HiveClient(hive.hs2_port) as client:
+    with HiveClient(hive.hs2_port, log=hive.log) as client:
         yield client
 
 

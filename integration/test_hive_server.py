@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +160,46 @@ def test_server_dies_with_its_starter(tmp_path: Path) -> None:
         assert is_running(java)
         starter.send_signal(signal.SIGKILL)
     assert eventually(lambda: not is_running(java))
+
+
+def test_a_partition_that_changes_under_a_query_is_not_taken_for_empty(
+    hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    hive_client.script("""
+        CREATE TABLE orders (id INT) PARTITIONED BY (year INT) STORED AS ORC
+            TBLPROPERTIES ('transactional'='true');
+        INSERT INTO orders VALUES (1, 2025), (2, 2026), (3, 2026);
+    """)
+    partition = hive.warehouse / f"{database}.db" / "orders" / "year=2026"
+    over = threading.Event()
+
+    def come_and_go(first: int) -> None:
+        for write_id in itertools.cycle(range(first, first + 100)):
+            if over.is_set():
+                return
+            delta = partition / f"delta_{write_id:07}_{write_id:07}_0000"
+            delta.mkdir()
+            (delta / "bucket_00000").touch()
+            shutil.rmtree(delta)
+
+    def warnings() -> int:
+        return hive.log.read_text(errors="replace").count("year=2026 is empty")
+
+    with ThreadPoolExecutor() as threads:
+        writers = [threads.submit(come_and_go, 100 * (n + 1)) for n in range(3)]
+        try:
+            deadline = time.monotonic() + 60
+            while warnings() < 3:
+                assert time.monotonic() < deadline, "Hive no longer takes partitions for empty"
+                assert sorted(hive_client.query("SELECT * FROM orders")) == [
+                    (1, 2025),
+                    (2, 2026),
+                    (3, 2026),
+                ]
+        finally:
+            over.set()
+        for writer in writers:
+            writer.result()
 
 
 def test_start_failure_shows_the_log(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ class Ground:
         seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
         database = f"{prefix}_{seed}"
         connect = partial(MetastoreClient, hive.metastore_uri, timeout=60)
-        with HiveClient(hive.hs2_port) as client, connect() as metastore:
+        with HiveClient(hive.hs2_port, log=hive.log) as client, connect() as metastore:
             client.execute(f"CREATE DATABASE {database}")
             differential = Differential(hive, client, spark)
             yield cls(differential, metastore, connect, database, scratch, seed)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -25,7 +26,11 @@ _NOT_COMPACTED = frozenset({"failed", "refused", "did not initiate", "aborted"})
 #: Hive 4.0.1 looks at the permissions of a table's files while it compiles a statement, and fails
 #: when its own cleaner has just removed one. Nothing has been executed then.
 _CLEANED_MEANWHILE = re.compile(r"while compiling statement.*No such file or directory", re.DOTALL)
-_ATTEMPTS = 5
+#: And where a directory disappears while it lists those of a partition, or of a table without any,
+#: it answers as if that were empty, and says so in its log only
+#: (FetchOperator.generateWrappedSplits).
+_TAKEN_FOR_EMPTY = re.compile(rb"FetchOperator: Input path \S+ is empty")
+_ATTEMPTS = 20
 
 
 class HiveSqlError(RuntimeError):
@@ -35,8 +40,17 @@ class HiveSqlError(RuntimeError):
 class HiveClient:
     """One session on HiveServer2, as a context manager; several threads need several clients."""
 
-    def __init__(self, port: int, database: str = "default", host: str = "127.0.0.1") -> None:
-        """Open the session. Raises HiveSqlError when nothing answers or the database is missing."""
+    def __init__(
+        self,
+        port: int,
+        database: str = "default",
+        host: str = "127.0.0.1",
+        log: Path | None = None,
+    ) -> None:
+        """Open the session. Raises HiveSqlError when nothing answers or the database is missing.
+
+        With the `log` of the server, `query` notices answers that Hive knows to be short.
+        """
         try:
             self._connection = connect(
                 host=host, port=port, database=database, auth_mechanism="NOSASL", timeout=600
@@ -45,6 +59,7 @@ class HiveClient:
             self._cursor = self._connection.cursor()
         except (TException, ImpylaError) as error:
             raise HiveSqlError(f"No session on HiveServer2 at {host}:{port}: {error}") from error
+        self._log = log
         self._closed = False
 
     def __enter__(self) -> HiveClient:
@@ -74,8 +89,13 @@ class HiveClient:
 
     def query(self, sql: str) -> list[Row]:
         """Run one statement and return all its rows. Raises HiveSqlError."""
-        with self._run(sql) as cursor:
-            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        for _ in range(_ATTEMPTS):
+            logged = self._log.stat().st_size if self._log else 0
+            with self._run(sql) as cursor:
+                rows = [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+            if not self._has_taken_for_empty(logged):
+                return rows
+        raise HiveSqlError(f"Hive takes what it cannot list for empty.\nStatement: {sql}")
 
     def script(self, text: str) -> None:
         """Run what `split_statements` finds. Raises HiveSqlError at the first failure."""
@@ -154,6 +174,13 @@ class HiveClient:
         finally:
             # Hive holds the locks of a query until its operation is closed.
             self._cursor.close_operation()
+
+    def _has_taken_for_empty(self, logged: int) -> bool:
+        if self._log is None:
+            return False
+        with self._log.open("rb") as log:
+            log.seek(logged)
+            return _TAKEN_FOR_EMPTY.search(log.read()) is not None
 
     def _execute(self, sql: str) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
