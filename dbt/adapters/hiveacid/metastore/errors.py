@@ -85,4 +85,7 @@ def translate(call: str, subject: str, error: TException) -> HiveAcidError:
         return TableNotFoundError(
             f"The metastore has no {subject} ({detail}). Check the source's schema and identifier."
         )
-    return MetastoreError(f"The metastore refused {call} for {subject}: {detail}")
+    return MetastoreError(
+        f"The metastore refused {call} for {subject}: {detail}. Its log has more of it; once the "
+        "cause is removed, run dbt again."
+    )
