@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -112,6 +113,31 @@ def test_floating_point_filters_stay_with_spark(
             found = frame.where(condition)
             with pushed_down(spark, search_arguments(spark, _execution(found))):
                 assert [row.id for row in found.collect()] == [2], condition
+
+
+def test_a_count_decodes_no_part_of_the_row_id_that_the_statistics_fix(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.counted"
+    hive_client.script(f"""
+        CREATE TABLE {table} (id int) STORED AS ORC
+          TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
+        INSERT INTO {table} VALUES (1), (2), (3);
+        DELETE FROM {table} WHERE id = 2
+    """)
+    assert _columns_of_count(differential, table) == {"rowId"}
+    # Its second row has the bucket and the row of the deleted one.
+    hive_client.execute(f"INSERT INTO {table} VALUES (4), (5)")
+    assert _columns_of_count(differential, table) == {"originalTransaction", "rowId"}
+
+
+def _columns_of_count(differential: Differential, table: str) -> set[str]:
+    hives = differential.client.query(f"SELECT count(*) FROM {table}")
+    with differential.pinned_frame(table) as (_, frame):
+        count = frame.groupBy().count()
+        assert canonical(count.collect()) == canonical(hives)
+        structs = re.findall(r"ReadSchema: struct<(.*)>", _execution(count).toString())
+    return set(re.findall(r"(\w+):", " ".join(structs)))
 
 
 def _execution(frame: DataFrame) -> Any:

@@ -10,9 +10,10 @@ import pytest
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.reader import footer_cache, orc_footers
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_directory
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, OrcFooters
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange
 
-ACID = OrcFooter(3, ("a", "b c"), True, 7, 2, ("int", "struct<x:timestamp>"), (1,))
+IDS = RowIdRange((7, 9), (536870912, 536936448), (0, 2**40))
+ACID = OrcFooter(3, ("a", "b c"), True, IDS, 2, ("int", "struct<x:timestamp>"), (1,))
 EMPTY = OrcFooter(0, (), False)
 NO_ACID = OrcFooter(1, ('q"', "ü"), False, None, None, ("string", "decimal(38,9)"))
 
@@ -60,7 +61,10 @@ def test_a_file_without_a_time_is_not_kept(directory):
 
 
 def test_many_files(directory):
-    many = {file(f"f{i}"): OrcFooter(i, ("a",), True, i, 2, ("int",)) for i in range(1_203)}
+    many = {
+        file(f"f{i}"): OrcFooter(i, ("a",), True, RowIdRange((i, i), (0, 0), (0, i)), 2, ("int",))
+        for i in range(1_203)
+    }
     cache = FooterCache(directory)
     cache.put(many)
     cache.put(many)

@@ -194,7 +194,9 @@ def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
     writer = F.coalesce("currentTransaction", F.lit(-1))
     number = partition_number(by_path, plan.deletes)
     events = frame.where(is_valid(writer, plan.pinned.write_ids)).select(
-        *row_id_columns(), number.alias(PARTITION), writer.cast("bigint").alias(_DELETER)
+        *row_id_columns(plan.deletes),
+        number.alias(PARTITION),
+        writer.cast("bigint").alias(_DELETER),
     )
     of_seen_rows = never_null(events).where(is_valid(F.col(WRITE_ID_COLUMN), seen))
     is_new = is_in(F.col(_DELETER), plan.new_write_ids)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir
 from dbt.adapters.hiveacid.incremental.plan import ChangePlan
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
+from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.read import plan_places
 
@@ -21,12 +20,11 @@ def image_plan(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
     Raises:
         UnreadableTableError: a file is not what its place or name says, or cannot be read.
     """
-    footers = plan.footers
-    of_deletes = footers.row_id_ranges(spark, [delete.file for delete in plan.deletes])
     # By partition and bucket: a file of delete events is of one bucket, as the files of rows are.
     deleted: dict[int, dict[tuple[int, int], RowIdRange]] = {}
     for delete in plan.deletes:
-        here = of_deletes[delete.file]
+        here = delete.row_id_range
+        assert here is not None, "the plan leaves out files without delete events"
         of_partition = deleted.setdefault(delete.partition, {})
         before = of_partition.get(here.bucket)
         of_partition[here.bucket] = here if before is None else here.union(before)
@@ -35,15 +33,11 @@ def image_plan(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
         for change in plan.changes
         if (wanted := deleted.get(change.place.partition)) is not None
     ]
-    read = plan_places(spark, plan.pinned, places, footers, row_ids=True)
-    known = footers.read(spark, [data.file for data in read.data])
-    acid = [data.file for data in read.data if data.is_acid and known[data.file].rows]
-    ranges = footers.row_id_ranges(spark, acid)
+    read = plan_places(spark, plan.pinned, places, plan.footers, row_ids=True)
 
     def can_hold(data: DataFile) -> bool:
-        range_ = _range(data, ranges, known)
-        wanted = deleted[data.partition].values()
-        return range_ is not None and any(map(range_.intersects, wanted))
+        ids, wanted = data.row_id_range, deleted[data.partition].values()
+        return ids is not None and any(map(ids.intersects, wanted))
 
     return replace(read, data=tuple(filter(can_hold, read.data)))
 
@@ -63,20 +57,4 @@ def _data_part(state: AcidState, wanted: Collection[RowIdRange]) -> AcidState:
         delete_deltas=(),
         originals=state.originals if low <= 0 else (),
         skipped=(),
-    )
-
-
-def _range(
-    data: DataFile,
-    ranges: Mapping[ListedFile, RowIdRange],
-    footers: Mapping[ListedFile, OrcFooter],
-) -> RowIdRange | None:
-    """The row ids in a data file; None for a file without rows."""
-    ids, rows = data.row_ids, footers[data.file].rows
-    if ids is None or rows == 0:
-        return ranges.get(data.file)
-    return RowIdRange(
-        (ids.write_id, ids.write_id),
-        (ids.bucket, ids.bucket),
-        (ids.first_row, ids.first_row + rows - 1),
     )

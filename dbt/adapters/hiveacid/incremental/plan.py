@@ -226,8 +226,7 @@ class _Planner:
         """The numbers of the partitions whose new base `is_renumbered`."""
         files = [file for _, base in bases for file in base.files]
         footers = self._footers.read(self._spark, files)
-        full = [file for file in files if footers[file].is_acid and footers[file].rows]
-        ranges = self._footers.row_id_ranges(self._spark, full)
+        ranges = {file: ids for file in files if (ids := footers[file].row_ids) is not None}
         return frozenset(
             place.partition
             for place, base in bases
@@ -253,17 +252,17 @@ class _Planner:
             for place, part in zip(places, parts, strict=True)
         ]
         read = self._read(pinned, all_deletes)
-        with_events = [delete.file for delete in read.deletes if delete.rows]
-        ranges = self._footers.row_id_ranges(self._spark, with_events)
 
         def hits(delete: DeleteFile) -> bool:
-            return delete.file in ranges and new.intersects(*ranges[delete.file].write_id)
+            ids = delete.row_id_range
+            return ids is not None and new.intersects(*ids.write_id)
 
         def hits_seen(delete: DeleteFile) -> bool:
             assert since is not None
-            if delete.file not in ranges or delete.file not in deleting:
+            ids = delete.row_id_range
+            if ids is None or delete.file not in deleting:
                 return False
-            hit = since.write_ids.is_range_valid(*ranges[delete.file].write_id)
+            hit = since.write_ids.is_range_valid(*ids.write_id)
             return hit is not RangeResponse.NONE
 
         inserts = replace(read, deletes=tuple(filter(hits, read.deletes)))

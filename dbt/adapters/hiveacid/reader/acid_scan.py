@@ -39,7 +39,7 @@ _ABSENT = StructField("__hiveacid_none", BooleanType())
 
 
 def acid_scan(
-    spark: SparkSession, files: Sequence[ListedFile], row: StructType
+    spark: SparkSession, files: Sequence[ListedFile], row: StructType, located: bool = True
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read ACID files: their six columns, with the given fields of `row`, as `scan` does.
 
@@ -56,8 +56,9 @@ def acid_scan(
         .add("row", StructType([_ABSENT, *row.fields]))
     )
     if spark.version.startswith(_WHOLE_SCHEMA_VERSIONS):
-        return scan(spark, "orc", files, schema, {**_WHOLE_SCHEMA, **scan_options(spark)})
-    frame, by_path = scan(spark, "orc", files, schema)
+        options = {**_WHOLE_SCHEMA, **scan_options(spark)}
+        return scan(spark, "orc", files, schema, options, located)
+    frame, by_path = scan(spark, "orc", files, schema, located=located)
     guard = F.coalesce(
         "operation",
         "originalTransaction",

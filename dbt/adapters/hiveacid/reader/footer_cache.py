@@ -23,7 +23,7 @@ from typing import TypeVar
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
 
 logger = AdapterLogger("HiveAcid")
 
@@ -31,12 +31,13 @@ T = TypeVar("T")
 _Shape = tuple[bool, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
 """`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
-FILE_NAME = "orc-footers-2.sqlite"
+FILE_NAME = "orc-footers-3.sqlite"
 """The number goes up with each change of the tables or of what a footer holds."""
 
 _TABLES = (
     "CREATE TABLE footers (file BLOB NOT NULL UNIQUE, number_of_rows INTEGER NOT NULL, "
-    "min_original_write_id INTEGER, acid_version INTEGER, shape BLOB NOT NULL, "
+    "min_write_id INTEGER, max_write_id INTEGER, min_bucket INTEGER, max_bucket INTEGER, "
+    "min_row INTEGER, max_row INTEGER, acid_version INTEGER, shape BLOB NOT NULL, "
     "checksum BLOB NOT NULL)",
     "CREATE TABLE shapes (digest BLOB NOT NULL UNIQUE, shape TEXT NOT NULL)",
 )
@@ -143,19 +144,19 @@ def _known(
     for start in range(0, len(keys), _ASKED_AT_ONCE):
         some = keys[start : start + _ASKED_AT_ONCE]
         rows = database.execute(
-            "SELECT file, number_of_rows, min_original_write_id, acid_version, shape, checksum "
-            f"FROM footers WHERE file IN ({','.join('?' * len(some))})",
+            f"SELECT * FROM footers WHERE file IN ({','.join('?' * len(some))})",
             some,
         )
         for *row, checksum in rows.fetchall():
             if checksum != _digest(*row):
                 raise ValueError("a footer does not have its checksum")
-            key, count, minimum, version, digest = row
+            key, count, *numbers, version, digest = row
             if digest not in shapes:
                 shapes[digest] = _shape(database, digest)
             is_acid, columns, types, nanoseconds = shapes[digest]
+            row_ids = None if None in numbers else RowIdRange.of(numbers)
             known[by_key[key]] = OrcFooter(
-                count, columns, is_acid, minimum, version, types, nanoseconds
+                count, columns, is_acid, row_ids, version, types, nanoseconds
             )
     return known
 
@@ -179,7 +180,7 @@ def _keep(
             ((digest, json.dumps(shape)) for shape, digest in digests.items()),
         )
         database.executemany(
-            "INSERT OR IGNORE INTO footers VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO footers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 (*row, _digest(*row))
                 for file, footer in footers.items()
@@ -200,5 +201,6 @@ def _shape_of(footer: OrcFooter) -> _Shape:
 
 
 def _row(file: ListedFile, footer: OrcFooter, shape: bytes) -> tuple[object, ...]:
-    minimum = footer.min_original_write_id
-    return _key(file), footer.rows, minimum, footer.acid_version, shape
+    ids = footer.row_ids
+    numbers = (None,) * 6 if ids is None else ids.numbers
+    return _key(file), footer.rows, *numbers, footer.acid_version, shape

@@ -29,7 +29,7 @@ from dbt.adapters.hiveacid.reader.deletes import (
     without_masks,
 )
 from dbt.adapters.hiveacid.reader.file_index import partition_number
-from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
+from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
 from dbt.adapters.hiveacid.reader.raw_row_ids import with_raw_row_ids
 from dbt.adapters.hiveacid.reader.scan import scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
@@ -96,22 +96,33 @@ def _acid_scan(
     """Files with ACID columns. The i-th field of `row` is the table's i-th column, as in Hive."""
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
     row = StructType([StructField(name, field.dataType) for name, field in fields])
-    frame, by_path = acid_scan(spark, [file.file for file in files], row)
+    several_partitions = len({file.partition for file in files}) > 1
+    frame, by_path = acid_scan(spark, [file.file for file in files], row, several_partitions)
     frame = _visible(frame, hides_rows, plan.pinned.write_ids)
     number = partition_number(by_path, files)
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
-    key = [*row_id_columns(), number.alias(PARTITION)] if keyed else []
+    key = [*row_id_columns(files), number.alias(PARTITION)] if keyed else []
     return frame.select(*data, *_parts(plan, columns, number), *key)
 
 
-def row_id_columns() -> list[Column]:
-    """The row id from the ACID columns. A filter by them alone would be pushed down: see
-    `deletes.never_null`."""
+def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[Column]:
+    """The row id from the ACID columns of a scan of these files.
+
+    A part that is the same in all rows, as the files' statistics say, is a literal: Spark need not
+    decode it, nor compare it for each row. A filter by the columns alone would be pushed down: see
+    `deletes.never_null`.
+    """
+    ranges = [file.row_id_range for file in files if file.row_id_range is not None]
+
+    def part(name: str, type_: str, ends: Iterable[tuple[int, int]]) -> Column:
+        values = {value for pair in ends for value in pair}
+        return F.lit(values.pop()).cast(type_) if len(values) == 1 else F.col(name)
+
     return [
-        F.col("originalTransaction").alias(WRITE_ID),
-        F.col("bucket").alias(BUCKET),
+        part("originalTransaction", "bigint", (ids.write_id for ids in ranges)).alias(WRITE_ID),
+        part("bucket", "int", (ids.bucket for ids in ranges)).alias(BUCKET),
         F.col("rowId").alias(ROW),
     ]
 
@@ -177,5 +188,5 @@ def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
         frame, by_path = acid_scan(spark, [file.file for file in files], StructType())
         frame = _visible(frame, hides_rows, plan.pinned.write_ids)
         number = partition_number(by_path, files)
-        frames.append(frame.select(*row_id_columns(), number.alias(PARTITION)))
+        frames.append(frame.select(*row_id_columns(files), number.alias(PARTITION)))
     return _union(frames)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -45,31 +44,8 @@ _SCHEMA = "org.apache.orc.TypeDescription"
 _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
 """The numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
 
-T = TypeVar("T")
-
 _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
 """The number of the statistics of the first user's column, by whether there are ACID columns."""
-
-
-@dataclass(frozen=True)
-class OrcFooter:
-    """The shape of one ORC file.
-
-    `columns` are the names of the user's columns in file order: those inside `row` if the file has
-    the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
-    `min_original_write_id` is the lowest value of `originalTransaction`, by the file's statistics;
-    None without ACID columns. `acid_version` is what the ACID writer says of its format
-    (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds` are the positions of the
-    columns for whose timestamps, also inside, the file's statistics show more than microseconds.
-    """
-
-    rows: int
-    columns: tuple[str, ...]
-    is_acid: bool
-    min_original_write_id: int | None = None
-    acid_version: int | None = None
-    types: tuple[str, ...] = ()
-    nanoseconds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +58,16 @@ class RowIdRange:
     write_id: tuple[int, int]
     bucket: tuple[int, int]
     row: tuple[int, int]
+
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> RowIdRange:
+        """From what `numbers` gives."""
+        return cls(*zip(numbers[::2], numbers[1::2], strict=True))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The lowest and the highest write id, bucket property and row: six numbers."""
+        return *self.write_id, *self.bucket, *self.row
 
     def intersects(self, other: RowIdRange) -> bool:
         """Whether both can have a row id in common."""
@@ -103,6 +89,27 @@ class RowIdRange:
             both(self.bucket, other.bucket),
             both(self.row, other.row),
         )
+
+
+@dataclass(frozen=True)
+class OrcFooter:
+    """The shape of one ORC file.
+
+    `columns` are the names of the user's columns in file order: those inside `row` if the file has
+    the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
+    `row_ids` are None without ACID columns or without rows. `acid_version` is what the ACID writer
+    says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds` are the
+    positions of the columns for whose timestamps, also inside, the file's statistics show more than
+    microseconds.
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    is_acid: bool
+    row_ids: RowIdRange | None = None
+    acid_version: int | None = None
+    types: tuple[str, ...] = ()
+    nanoseconds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,6 @@ class OrcFooters:
         """`kept` remembers footers longer than this object lives."""
         self._kept = kept
         self._known: dict[ListedFile, OrcFooter] = {}
-        self._ranges: dict[ListedFile, RowIdRange] = {}
 
     def read(self, spark: SparkSession, files: Iterable[ListedFile]) -> dict[ListedFile, OrcFooter]:
         """The footer of each file.
@@ -149,37 +155,16 @@ class OrcFooters:
         if new and self._kept is not None:
             self._known.update(self._kept.get(new))
             new = [file for file in new if file not in self._known]
-        footers = self._look_up(spark, wanted, self._known, _FooterReader.read)
+        with ThreadPoolExecutor(THREADS) as pool:
+            for group in by_file_system(new, lambda file: file.path):
+                reader = _FooterReader(spark, group[0].path)
+                parts = batches(group, _BATCH)
+                for part, found in zip(parts, pool.map(reader.read, parts), strict=True):
+                    self._known.update(zip(part, found, strict=True))
+        footers = {file: self._known[file] for file in wanted}
         if new and self._kept is not None:
             self._kept.put({file: footers[file] for file in new})
         return footers
-
-    def row_id_ranges(
-        self, spark: SparkSession, files: Iterable[ListedFile]
-    ) -> dict[ListedFile, RowIdRange]:
-        """The row ids in each of some files that have ACID columns and rows.
-
-        Raises:
-            UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
-        """
-        return self._look_up(spark, files, self._ranges, _FooterReader.row_id_ranges)
-
-    def _look_up(
-        self,
-        spark: SparkSession,
-        files: Iterable[ListedFile],
-        known: dict[ListedFile, T],
-        read: Callable[[_FooterReader, Sequence[ListedFile]], list[T]],
-    ) -> dict[ListedFile, T]:
-        wanted = list(files)
-        missing = [file for file in wanted if file not in known]
-        with ThreadPoolExecutor(THREADS) as pool:
-            for group in by_file_system(missing, lambda file: file.path):
-                reader = partial(read, _FooterReader(spark, group[0].path))
-                parts = batches(group, _BATCH)
-                for part, found in zip(parts, pool.map(reader, parts), strict=True):
-                    known.update(zip(part, found, strict=True))
-        return {file: known[file] for file in wanted}
 
 
 class _FooterReader:
@@ -223,37 +208,25 @@ class _FooterReader:
             ),
             self._bulk.with_constants(self._bulk.method(_BUFFER, "get", "byte", ["int"]), 1, 0),
         )
-        self._minimum = self._statistic(_ORIGINAL_WRITE_ID, "getMinimum")
-
-    def _statistics(self, number: int) -> Any:
-        """The function from a reader to the statistics of one column."""
-        return self._bulk.then(
-            self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"),
-            self._bulk.element(_STATISTICS, number),
-        )
-
-    def _statistic(self, column: int, name: str) -> Any:
-        """The function from a reader to a statistic of a column of integers.
-
-        From statistics of a column that does not hold integers this raises, as it should.
-        """
-        return self._bulk.then(self._statistics(column), self._bulk.method(_INTEGERS, name, "long"))
+        # Made anew by each call, so each file is asked once.
+        self._statistics = self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};")
+        # From statistics of a column that does not hold integers these raise, as they should.
+        self._row_ids = [
+            self._bulk.then(
+                self._bulk.element(_STATISTICS, column), self._bulk.method(_INTEGERS, name, "long")
+            )
+            for column in (_ORIGINAL_WRITE_ID, _BUCKET, _ROW)
+            for name in ("getMinimum", "getMaximum")
+        ]
 
     def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
         """The footer of each file. Raises UnreadableTableError, naming the file."""
-        return self._of_each(files, self._footers)
-
-    def row_id_ranges(self, files: Sequence[ListedFile]) -> list[RowIdRange]:
-        """The row ids in each file. Raises UnreadableTableError, naming the file."""
-        return self._of_each(files, self._row_id_ranges)
-
-    def _of_each(self, files: Sequence[ListedFile], read: Callable[[Any], list[T]]) -> list[T]:
         try:
-            return self._read(files, read)
+            return self._read(files)
         except Py4JJavaError as error:
             if len(files) > 1:
                 # Java does not say which file it was.
-                return [found for file in files for found in self._of_each([file], read)]
+                return [found for file in files for found in self.read([file])]
             file, reason = files[0], _reason(error)
             if "java.io.FileNotFoundException" in reason:
                 raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
@@ -262,7 +235,7 @@ class _FooterReader:
                 "damaged, or Spark's user may not read it: restore it, or its permissions."
             ) from error
 
-    def _read(self, files: Sequence[ListedFile], read: Callable[[Any], list[T]]) -> list[T]:
+    def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
         bulk = self._bulk
         paths = bulk.paths([file.path for file in files])
         lengths = bulk.longs([file.length for file in files])
@@ -273,31 +246,21 @@ class _FooterReader:
         )
         readers = bulk.count_up(len(files), open_)
         try:
-            return read(readers)
+            return self._footers(readers)
         finally:
             bulk.for_each(readers, self._close)
-
-    def _row_id_ranges(self, readers: Any) -> list[RowIdRange]:
-        columns = [
-            zip(
-                self._bulk.integers(readers, self._statistic(column, "getMinimum")),
-                self._bulk.integers(readers, self._statistic(column, "getMaximum")),
-                strict=True,
-            )
-            for column in (_ORIGINAL_WRITE_ID, _BUCKET, _ROW)
-        ]
-        return [RowIdRange(*ranges) for ranges in zip(*columns, strict=True)]
 
     def _footers(self, readers: Any) -> list[OrcFooter]:
         shapes = self._shapes(readers)
         rows = self._bulk.integers(readers, self._rows)
-        minima = self._minima(readers, shapes, rows)
+        statistics = self._bulk.map(readers, self._statistics)
+        ranges = self._row_id_ranges(statistics, shapes, rows)
         versions = self._acid_versions(readers)
-        nanoseconds = self._nanoseconds(readers, shapes)
+        nanoseconds = self._nanoseconds(statistics, shapes)
         return [
-            OrcFooter(count, shape.columns, shape.is_acid, minimum, version, shape.types, finer)
-            for shape, count, minimum, version, finer in zip(
-                shapes, rows, minima, versions, nanoseconds, strict=True
+            OrcFooter(count, shape.columns, shape.is_acid, row_ids, version, shape.types, finer)
+            for shape, count, row_ids, version, finer in zip(
+                shapes, rows, ranges, versions, nanoseconds, strict=True
             )
         ]
 
@@ -307,30 +270,33 @@ class _FooterReader:
         known = {schema: _shape(schema) for schema in set(schemas)}
         return [known[schema] for schema in schemas]
 
-    def _minima(
-        self, readers: Any, shapes: Sequence[_Shape], rows: Sequence[int]
-    ) -> list[int | None]:
-        wanted = [shape.is_acid and count > 0 for shape, count in zip(shapes, rows, strict=True)]
-        if all(wanted):
-            return list(self._bulk.integers(readers, self._minimum))
-        return [
-            readers[i].getStatistics()[_ORIGINAL_WRITE_ID].getMinimum() if has_some else None
-            for i, has_some in enumerate(wanted)
-        ]
+    def _row_id_ranges(
+        self, statistics: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+    ) -> list[RowIdRange | None]:
+        members = [i for i, shape in enumerate(shapes) if shape.is_acid and rows[i] > 0]
+        with_ids = self._some(statistics, members, len(shapes))
+        columns = [self._bulk.integers(with_ids, function) for function in self._row_ids]
+        found: list[RowIdRange | None] = [None] * len(shapes)
+        for i, numbers in zip(members, zip(*columns, strict=True), strict=True):
+            found[i] = RowIdRange.of(numbers)
+        return found
 
-    def _nanoseconds(self, readers: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
+    def _nanoseconds(self, statistics: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
         found: list[set[int]] = [set() for _ in shapes]
-        for shape in set(shapes):
+        for shape in {shape for shape in shapes if shape.timestamps}:
             members = [i for i, other in enumerate(shapes) if other == shape]
-            alike = readers
-            if shape.timestamps and len(members) < len(shapes):
-                alike = self._bulk.objects([readers[i] for i in members])
+            alike = self._some(statistics, members, len(shapes))
             for position, number in shape.timestamps:
-                texts = self._bulk.strings(alike, self._statistics(number))
+                texts = self._bulk.strings(alike, self._bulk.element(_STATISTICS, number))
                 for i, text in zip(members, texts, strict=True):
                     if shows_nanoseconds(text):
                         found[i].add(position)
         return [tuple(sorted(positions)) for positions in found]
+
+    def _some(self, array: Any, members: Sequence[int], length: int) -> Any:
+        """The elements with these numbers of an array of that length."""
+        whole = len(members) == length
+        return array if whole else self._bulk.objects([array[i] for i in members])
 
     def _acid_versions(self, readers: Any) -> list[int | None]:
         """The version is one digit in ASCII."""

@@ -23,7 +23,7 @@ from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
 from dbt.adapters.hiveacid.reader.deletes import DeletedRows
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
 from dbt.adapters.hiveacid.reader.types import INTEGERS
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
@@ -37,6 +37,15 @@ class RawRowIds:
     bucket: int
     first_row: int
 
+    def of(self, rows: int) -> RowIdRange | None:
+        """Those of so many rows; None for none."""
+        if rows == 0:
+            return None
+        last_row = self.first_row + rows - 1
+        return RowIdRange(
+            (self.write_id, self.write_id), (self.bucket, self.bucket), (self.first_row, last_row)
+        )
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -45,7 +54,8 @@ class DataFile:
     `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
     file's own names of the user's columns, by position; None where the format has none.
     `hides_rows` says that some rows may have a write id that the snapshot must not show.
-    `row_ids` is set for a raw file that delete events may hit. `converted` has the
+    `row_ids` is set for a raw file that delete events may hit. `row_id_range` is around the row ids
+    in the file; None if it has no row, or is a raw one without `row_ids`. `converted` has the
     positions of the columns for which the file has another type than the table, integers apart.
     `nanoseconds` has those of which the file is known to hold timestamps finer than microseconds.
     """
@@ -58,16 +68,21 @@ class DataFile:
     row_ids: RawRowIds | None = None
     converted: tuple[int, ...] = ()
     nanoseconds: tuple[int, ...] = ()
+    row_id_range: RowIdRange | None = None
 
 
 @dataclass(frozen=True)
 class DeleteFile:
-    """A file of delete events; `rows` counts them."""
+    """A file of delete events: `rows` of them, which name rows in `row_id_range`.
+
+    The latter is None without any.
+    """
 
     file: ListedFile
     partition: int
     rows: int
     hides_rows: bool
+    row_id_range: RowIdRange | None
 
 
 @dataclass(frozen=True)
@@ -153,19 +168,17 @@ def plan_full_acid(
     for place in places:
         _check_depth(pinned, place, lambda name: False)
         here = _delete_files(pinned, place, footers)
-        lowest = 0 if row_ids else _lowest_deleted(here, footers)
+        lowest = 0 if row_ids else _lowest_deleted(here)
         deletes.extend(here)
         data.extend(_data_files(pinned, place, footers, lowest))
         skipped.extend(_skipped(place))
     return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped))
 
 
-def _lowest_deleted(
-    deletes: Iterable[DeleteFile], footers: Mapping[ListedFile, OrcFooter]
-) -> int | None:
+def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
     """The lowest original write id of delete events; None without any."""
-    known = (footers[delete.file].min_original_write_id for delete in deletes)
-    return min((lowest for lowest in known if lowest is not None), default=None)
+    known = (delete.row_id_range for delete in deletes)
+    return min((ids.write_id[0] for ids in known if ids is not None), default=None)
 
 
 def plan_insert_only(
@@ -276,7 +289,9 @@ def _delete_files(
             footer = footers[file]
             if not footer.is_acid or not is_bucket_file(file.name):
                 raise _refusal(pinned, f"{file.path} is in a delete delta but no delete file")
-            deletes.append(DeleteFile(file, place.partition, footer.rows, hides_rows))
+            deletes.append(
+                DeleteFile(file, place.partition, footer.rows, hides_rows, footer.row_ids)
+            )
     return deletes
 
 
@@ -309,6 +324,7 @@ def _data_files(
                     hides_rows=hides_rows,
                     converted=_converted(pinned, footer),
                     nanoseconds=footer.nanoseconds,
+                    row_id_range=footer.row_ids,
                 )
         if raw:
             yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
@@ -360,4 +376,5 @@ def _raw_files(
             row_ids=row_ids,
             converted=_converted(pinned, footer),
             nanoseconds=footer.nanoseconds,
+            row_id_range=row_ids.of(footer.rows) if row_ids else None,
         )

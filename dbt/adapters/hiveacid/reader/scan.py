@@ -39,10 +39,12 @@ def scan(
     files: Sequence[ListedFile],
     schema: StructType | str,
     options: Mapping[str, str] = MappingProxyType({}),
+    located: bool = True,
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read files with Spark's reader of `format` and a given schema, and where each row is from.
 
-    `options` are further options of that reader.
+    `options` are further options of that reader. Spark makes the columns that say where a row is
+    from even for a query that does not use them; without `located` there are none.
 
     Returns:
         The DataFrame, with the columns `FILE_PATH` and `BLOCK_START` (the first byte of the row's
@@ -71,6 +73,8 @@ def scan(
         else:
             seen = frame.inputFiles()
     by_path = _check(seen, files)
+    if not located:
+        return frame, by_path
     # Not by name: the table may have a column `_metadata`.
     metadata = _metadata_column(frame)
     return (
