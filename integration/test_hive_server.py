@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -170,36 +172,61 @@ def test_a_partition_that_changes_under_a_query_is_not_taken_for_empty(
             TBLPROPERTIES ('transactional'='true');
         INSERT INTO orders VALUES (1, 2025), (2, 2026), (3, 2026);
     """)
-    partition = hive.warehouse / f"{database}.db" / "orders" / "year=2026"
+    with deltas_that_come_and_go(hive.warehouse / f"{database}.db" / "orders" / "year=2026"):
+        for _ in until_the_log_says(hive.log, "year=2026 is empty"):
+            assert sorted(hive_client.query("SELECT * FROM orders")) == [
+                (1, 2025),
+                (2, 2026),
+                (3, 2026),
+            ]
+
+
+def test_a_query_that_fails_since_a_table_changes_under_it_is_asked_again(
+    hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    hive_client.script("""
+        CREATE TABLE orders (id INT) STORED AS ORC TBLPROPERTIES ('transactional'='false');
+        INSERT INTO orders VALUES (1), (2);
+        ALTER TABLE orders SET TBLPROPERTIES ('transactional'='true');
+    """)
+    table = hive.warehouse / f"{database}.db" / "orders"
+    with deltas_that_come_and_go(table):
+        for _ in until_the_log_says(hive.log, rf"{table}/delta_\S+ does not exist"):
+            assert sorted(hive_client.query("SELECT * FROM orders")) == [(1,), (2,)]
+            assert hive_client.query("SELECT count(*) FROM orders") == [(2,)]
+
+
+@contextmanager
+def deltas_that_come_and_go(directory: Path) -> Iterator[None]:
+    """As Hive's writers and its cleaner make and remove them, but without pause."""
     over = threading.Event()
 
     def come_and_go(first: int) -> None:
         for write_id in itertools.cycle(range(first, first + 100)):
             if over.is_set():
                 return
-            delta = partition / f"delta_{write_id:07}_{write_id:07}_0000"
+            delta = directory / f"delta_{write_id:07}_{write_id:07}_0000"
             delta.mkdir()
             (delta / "bucket_00000").touch()
             shutil.rmtree(delta)
 
-    def warnings() -> int:
-        return hive.log.read_text(errors="replace").count("year=2026 is empty")
-
     with ThreadPoolExecutor() as threads:
-        writers = [threads.submit(come_and_go, 100 * (n + 1)) for n in range(3)]
+        # Above the write ids of the originals and of the statements, so that no query reads them.
+        writers = [threads.submit(come_and_go, 20_000_000 + 100 * n) for n in range(3)]
         try:
-            deadline = time.monotonic() + 60
-            while warnings() < 3:
-                assert time.monotonic() < deadline, "Hive no longer takes partitions for empty"
-                assert sorted(hive_client.query("SELECT * FROM orders")) == [
-                    (1, 2025),
-                    (2, 2026),
-                    (3, 2026),
-                ]
+            yield
         finally:
             over.set()
         for writer in writers:
             writer.result()
+
+
+def until_the_log_says(log: Path, pattern: str, times: int = 3) -> Iterator[None]:
+    """Go on until what the loop is to provoke has happened. Fails after a minute."""
+    deadline = time.monotonic() + 60
+    while len(re.findall(pattern, log.read_text(errors="replace"))) < times:
+        assert time.monotonic() < deadline, f"Hive no longer says {pattern!r}"
+        yield
 
 
 def test_start_failure_shows_the_log(tmp_path: Path) -> None:

@@ -23,9 +23,13 @@ _COMPACTED = frozenset({"ready for cleaning", "succeeded"})
 #: States of a compaction that is over without any.
 _NOT_COMPACTED = frozenset({"failed", "refused", "did not initiate", "aborted"})
 
-#: Hive 4.0.1 looks at the permissions of a table's files while it compiles a statement, and fails
-#: when its own cleaner has just removed one. Nothing has been executed then.
-_CLEANED_MEANWHILE = re.compile(r"while compiling statement.*No such file or directory", re.DOTALL)
+#: Hive 4.0.1 looks at all files of a table while it checks permissions and while it divides the
+#: work of a query, and fails when its own cleaner has just removed one. No row has been written.
+_CLEANED_MEANWHILE = re.compile(
+    "while compiling statement.*(No such file or directory|FileNotFoundException"
+    "|AccessDeniedException|Invalid directory or I/O error)",
+    re.DOTALL,
+)
 #: And where a directory disappears while it lists those of a partition, or of a table without any,
 #: it answers as if that were empty, and says so in its log only
 #: (FetchOperator.generateWrappedSplits).
