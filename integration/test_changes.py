@@ -18,6 +18,7 @@ from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer
 from integration.rebalanced import rebalance
 from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.test_hive_server import eventually
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
@@ -193,6 +194,38 @@ def test_what_a_compaction_of_hive_loses(
     story.then(story.compact("major", partition), lost={"after": [lost.format(base)]})
     assert [row[0] for row in story.remember("compacted").shown] == ["4"], "Hive shows no row"
     story.then(f"INSERT INTO {table} VALUES (7, '日')")
+
+
+def test_what_a_compaction_of_an_insert_only_table_loses(
+    changes: Changes, hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    """Hive 4.0.1 takes nothing in beside an aborted and an open write id (docs/decisions.md)."""
+    name = TableName(database, "emptied")
+    hive_client.execute(f"CREATE TABLE {name} (id int) STORED AS ORC TBLPROPERTIES ({INSERT_ONLY})")
+    hive_client.execute(f"INSERT INTO {name} VALUES (1)")
+    with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
+        aborted = OpenWriter.begin(metastore, name, None, deletes=False)
+        aborted.insert([8])
+        metastore.abort_txn(aborted.txn_id)
+        hive_client.execute(f"INSERT INTO {name} VALUES (2)")
+        story = Story(changes, hive_client, str(name))
+        assert [row[0] for row in story.remember("before").shown] == ["1", "2"]
+        open_ = OpenWriter.begin(metastore, name, None, deletes=False)
+        open_.insert([3])
+        story.then(story.compact("minor"))
+        (emptied,) = open_.location.glob("delta_0000001_0000003_v*")
+        assert not list(emptied.iterdir()), "Hive takes in what it should"
+        story.then(lambda: metastore.commit_txn(open_.txn_id))
+
+    def clean() -> None:
+        def is_cleaned() -> bool:
+            done = hive_client.show_compactions()
+            return [r["state"] for r in done if r["dbname"] == database] == ["succeeded"]
+
+        assert eventually(is_cleaned, seconds=60)
+
+    story.then(clean, lost={"before": ["what write id 3 wrote has gone"]})
+    assert [row[0] for row in story.remember("after").shown] == ["3"], "Hive keeps the rows"
 
 
 def test_original_and_loaded_files(

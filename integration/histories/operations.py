@@ -27,6 +27,8 @@ class TableState:
     dropped: list[Partition] = field(default_factory=list)
     writers: dict[int, bool] = field(default_factory=dict)
     """The open writers, and whether each of them deletes."""
+    aborted: bool = False
+    """Whether a write has been aborted."""
     transactional: bool = False
     serial: int = 0
 
@@ -320,6 +322,10 @@ def _how(table: TableState) -> str:
 
 
 def compact_minor(table: TableState) -> Actions | None:
+    if not table.shape.full_acid and table.aborted and table.writers:
+        # Hive would take nothing in, and lose the rows at a time of its cleaner's choice
+        # (docs/decisions.md).
+        return None
     return _compact(table, "minor")
 
 
@@ -344,6 +350,7 @@ def aborted_write(table: TableState) -> Actions | None:
     for operation in operations:
         actions = operation(table)
         if actions is not None:
+            table.aborted = True
             return tuple(AbortedSql(action.text) for action in actions if isinstance(action, Sql))
     return None
 
@@ -386,6 +393,7 @@ def _end_write(table: TableState, commit: bool) -> Actions | None:
         return None
     key = table.rng.choice(sorted(table.writers))
     del table.writers[key]
+    table.aborted |= not commit
     return (EndWrite(key, commit),)
 
 

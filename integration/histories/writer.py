@@ -43,13 +43,14 @@ class OpenWriter:
         partition: tuple[str, ...] | None,
         deletes: bool,
     ) -> OpenWriter:
-        """Open a transaction, lock the table as Hive's own writers do, take a write id."""
+        """Open a transaction, lock the table as Hive's own writers do, take a write id.
+
+        Raises KeyError when there is no such partition.
+        """
         table = metastore.get_table(name)
         storage = table.storage
         if partition is not None:
-            (storage,) = (
-                p.storage for p in metastore.get_partitions(name) if p.values == partition
-            )
+            storage = {p.values: p.storage for p in metastore.get_partitions(name)}[partition]
         txn_id = metastore.open_txn("writer", "localhost", _AGENT, read_only=False)
         _lock(metastore, txn_id, name, deletes)
         write_id = metastore.allocate_table_write_ids(txn_id, name)

@@ -10,10 +10,13 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 ALL_TXNS = ValidTxnList(1_000_000)
 
 
-def listing(*paths, directories=(), data_formats=None, empty=()):
+def listing(*paths, directories=(), data_formats=None, empty=(), without_files=()):
     files = tuple(ListedFile(path, f"file:/t/{path}", 0 if path in empty else 10) for path in paths)
     parents = {path.rpartition("/")[0] for path in paths if "/" in path}
-    return Listing("file:/t", files, tuple({*directories, *parents}), data_formats or {})
+    directories = {*directories, *parents, *without_files}
+    return Listing(
+        "file:/t", files, tuple(directories), data_formats or {}, frozenset(without_files)
+    )
 
 
 def write_ids(high_watermark, open=(), aborted=()):
@@ -116,6 +119,19 @@ def test_the_work_of_a_compaction_counts_once_its_transaction_is_visible():
     assert chosen(listed, write_ids(2), before)[1] == ["delta_1_1_0", "delta_2_2_0"]
     running = ValidTxnList(30, open=frozenset({20}))
     assert chosen(listed, write_ids(2), running)[1] == ["delta_1_1_0", "delta_2_2_0"]
+
+
+@pytest.mark.parametrize("emptied", ["delta_1_2_v0000020", "base_2_v0000020"])
+def test_a_compaction_that_has_left_no_file_covers_nothing(emptied):
+    listed = listing("delta_1_1_0/b", "delta_2_2_0/b", without_files=[emptied])
+    assert chosen(listed, write_ids(2)) == (None, ["delta_1_1_0", "delta_2_2_0"], [], [])
+    (skipped,) = select(listed, write_ids(2), ALL_TXNS).skipped
+    assert (skipped.relative, skipped.reason) == (emptied, "its compaction has left no file in it")
+
+
+def test_a_compaction_with_hives_hidden_file_alone_covers_what_it_took_in():
+    listed = listing("delta_1_1_0/b", "delta_2_2_0/b", directories=["delta_1_2_v0000020"])
+    assert chosen(listed, write_ids(2))[1] == ["delta_1_2_v0000020"]
 
 
 def test_the_wider_delta_wins():

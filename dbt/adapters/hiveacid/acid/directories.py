@@ -26,6 +26,7 @@ ACID_VERSION_FILE = "_orc_acid_version"
 
 _BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
+_OF_COMPACTION = re.compile(r"(base|(delete_)?delta)_[-\d_]+_v\d+")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 _BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
@@ -55,6 +56,11 @@ class DeltaDir:
     statement_id: int | None = None
     visibility_txn: int = 0
     is_delete: bool = False
+
+
+def is_of_compaction(name: str) -> bool:
+    """Whether a directory's name is one that compactions give."""
+    return _OF_COMPACTION.fullmatch(name) is not None
 
 
 # A write leaves directories of one name in all the partitions that it touches.

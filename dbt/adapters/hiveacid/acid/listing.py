@@ -35,10 +35,12 @@ class Listing:
 
     `directories` holds every directory by its relative path, so that an empty base is seen.
     `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
-    names (`compacted`, `truncated`, …).
+    names (`compacted`, `truncated`, …). `without_files` names the directories of compactions in
+    which there is no file at all, not even a hidden one of Hive's.
     """
 
     location: str
     files: tuple[ListedFile, ...]
     directories: tuple[str, ...] = ()
     data_formats: Mapping[str, str] = field(default_factory=dict)
+    without_files: frozenset[str] = frozenset()

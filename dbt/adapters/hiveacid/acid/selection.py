@@ -93,6 +93,11 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
             skipped.append(Skipped(name, reason))
+        elif name in listing.without_files:
+            # Hive lists the files below a location, and so does not see it
+            # (`AcidUtils.getHdfsDirSnapshots`): what it covers by its name counts until the
+            # cleaner, which lists directories, removes that.
+            skipped.append(Skipped(name, "its compaction has left no file in it"))
         elif isinstance(directory, BaseDir):
             bases.append(directory)
         else:

@@ -12,7 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.acid.directories import METADATA_FILE
+from dbt.adapters.hiveacid.acid.directories import (
+    ACID_VERSION_FILE,
+    METADATA_FILE,
+    is_of_compaction,
+)
 from dbt.adapters.hiveacid.acid.listing import HIDDEN, ListedFile, Listing
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.bulk import Bulk
@@ -99,7 +103,22 @@ class _Location:
     files: list[ListedFile] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     data_formats: dict[str, str] = field(default_factory=dict)
+    compacted: dict[str, _Directory] = field(default_factory=dict)
     error: Py4JJavaError | None = None
+
+    def drop_compacted(self, relative: str) -> None:
+        """Take note that there is a file: what is left in `compacted` has none."""
+        self.compacted.pop(relative.partition("/")[0], None)
+
+    def listing(self, location: str) -> Listing:
+        """All that has been found."""
+        return Listing(
+            location,
+            tuple(self.files),
+            tuple(self.directories),
+            self.data_formats,
+            frozenset(self.compacted),
+        )
 
 
 class _Directory(NamedTuple):
@@ -126,16 +145,7 @@ class _Lister:
             bulk.method(FILE_STATUS, "getLen", "long"),
         )
         self._time = bulk.method(FILE_STATUS, "getModificationTime", "long")
-        matches = bulk.java("java.util.regex.Pattern").compile(_WANTED_NAMES).asMatchPredicate()
-        self._filter = bulk.implement(
-            "org.apache.hadoop.fs.PathFilter",
-            bulk.then(
-                bulk.method(PATH, "getName", "String"),
-                bulk.method("java.util.function.Predicate", "test", "boolean", ["Object"]).bindTo(
-                    matches
-                ),
-            ),
-        )
+        self._wanted = self._filter(_WANTED_NAMES)
 
     def run(
         self, locations: Sequence[str], may_be_missing: bool = False
@@ -151,19 +161,25 @@ class _Lister:
             return [error for _ in locations]
         while level:
             below: list[_Directory] = []
-            for batch, statuses in self._in_parallel(batches(level, _BATCH), self._statuses):
-                if isinstance(statuses, Py4JJavaError):
-                    for directory in batch:
-                        directory.location.error = statuses
-                else:
-                    below.extend(self._sort_in(batch, statuses))
+            for batch, statuses in self._listed(level, self._wanted):
+                below.extend(self._sort_in(batch, statuses))
             level = [directory for directory in below if directory.location.error is None]
+        self._look_for_version_files(found)
         return [
-            Listing(location, tuple(it.files), tuple(it.directories), it.data_formats)
-            if it.error is None
-            else it.error
+            it.listing(location) if it.error is None else it.error
             for location, it in zip(locations, found, strict=True)
         ]
+
+    def _look_for_version_files(self, found: Iterable[_Location]) -> None:
+        """A compaction that found nothing leaves Hive's hidden file or nothing at all."""
+        doubtful = [directory for it in found for directory in it.compacted.values()]
+        if not doubtful:
+            return
+        for batch, statuses in self._listed(doubtful, self._filter(ACID_VERSION_FILE)):
+            parents = {directory.path.rstrip("/"): directory for directory in batch}
+            for path, _, _ in statuses:
+                parent = parents[path.rpartition("/")[0]]
+                parent.location.drop_compacted(parent.relative)
 
     def _roots(
         self, found: Sequence[_Location], locations: Sequence[str], may_be_missing: bool
@@ -179,6 +195,19 @@ class _Lister:
         paths = self._bulk.strings(self._bulk.paths(locations), qualified)
         return [_Directory(it, "", path) for it, path in zip(found, paths, strict=True)]
 
+    def _listed(
+        self, directories: Sequence[_Directory], name_filter: Any
+    ) -> Iterator[tuple[Sequence[_Directory], list[_Status]]]:
+        """What is in the directories, in batches; those that fail get the error."""
+        for batch, statuses in self._in_parallel(
+            batches(directories, _BATCH), lambda batch: self._statuses(batch, name_filter)
+        ):
+            if isinstance(statuses, Py4JJavaError):
+                for directory in batch:
+                    directory.location.error = statuses
+            else:
+                yield batch, statuses
+
     def _in_parallel(
         self, items: Sequence[T], call: Any
     ) -> Iterator[tuple[T, Any | Py4JJavaError]]:
@@ -190,9 +219,19 @@ class _Lister:
 
         return zip(items, self._pool.map(attempt, items), strict=True)
 
-    def _statuses(self, directories: Sequence[_Directory]) -> list[_Status]:
+    def _filter(self, names: str) -> Any:
+        """A Java filter of the paths whose last part matches a pattern."""
+        bulk = self._bulk
+        matches = bulk.java("java.util.regex.Pattern").compile(names).asMatchPredicate()
+        test = bulk.method("java.util.function.Predicate", "test", "boolean", ["Object"])
+        return bulk.implement(
+            "org.apache.hadoop.fs.PathFilter",
+            bulk.then(bulk.method(PATH, "getName", "String"), test.bindTo(matches)),
+        )
+
+    def _statuses(self, directories: Sequence[_Directory], name_filter: Any) -> list[_Status]:
         paths = self._bulk.paths([directory.path for directory in directories])
-        found = self._file_system.listStatus(paths, self._filter)
+        found = self._file_system.listStatus(paths, name_filter)
         return list(
             zip(
                 self._bulk.strings(found, self._path_of),
@@ -225,11 +264,16 @@ class _Lister:
             if name == METADATA_FILE:
                 if parent.relative:
                     metadata.append((parent, path))
+                    parent.location.drop_compacted(child)
             elif length == _DIRECTORY:
                 parent.location.directories.append(child)
-                yield _Directory(parent.location, child, path)
+                below = _Directory(parent.location, child, path)
+                if is_of_compaction(child):
+                    parent.location.compacted[child] = below
+                yield below
             else:
                 parent.location.files.append(ListedFile(child, path, length, time))
+                parent.location.drop_compacted(child)
         for (parent, _), data_format in self._in_parallel(
             metadata, lambda item: self._data_format(item[1])
         ):
