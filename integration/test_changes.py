@@ -216,17 +216,19 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
         (emptied,) = open_.location.glob("delta_0000001_0000003_v*")
         assert not list(emptied.iterdir()), "Hive takes in what it should"
         story.remember("compacted")
-        story.then(lambda: metastore.commit_txn(open_.txn_id))
 
-    def clean() -> None:
+        def commit_and_wait_for_the_cleaner() -> None:
+            metastore.commit_txn(open_.txn_id)
+            assert eventually(is_cleaned, seconds=60)
+
         def is_cleaned() -> bool:
             done = hive_client.show_compactions()
             return [r["state"] for r in done if r["dbname"] == database] == ["succeeded"]
 
-        assert eventually(is_cleaned, seconds=60)
-
-    lost = ["what write id 3 wrote has gone"]
-    story.then(clean, lost=dict.fromkeys(("before", "compacted"), lost))
+        lost = ["what write id 3 wrote has gone"]
+        story.then(
+            commit_and_wait_for_the_cleaner, lost=dict.fromkeys(("before", "compacted"), lost)
+        )
     assert [row[0] for row in story.remember("after").shown] == ["3"], "Hive keeps the rows"
 
 
