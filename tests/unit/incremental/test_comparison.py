@@ -68,7 +68,7 @@ def valid(high_watermark, open=(), aborted=()):
 def places(pinned, *listings):
     """The locations; each listing as the names of directories with a file, and original files.
 
-    A directory without a file ends in a slash.
+    A directory without a data file ends in a slash, one without any file in two.
     """
     storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
     found = []
@@ -80,7 +80,8 @@ def places(pinned, *listings):
             if not path.endswith("/")
         )
         directories = tuple(path.partition("/")[0] for path in paths if "/" in path)
-        listing = Listing(storage.location, files, directories)
+        blank = frozenset(path.rstrip("/") for path in paths if path.endswith("//"))
+        listing = Listing(storage.location, files, directories, without_files=blank)
         state = select(listing, pinned.write_ids, pinned.valid_txns)
         found.append(Location(i, storage, listing, state))
     return found
@@ -289,6 +290,31 @@ def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
     assert (again.kind, again.loss) == (Kind.GROWN, None)
     usual = compared(valid(3), valid(4), [*old], [*new, "delete_delta_2_3_v0000009"])
     assert (usual.kind, usual.loss) == (Kind.GROWN, None)
+
+
+@pytest.mark.parametrize("emptied", ["delta_1_3_v0000009//", "base_3_v0000009//"])
+def test_what_hive_lost_beside_an_open_write_id_is_noticed_once_it_is_removed(emptied):
+    """A compaction of an insert-only table that took nothing in: integration/test_changes.py."""
+    old = ["delta_1_1_0", "delta_3_3_0"]
+    kept = [*old, emptied, "delta_4_4_0"]
+    change = compared(
+        valid(3, aborted=[2]), valid(4, aborted=[2]), old, kept, parameters=INSERT_ONLY
+    )
+    assert (change.kind, change.loss) == (Kind.GROWN, None)
+    cleaned = [emptied, "delta_4_4_0"]
+    change = compared(
+        valid(4, aborted=[2]), valid(4, aborted=[2]), kept, cleaned, parameters=INSERT_ONLY
+    )
+    assert change.kind is Kind.LOST and change.loss.extent is Extent.TABLE
+    assert f"the compaction that made {emptied[:-2]} left nothing there" in change.loss.what
+    again = compared(valid(4), valid(5), cleaned, [*cleaned, "delta_5_5_0"], parameters=INSERT_ONLY)
+    assert (again.kind, again.loss) == (Kind.GROWN, None)
+
+
+def test_a_compaction_of_aborted_writes_alone_has_lost_nothing():
+    ids = valid(3, aborted=[2, 3])
+    old, new = ["delta_1_1_0"], ["delta_1_1_0", "delta_2_3_v0000009//"]
+    assert compared(ids, ids, old, new).loss is None
 
 
 @pytest.mark.parametrize(

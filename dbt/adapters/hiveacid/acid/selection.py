@@ -50,7 +50,8 @@ class AcidState:
     """The snapshot of one location (Hive's `AcidDirectory`).
 
     `originals` are the files outside of any ACID directory in Hive's order, which numbers their
-    rows; they are empty as soon as there is a base.
+    rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
+    compaction has left without any file; they cover nothing.
     """
 
     base: SelectedDir | None
@@ -58,6 +59,7 @@ class AcidState:
     delete_deltas: tuple[SelectedDir, ...]
     originals: tuple[ListedFile, ...]
     skipped: tuple[Skipped, ...]
+    left_empty: tuple[SelectedDir, ...] = ()
 
     @property
     def of_rows(self) -> tuple[SelectedDir, ...]:
@@ -88,6 +90,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
     bases: list[BaseDir] = []
     deltas: list[DeltaDir] = []
     skipped: list[Skipped] = []
+    left_empty: list[SelectedDir] = []
     for name in sorted(files):
         directory = _parse(listing, name)
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
@@ -98,6 +101,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
             # (`AcidUtils.getHdfsDirSnapshots`): what it covers by its name counts until the
             # cleaner, which lists directories, removes that.
             skipped.append(Skipped(name, "its compaction has left no file in it"))
+            left_empty.append(SelectedDir(directory, ()))
         elif isinstance(directory, BaseDir):
             bases.append(directory)
         else:
@@ -121,6 +125,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         delete_deltas=tuple(with_files(d) for d in chosen if d.is_delete),
         originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
         skipped=tuple(skipped),
+        left_empty=tuple(left_empty),
     )
 
 

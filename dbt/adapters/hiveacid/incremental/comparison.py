@@ -70,7 +70,7 @@ def source_state(pinned: PinnedTable, options: str, places: Iterable[Location]) 
                 create_time=partitions[place.partition].create_time if partitions else 0,
                 base=place.state.base.directory.name if place.state.base else None,
                 last_write_id=last_write_id(place.state),
-                emptied=emptied_by_compaction(place),
+                emptied=tuple(d.directory.name for d in emptied_by_compaction(place)),
             )
             for place in places
         ),

@@ -154,12 +154,16 @@ def location_loss(
     reason = _lost_base(place, old, new)
     if reason is not None:
         return Loss(name, reason, by_row_ids)
-    emptied = [name for name in emptied_by_compaction(place) if name not in old.emptied]
+    emptied = [
+        d.directory.name
+        for d in emptied_by_compaction(place)
+        if d.directory.name not in old.emptied and has_seen(since.write_ids, *d.write_id_range)
+    ]
     if emptied:
         what = (
-            f"the compaction that made {', '.join(emptied)} left nothing there, and where a path "
-            "is not ASCII Hive 4.0 finds none of the files that it is to compact: rows and delete "
-            "events may have gone"
+            f"the compaction that made {', '.join(emptied)} left nothing there, and Hive 4.0 finds "
+            "nothing to compact where a path is not ASCII, nor in an insert-only table beside an "
+            "aborted and an open write id: rows and delete events may have gone"
         )
         return Loss(name, what, by_row_ids)
     if old.last_write_id is not None and not covers(place.state, old.last_write_id):

@@ -39,19 +39,29 @@ def base_directory(base: SelectedDir) -> BaseDir:
     return base.directory
 
 
-def emptied_by_compaction(place: Location) -> tuple[str, ...]:
+def emptied_by_compaction(place: Location) -> tuple[SelectedDir, ...]:
     """The directories in which a compaction of Hive may have lost what it was to take in.
 
     Hive 4.0.1's `CompactorInputSplit` writes the paths as bytes, one for a character. If one is not
-    ASCII the compactor finds none of the files, and makes an empty directory: rows and delete
-    events are gone. Such a directory may also have been made of nothing; elsewhere only that is so.
+    ASCII the compactor finds none of the files, and makes a directory without data files: rows and
+    delete events are gone. Its `CompactionQueryBuilder` leaves a directory without any file, of
+    which the rows are gone once the cleaner has removed what the name covers. Either may also have
+    been made of nothing.
     """
+    state = place.state
+    cleaned = tuple(d for d in state.left_empty if not _is_still_there(state, d))
     if place.storage.location.isascii():
-        return ()
-    return tuple(
-        selected.directory.name
-        for selected in place.state.of_rows
-        if selected.directory.visibility_txn and not selected.files
+        return cleaned
+    unread = (d for d in state.of_rows if d.directory.visibility_txn and not d.files)
+    return (*cleaned, *unread)
+
+
+def _is_still_there(state: AcidState, emptied: SelectedDir) -> bool:
+    """Whether anything that a directory covers by its name has not been removed."""
+    low, high = emptied.write_id_range
+    ranges = (directory.write_id_range for directory in state.directories)
+    return any(low <= first and last <= high for first, last in ranges) or (
+        low == 0 and bool(state.originals)
     )
 
 
