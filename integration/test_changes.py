@@ -197,7 +197,11 @@ def test_what_a_compaction_of_hive_loses(
 
 
 def test_what_a_compaction_of_an_insert_only_table_loses(
-    changes: Changes, hive: HiveServer, hive_client: HiveClient, database: str
+    changes: Changes,
+    differential: Differential,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
 ) -> None:
     """Hive 4.0.1 takes nothing in beside an aborted and an open write id (docs/decisions.md)."""
     name = TableName(database, "emptied")
@@ -216,6 +220,8 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
         (emptied,) = open_.location.glob("delta_0000001_0000003_v*")
         assert not list(emptied.iterdir()), "Hive takes in what it should"
         story.remember("compacted")
+        (to_be_lost,) = differential.check(str(name)).plan.to_be_lost
+        assert to_be_lost.endswith(f"/emptied/{emptied.name}")
 
         def commit_and_wait_for_the_cleaner() -> None:
             metastore.commit_txn(open_.txn_id)

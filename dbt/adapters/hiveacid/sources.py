@@ -118,7 +118,7 @@ class SourceViews:
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
         self._plans: dict[tuple[int, str], _Planned] = {}
-        self._warned: set[TableName] = set()
+        self._warned: set[tuple[TableName, str]] = set()
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         """The name to read a source by; None for one that Spark reads right itself."""
@@ -184,22 +184,33 @@ class SourceViews:
             if planned.plan is None:
                 plan = plan_read(session, self.pinned(view), self.footers)
                 planned.plan = plan, Reading.of(plan.pinned, plan.files)
-                self.warn_of_nanoseconds(plan)
+                self.warn_of(plan)
             return planned.plan
 
-    def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
-        """Warn of the timestamps in a plan's files that Spark cannot hold, once for each table."""
+    def warn_of(self, plan: ReadPlan) -> None:
+        """Warn, once for each table, of timestamps in a plan's files that Spark cannot hold, and of
+        rows that Hive is going to lose."""
         name = plan.pinned.table.name
+        if plan.nanoseconds and self._is_first_warning(name, "nanoseconds"):
+            columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
+            logger.warning(
+                f"{name} has timestamps with nanoseconds, which Spark cuts to microseconds: "
+                f"{columns}. Values that differ only there become equal. If that matters, let Hive "
+                "keep them as text, in a column of type string."
+            )
+        if plan.to_be_lost and self._is_first_warning(name, "to be lost"):
+            logger.warning(
+                f"{name} has rows that Hive is going to lose: a compaction has left "
+                f"{', '.join(plan.to_be_lost)} without any file. What it was to take in is still "
+                "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
+                "before that (CREATE TABLE … AS SELECT)."
+            )
+
+    def _is_first_warning(self, table: TableName, of: str) -> bool:
         with self._lock:
-            if not plan.nanoseconds or name in self._warned:
-                return
-            self._warned.add(name)
-        columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
-        logger.warning(
-            f"{name} has timestamps with nanoseconds, which Spark cuts to microseconds: {columns}. "
-            "Values that differ only there become equal. If that matters, let Hive keep them as "
-            "text, in a column of type string."
-        )
+            is_first = (table, of) not in self._warned
+            self._warned.add((table, of))
+        return is_first
 
     def verify(self, session: SparkSession, name: TableName) -> Verification:
         """Check a transactional table in the run's snapshot, whether it is a source or not."""

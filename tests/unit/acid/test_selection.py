@@ -129,6 +129,23 @@ def test_a_compaction_that_has_left_no_file_covers_nothing(emptied):
     assert (skipped.relative, skipped.reason) == (emptied, "its compaction has left no file in it")
 
 
+@pytest.mark.parametrize(
+    ("emptied", "there", "is_lost"),
+    [
+        ("delta_1_2_v0000020", "delta_2_2_0/b", True),
+        ("delta_1_2_v0000020", "delete_delta_2_2_0/b", True),
+        ("delta_1_2_v0000020", "delta_3_3_0/b", False),
+        ("delta_1_2_v0000020", "000000_0", False),
+        ("base_2_v0000020", "000000_0", True),
+        ("base_2_v0000020", "base_1/b", True),
+        ("base_2_v0000020", "base_3/b", False),
+    ],
+)
+def test_what_a_compaction_covers_and_has_not_taken_in_is_to_be_lost(emptied, there, is_lost):
+    state = select(listing(there, without_files=[emptied]), write_ids(3), ALL_TXNS)
+    assert [lost.directory.name for lost in state.to_be_lost] == [emptied] * is_lost
+
+
 def test_a_compaction_with_hives_hidden_file_alone_covers_what_it_took_in():
     listed = listing("delta_1_1_0/b", "delta_2_2_0/b", directories=["delta_1_2_v0000020"])
     assert chosen(listed, write_ids(2))[1] == ["delta_1_2_v0000020"]

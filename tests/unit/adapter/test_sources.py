@@ -101,7 +101,7 @@ class View:
         pass
 
 
-def test_timestamps_that_spark_cuts_are_warned_of_once_a_run(metastore, monkeypatch):
+def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, monkeypatch):
     storage = StorageDescriptor("file:/t", (Column("id", "int"), Column("at", "timestamp")))
     pinned = PinnedTable(
         replace(table(ORDERS, transactional=True), storage=storage),
@@ -112,7 +112,7 @@ def test_timestamps_that_spark_cuts_are_warned_of_once_a_run(metastore, monkeypa
     )
     file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
     data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
-    plan = ReadPlan(pinned, (data,), (), ())
+    plan = ReadPlan(pinned, (data,), (), (), to_be_lost=("file:/t/delta_1_1_v0000007",))
     warnings = []
     monkeypatch.setattr(sources, "plan_read", lambda *_: plan)
     monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
@@ -122,6 +122,8 @@ def test_timestamps_that_spark_cuts_are_warned_of_once_a_run(metastore, monkeypa
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     for _ in range(2):
         made.create(None, view)
-    (warning,) = warnings
-    assert warning.startswith("shop.orders has timestamps with nanoseconds")
-    assert f"at (in {file.path})" in warning
+    cut, lost = warnings
+    assert cut.startswith("shop.orders has timestamps with nanoseconds")
+    assert f"at (in {file.path})" in cut
+    assert lost.startswith("shop.orders has rows that Hive is going to lose")
+    assert "file:/t/delta_1_1_v0000007 without any file" in lost

@@ -73,6 +73,18 @@ def bucket(number, statement_id=0):
     return BucketProperty(number, statement_id).encode()
 
 
+@pytest.mark.parametrize(("planner", "footer"), [(plan_full_acid, ACID), (plan_insert_only, RAW)])
+def test_rows_that_a_compaction_has_not_taken_in_are_to_be_lost(planner, footer):
+    file = ListedFile("delta_1_1_0000/bucket_00000", "file:/t/x", 100)
+    emptied = ("delta_1_2_v0000007", "delta_3_4_v0000008")
+    directories = ("delta_1_1_0000", *emptied)
+    listing = Listing("file:/t", (file,), directories, without_files=frozenset(emptied))
+    pinned = pinned_table(valid(9))
+    planned = planner(pinned, locations(pinned, [listing]), {file: footer})
+    assert [data.file for data in planned.data] == [file]
+    assert planned.to_be_lost == ("file:/t/delta_1_2_v0000007",)
+
+
 def test_original_rows_are_numbered_through_the_files_of_a_bucket():
     planned = plan(
         {

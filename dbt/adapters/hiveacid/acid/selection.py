@@ -67,6 +67,22 @@ class AcidState:
         return self.deltas if self.base is None else (self.base, *self.deltas)
 
     @property
+    def to_be_lost(self) -> tuple[SelectedDir, ...]:
+        """Those of `left_empty` that cover by name what is still there.
+
+        Hive's cleaner will remove that, although the compaction has not taken it in.
+        """
+
+        def covers(empty: SelectedDir) -> bool:
+            low, high = empty.write_id_range
+            if low == 0 and self.originals:
+                return True
+            ranges = (directory.write_id_range for directory in self.directories)
+            return any(low <= first and last <= high for first, last in ranges)
+
+        return tuple(empty for empty in self.left_empty if covers(empty))
+
+    @property
     def all_deltas(self) -> tuple[SelectedDir, ...]:
         """The deltas and the delete deltas: all directories but the base."""
         return (*self.deltas, *self.delete_deltas)

@@ -49,20 +49,11 @@ def emptied_by_compaction(place: Location) -> tuple[SelectedDir, ...]:
     been made of nothing.
     """
     state = place.state
-    cleaned = tuple(d for d in state.left_empty if not _is_still_there(state, d))
+    cleaned = tuple(d for d in state.left_empty if d not in state.to_be_lost)
     if place.storage.location.isascii():
         return cleaned
     unread = (d for d in state.of_rows if d.directory.visibility_txn and not d.files)
     return (*cleaned, *unread)
-
-
-def _is_still_there(state: AcidState, emptied: SelectedDir) -> bool:
-    """Whether anything that a directory covers by its name has not been removed."""
-    low, high = emptied.write_id_range
-    ranges = (directory.write_id_range for directory in state.directories)
-    return any(low <= first and last <= high for first, last in ranges) or (
-        low == 0 and bool(state.originals)
-    )
 
 
 def meets(directory: SelectedDir, new: WriteIdRanges) -> bool:

@@ -89,6 +89,8 @@ class DeleteFile:
 class ReadPlan:
     """All that a read of one pinned table touches, and what it leaves out and why.
 
+    `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
+    there are rows that it was to take in, and that Hive's cleaner will remove.
     `deleted_rows` keeps what has been read of the delete events, for all the plan's users.
     """
 
@@ -96,6 +98,7 @@ class ReadPlan:
     data: tuple[DataFile, ...]
     deletes: tuple[DeleteFile, ...]
     skipped: tuple[Skipped, ...]
+    to_be_lost: tuple[str, ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @property
@@ -165,6 +168,7 @@ def plan_full_acid(
     data: list[DataFile] = []
     deletes: list[DeleteFile] = []
     skipped: list[Skipped] = []
+    to_be_lost: list[str] = []
     for place in places:
         _check_depth(pinned, place, lambda name: False)
         here = _delete_files(pinned, place, footers)
@@ -172,7 +176,8 @@ def plan_full_acid(
         deletes.extend(here)
         data.extend(_data_files(pinned, place, footers, lowest))
         skipped.extend(_skipped(place))
-    return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped))
+        to_be_lost.extend(_to_be_lost(place))
+    return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost))
 
 
 def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
@@ -194,6 +199,7 @@ def plan_insert_only(
     """
     data: list[DataFile] = []
     skipped: list[Skipped] = []
+    to_be_lost: list[str] = []
     for place in places:
         if place.state.delete_deltas:
             name = place.state.delete_deltas[0].directory.name
@@ -220,7 +226,13 @@ def plan_insert_only(
                 )
             )
         skipped.extend(_skipped(place))
-    return ReadPlan(pinned, tuple(data), (), tuple(skipped))
+        to_be_lost.extend(_to_be_lost(place))
+    return ReadPlan(pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost))
+
+
+def _to_be_lost(place: Location) -> Iterator[str]:
+    for empty in place.state.to_be_lost:
+        yield f"{place.listing.location}/{empty.directory.name}"
 
 
 def _skipped(place: Location) -> Iterator[Skipped]:
