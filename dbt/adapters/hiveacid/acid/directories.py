@@ -26,7 +26,6 @@ ACID_VERSION_FILE = "_orc_acid_version"
 
 _BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
-_OF_COMPACTION = re.compile(r"(base|(delete_)?delta)_[-\d_]+_v\d+")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 _BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
@@ -58,11 +57,6 @@ class DeltaDir:
     is_delete: bool = False
 
 
-def is_of_compaction(name: str) -> bool:
-    """Whether a directory's name is one that compactions give."""
-    return _OF_COMPACTION.fullmatch(name) is not None
-
-
 # A write leaves directories of one name in all the partitions that it touches.
 @lru_cache(maxsize=1 << 14)
 def parse_directory(name: str) -> BaseDir | DeltaDir | None:
@@ -85,6 +79,17 @@ def parse_directory(name: str) -> BaseDir | DeltaDir | None:
             is_delete=match[1] is not None,
         )
     raise ValueError(f"{name!r} begins like an ACID directory's name but is none")
+
+
+def try_parse_directory(name: str) -> BaseDir | DeltaDir | None:
+    """As `parse_directory`, for where a name that only begins like a directory's means nothing.
+
+    It is refused when the table is read.
+    """
+    try:
+        return parse_directory(name)
+    except ValueError:
+        return None
 
 
 def is_bucket_file(name: str) -> bool:

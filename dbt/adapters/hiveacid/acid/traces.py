@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbt.adapters.hiveacid.acid.directories import BaseDir, DeltaDir, parse_directory
+from dbt.adapters.hiveacid.acid.directories import BaseDir, try_parse_directory
 from dbt.adapters.hiveacid.acid.listing import Listing
 
 
@@ -17,7 +17,7 @@ def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> 
     traced: set[int] = set()
     for listing in listings:
         for name in listing.directories:
-            directory = None if "/" in name else _parse(name)
+            directory = None if "/" in name else try_parse_directory(name)
             if directory is None or directory.visibility_txn:
                 continue
             if isinstance(directory, BaseDir):
@@ -25,11 +25,3 @@ def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> 
             elif directory.min_write_id == directory.max_write_id:
                 traced.add(directory.max_write_id)
     return frozenset(write_ids) - traced
-
-
-def _parse(name: str) -> BaseDir | DeltaDir | None:
-    # A name that only begins like a directory's is refused when the table is read.
-    try:
-        return parse_directory(name)
-    except ValueError:
-        return None

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.acid.directories import (
     ACID_VERSION_FILE,
     METADATA_FILE,
-    is_of_compaction,
+    try_parse_directory,
 )
 from dbt.adapters.hiveacid.acid.listing import HIDDEN, ListedFile, Listing
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
@@ -103,12 +103,16 @@ class _Location:
     files: list[ListedFile] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     data_formats: dict[str, str] = field(default_factory=dict)
-    compacted: dict[str, _Directory] = field(default_factory=dict)
+    compacted: list[_Directory] = field(default_factory=list)
+    without_files: set[str] = field(default_factory=set)
     error: Py4JJavaError | None = None
 
-    def drop_compacted(self, relative: str) -> None:
-        """Take note that there is a file: what is left in `compacted` has none."""
-        self.compacted.pop(relative.partition("/")[0], None)
+    def compacted_without_data(self) -> list[_Directory]:
+        """The directories of compactions in which no file has been found."""
+        if not self.compacted:
+            return []
+        known = {file.relative.partition("/")[0] for file in self.files} | self.data_formats.keys()
+        return [directory for directory in self.compacted if directory.relative not in known]
 
     def listing(self, location: str) -> Listing:
         """All that has been found."""
@@ -117,7 +121,7 @@ class _Location:
             tuple(self.files),
             tuple(self.directories),
             self.data_formats,
-            frozenset(self.compacted),
+            frozenset(self.without_files),
         )
 
 
@@ -172,14 +176,16 @@ class _Lister:
 
     def _look_for_version_files(self, found: Iterable[_Location]) -> None:
         """A compaction that found nothing leaves Hive's hidden file or nothing at all."""
-        doubtful = [directory for it in found for directory in it.compacted.values()]
+        doubtful = [directory for it in found for directory in it.compacted_without_data()]
         if not doubtful:
             return
+        for directory in doubtful:
+            directory.location.without_files.add(directory.relative)
         for batch, statuses in self._listed(doubtful, self._filter(ACID_VERSION_FILE)):
             parents = {directory.path.rstrip("/"): directory for directory in batch}
             for path, _, _ in statuses:
                 parent = parents[path.rpartition("/")[0]]
-                parent.location.drop_compacted(parent.relative)
+                parent.location.without_files.discard(parent.relative)
 
     def _roots(
         self, found: Sequence[_Location], locations: Sequence[str], may_be_missing: bool
@@ -264,16 +270,15 @@ class _Lister:
             if name == METADATA_FILE:
                 if parent.relative:
                     metadata.append((parent, path))
-                    parent.location.drop_compacted(child)
             elif length == _DIRECTORY:
                 parent.location.directories.append(child)
                 below = _Directory(parent.location, child, path)
-                if is_of_compaction(child):
-                    parent.location.compacted[child] = below
+                acid = None if parent.relative else try_parse_directory(child)
+                if acid is not None and acid.visibility_txn:
+                    parent.location.compacted.append(below)
                 yield below
             else:
                 parent.location.files.append(ListedFile(child, path, length, time))
-                parent.location.drop_compacted(child)
         for (parent, _), data_format in self._in_parallel(
             metadata, lambda item: self._data_format(item[1])
         ):
