@@ -32,7 +32,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the end of Hive's log with every failure of a test that uses it."""
     report = yield
-    server = getattr(item, "funcargs", {}).get("hive")
+    used = getattr(item, "funcargs", {})
+    server = used.get("hive_in_test", used.get("hive"))
     if report.failed and isinstance(server, HiveServer):
         report.sections.append((f"End of {server.log}", server.log_tail()))
     return report

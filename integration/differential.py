@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from integration.hive import HiveClient, HiveServer
+from integration.hive.client import Row
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Differential:
             count = frame.count()
             filtered = None if where is None else frame.where(where).collect()
         shown = self.client.query(f"SELECT * FROM {table}")
-        assert canonical(rows) == canonical(shown)
+        assert canonical(rows) == canonical(shown), self._again(table, shown)
         if hive_counts:
             assert [(count,)] == self.client.query(f"SELECT count(*) FROM {table}")
         else:
@@ -92,6 +93,13 @@ class Differential:
             expected = self.client.query(f"SELECT * FROM {table} WHERE {where}")
             assert canonical(filtered) == canonical(expected)
         return Read(plan, rows)
+
+    def _again(self, table: str, shown: list[Row]) -> str:
+        """For the report of a difference: whether Hive's own answer has changed since."""
+        again = canonical(self.client.query(f"SELECT * FROM {table}"))
+        if again == canonical(shown):
+            return "Hive, asked again, shows the same rows."
+        return f"Hive, asked again, shows other rows than before: {again}"
 
     @contextmanager
     def session_zone(self, zone: str) -> Iterator[None]:
