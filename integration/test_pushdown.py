@@ -12,7 +12,7 @@ from dbt.adapters.hiveacid.reader.pushdown import (
     search_arguments,
     search_arguments_of_command,
 )
-from integration.differential import Differential, canonical
+from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient
 
 ROWS = 60_000
@@ -60,8 +60,7 @@ def test_filters_reach_orc(
         for condition, skips in FILTERS.items():
             query = f"SELECT id, name FROM numbers WHERE {condition}"
             found = spark.sql(query)
-            with pushed_down(spark, search_arguments(spark, _execution(found))):
-                rows = found.collect()
+            rows = collected(found)
             assert canonical(rows) == canonical(hive_client.query(query)), condition
             assert (_rows_scanned(found) < ROWS) == skips, condition
         twice = spark.sql("SELECT a.id FROM numbers a JOIN numbers b USING (id) WHERE a.half < 9")
@@ -102,7 +101,6 @@ def test_floating_point_filters_stay_with_spark(
     )
     hive_client.execute(f"INSERT INTO {table} SELECT 1, cast(1.1 AS float), cast('0.0' AS double)")
     hive_client.execute(f"UPDATE {table} SET id = 2")
-    spark = differential.spark
     with differential.pinned_frame(table) as (_, frame):
         for condition in (
             "f = cast(1.1 AS float)",
@@ -111,8 +109,7 @@ def test_floating_point_filters_stay_with_spark(
             "f < 1.2 AND id = 2",
         ):
             found = frame.where(condition)
-            with pushed_down(spark, search_arguments(spark, _execution(found))):
-                assert [row.id for row in found.collect()] == [2], condition
+            assert [row[0] for row in collected(found)] == [2], condition
 
 
 def test_a_count_decodes_no_part_of_the_row_id_that_the_statistics_fix(
