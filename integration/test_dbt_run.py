@@ -180,7 +180,11 @@ def test_fail_fast_stops_what_runs_and_retry_takes_it_up(
 ) -> None:
     make_shop(hive_client, database)
     dbt_project.sources(*SOURCES)
-    slow = "select e.id, {} as s from {{{{ source('shop', 'events') }}}} e cross join range({})"
+    # Its tasks would keep those of `seen` waiting for ten minutes.
+    slow = (
+        "-- depends_on: {{{{ ref('seen') }}}}\n"
+        "select e.id, {} as s from {{{{ source('shop', 'events') }}}} e cross join range({})"
+    )
     dbt_project.models(
         seen="select * from {{ source('shop', 'customers') }}", slow=slow.format(SLOW, 3000)
     )
