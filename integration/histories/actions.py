@@ -141,6 +141,8 @@ class Compact:
             if any(reason in str(error) for reason in no_need):
                 raise NotNow(str(error)) from error
             raise
+        except TimeoutError as error:
+            raise HiveSqlError(str(error)) from error
 
     def script(self, world: World) -> str:
         clause = f" PARTITION ({self.partition})" if self.partition else ""

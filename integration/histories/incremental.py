@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.held import locks_of_dbt
 from integration.histories.actions import NotNow, Step, World
-from integration.histories.history import COLUMNS, FAILED_IN_HIVE, Broken, Ground, Histories
+from integration.histories.history import COLUMNS, Broken, Ground, Histories
 from integration.histories.operations import OPERATIONS, TableState
 from integration.histories.shape import Shape
 from integration.histories.targets import Targets, WrongTarget
@@ -144,7 +144,7 @@ class FedHistories(Histories):
         try:
             with recorded(self.ways):
                 self._live(world, self._begin(world, shape, rng, steps), steps)
-        except FAILED_IN_HIVE as error:
+        except HiveSqlError as error:
             script = self._script(world, steps, None)
             self.tally.failed_in_hive.append(Broken(number, shape.name, str(error), script))
         except (WrongTarget, PySparkException, Py4JJavaError) as error:
@@ -199,7 +199,7 @@ class FedHistories(Histories):
             for step in steps:
                 step.run(world)
             return False
-        except (NotNow, KeyError, *FAILED_IN_HIVE):
+        except (NotNow, KeyError, HiveSqlError):
             return False
         except WrongTarget as again:
             return isinstance(error, WrongTarget) and again.what == error.what
