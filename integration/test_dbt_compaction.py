@@ -6,8 +6,12 @@ import os
 import time
 from pathlib import Path
 
-from integration.dbt_project import DbtProject
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from integration.dbt_project import DbtProject, node_results
+from integration.emptied import Emptied
 from integration.hive import HiveClient, HiveServer
+from integration.incremental import Incremental
 from integration.test_dbt_run import make_shop, once_finished, rows
 
 #: What is compacted: a table with the partition, if it has some.
@@ -72,3 +76,54 @@ def test_a_run_keeps_the_files_of_its_snapshot(
     while any(files[source] & data_files(hive, database, source) for source in COMPACTED):
         assert time.monotonic() < deadline, "the cleaner waits for the run only"
         time.sleep(0.2)
+
+
+def test_rows_that_a_compaction_loses(
+    incremental: Incremental, hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    """Hive 4.0.1 compacts an insert-only table to nothing (docs/decisions.md)."""
+    project = incremental.project
+    project.sources("events")
+    source = "{{ source('shop', 'events') }}"
+    project.models(
+        news="{{ config(materialized='incremental', incremental_strategy='acid_changes') }}\n"
+        "select id, _change_type from {{ acid_changes(source('shop', 'events')) }}"
+    )
+    with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
+        table = Emptied(hive_client, metastore, TableName(database, "events"))
+        incremental.run()
+        assert incremental.warnings == []
+        emptied = table.compact().name
+        hive_client.execute("INSERT INTO events VALUES (4)")
+        # What the model reads is new; what is going to be lost, it has read.
+        assert incremental.run()["news"] == "OK, 1 insert, 0 deletes"
+        (warning,) = incremental.warnings
+        assert f"{database}.events has rows that Hive is going to lose" in warning
+        assert f"/{emptied} without any file" in warning
+
+        project.models(
+            early=f"select count(*) as n from {source}",
+            late=f"-- depends_on: {{{{ ref('early') }}}}\nselect id from {source}",
+        )
+        # The cleaner waits for runs that began before the writer ended, and not for later ones.
+        earlier = metastore.open_txn("reader", "localhost", "an earlier reader", read_only=False)
+        table.commit()
+
+        def let_it_clean() -> None:
+            metastore.commit_txn(earlier)
+            table.wait_for_cleaner()
+
+        failed = project.invoke(
+            "run",
+            "--select",
+            "early",
+            "late",
+            on_event=once_finished("early", let_it_clean),
+        )
+        messages = {result.node.name: str(result.message) for result in node_results(failed)}
+        assert "OK" in messages["early"]
+        assert f"a compaction of {database}.events has left a directory" in messages["late"]
+    incremental.run("--select", "news")
+    assert any(f"{emptied} left nothing there" in warning for warning in incremental.warnings)
+    assert sorted(row[0] for row in incremental.rows("news", "id")) == ["3", "4"]
+    assert [row[0] for row in rows(hive_client, "events")] == [3, 4], "Hive has them still"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,22 +21,13 @@ from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore.ttypes import OpenTxnRequest
 
 from integration.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError, HiveStartError
+from integration.waiting import eventually
 
 ORDERS = """
     CREATE TABLE orders (id INT, state STRING) STORED AS ORC
         TBLPROPERTIES ('transactional'='true');
     INSERT INTO orders VALUES (1, 'new'), (2, 'new'), (3, 'new');
 """
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
-    """Whether the condition becomes true within that time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def directories(hive: HiveServer, database: str, table: str) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -34,6 +34,9 @@ from dbt.adapters.hiveacid.spark.statements import NameParts
 logger = AdapterLogger("HiveAcid")
 
 VIEW_PREFIX = "hiveacid__"
+
+_SHOWN = 3
+"""So many directories are named in a warning."""
 
 Pin = Callable[[Iterable[TableName]], Mapping[TableName, PinnedTable]]
 """`RunSnapshot.pin`: the tables as the run sees them."""
@@ -119,6 +122,8 @@ class SourceViews:
         self._views: dict[str, SourceView] = {}
         self._plans: dict[tuple[int, str], _Planned] = {}
         self._warned: set[tuple[TableName, str]] = set()
+        #: Tables with rows that Hive is going to lose, and the directories that say so.
+        self.to_be_lost: dict[TableName, tuple[str, ...]] = {}
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         """The name to read a source by; None for one that Spark reads right itself."""
@@ -184,12 +189,12 @@ class SourceViews:
             if planned.plan is None:
                 plan = plan_read(session, self.pinned(view), self.footers)
                 planned.plan = plan, Reading.of(plan.pinned, plan.files)
-                self.warn_of(plan)
+                self.warn_of_nanoseconds(plan)
+                self.warn_of_losses(view.table, plan.to_be_lost)
             return planned.plan
 
-    def warn_of(self, plan: ReadPlan) -> None:
-        """Warn, once for each table, of timestamps in a plan's files that Spark cannot hold, and of
-        rows that Hive is going to lose."""
+    def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
+        """Warn, once for each table, of timestamps in a plan's files that Spark cannot hold."""
         name = plan.pinned.table.name
         if plan.nanoseconds and self._is_first_warning(name, "nanoseconds"):
             columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
@@ -198,10 +203,19 @@ class SourceViews:
                 f"{columns}. Values that differ only there become equal. If that matters, let Hive "
                 "keep them as text, in a column of type string."
             )
-        if plan.to_be_lost and self._is_first_warning(name, "to be lost"):
+
+    def warn_of_losses(self, name: TableName, to_be_lost: Sequence[str]) -> None:
+        """Warn, once for each table, of rows that Hive is going to lose, and keep it in mind.
+
+        Args:
+            name: the table.
+            to_be_lost: see `ReadPlan`.
+        """
+        if to_be_lost and self._is_first_warning(name, "to be lost"):
+            self.to_be_lost[name] = tuple(to_be_lost)
             logger.warning(
                 f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{', '.join(plan.to_be_lost)} without any file. What it was to take in is still "
+                f"{_shortened(to_be_lost)} without any file. What it was to take in is still "
                 "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
                 "before that (CREATE TABLE … AS SELECT)."
             )
@@ -220,6 +234,11 @@ class SourceViews:
     def _pinned(self, view: SourceView) -> PinnedTable:
         names = {view.table, *self._tables.transactional(self._foreseen())}
         return self._pin(names)[view.table]
+
+
+def _shortened(paths: Sequence[str]) -> str:
+    rest = len(paths) - _SHOWN
+    return ", ".join(paths[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 @dataclass

@@ -139,10 +139,20 @@ def test_a_compaction_that_has_left_no_file_covers_nothing(emptied):
         ("base_2_v0000020", "000000_0", True),
         ("base_2_v0000020", "base_1/b", True),
         ("base_2_v0000020", "base_3/b", False),
+        # Nothing to lose: no data, or in the base, or aborted, or what the compaction has made.
+        ("delta_1_2_v0000020", "delta_2_2_0/", False),
+        ("delta_1_2_v0000020", "delta_2_2_0/b base_2/b", False),
+        ("delta_5_6_v0000020", "delta_5_5_0/b", False),
+        ("delete_delta_1_2_v0000020", "delta_1_2_v0000020/b", False),
+        # To be seen by a later snapshot.
+        ("delta_1_4_v0000020", "delta_4_4_0/b", True),
     ],
 )
 def test_what_a_compaction_covers_and_has_not_taken_in_is_to_be_lost(emptied, there, is_lost):
-    state = select(listing(there, without_files=[emptied]), write_ids(3), ALL_TXNS)
+    paths = [path for path in there.split() if not path.endswith("/")]
+    directories = [path.rstrip("/") for path in there.split() if path.endswith("/")]
+    listed = listing(*paths, directories=directories, without_files=[emptied])
+    state = select(listed, write_ids(3, aborted=[5]), ALL_TXNS)
     assert [lost.directory.name for lost in state.to_be_lost] == [emptied] * is_lost
 
 

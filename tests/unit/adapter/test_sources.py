@@ -112,7 +112,8 @@ def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, m
     )
     file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
     data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
-    plan = ReadPlan(pinned, (data,), (), (), to_be_lost=("file:/t/delta_1_1_v0000007",))
+    emptied = tuple(f"file:/t/p={i}/delta_1_1_v0000007" for i in range(5))
+    plan = ReadPlan(pinned, (data,), (), (), to_be_lost=emptied)
     warnings = []
     monkeypatch.setattr(sources, "plan_read", lambda *_: plan)
     monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
@@ -126,4 +127,5 @@ def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, m
     assert cut.startswith("shop.orders has timestamps with nanoseconds")
     assert f"at (in {file.path})" in cut
     assert lost.startswith("shop.orders has rows that Hive is going to lose")
-    assert "file:/t/delta_1_1_v0000007 without any file" in lost
+    assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
+    assert made.to_be_lost == {ORDERS: emptied}

@@ -311,6 +311,27 @@ def test_what_hive_lost_beside_an_open_write_id_is_noticed_once_it_is_removed(em
     assert (again.kind, again.loss) == (Kind.GROWN, None)
 
 
+@pytest.mark.parametrize("cleaned", [["base_4_v0000012"], ["delta_1_3_v0000009//", "delta_4_4_0"]])
+def test_a_state_remembers_what_was_going_to_be_lost(cleaned):
+    """A major compaction may remove the empty directory before the next run."""
+    ids = valid(4, aborted=[2])
+    pending = ["delta_1_1_0", "delta_3_3_0", "delta_1_3_v0000009//", "delta_4_4_0"]
+    half_done = pending[1:]
+    assert compared(ids, ids, pending, half_done, parameters=INSERT_ONLY).loss is None
+    change = compared(ids, ids, pending, cleaned, parameters=INSERT_ONLY)
+    assert "the compaction that made delta_1_3_v0000009 left nothing" in change.loss.what
+    # Of rows that no run has seen nothing is lost.
+    none_seen = compared(valid(0), ids, pending, cleaned, parameters=INSERT_ONLY)
+    assert none_seen.kind is Kind.NEW
+
+
+def test_a_directory_that_the_cleaner_is_removing_has_lost_nothing():
+    ids = valid(3)
+    old = ["base_3_v0000012", "delta_1_2_v0000009"]
+    change = compared(ids, ids, old, ["base_3_v0000012", "delta_1_2_v0000009//"])
+    assert (change.kind, change.loss) == (Kind.UNCHANGED, None)
+
+
 def test_a_compaction_of_aborted_writes_alone_has_lost_nothing():
     ids = valid(3, aborted=[2, 3])
     old, new = ["delta_1_1_0"], ["delta_1_1_0", "delta_2_3_v0000009//"]

@@ -20,6 +20,8 @@ STATE = SourceState(
         LocationState(("2026-01-01", "é u"), "file:/t/a", 7, "base_0000003", 5),
         LocationState(("__HIVE_DEFAULT_PARTITION__", ""), "file:/t/b", 8),
         LocationState(("é", ""), "file:/t/é", 7, None, 5, ("delta_4_5_v9", "delta_6_7_v10")),
+        LocationState(("f", ""), "file:/t/f", 7, None, 5, ("delta_1_2_v9",), ("delta_3_4_v10",)),
+        LocationState(("g", ""), "file:/t/g", 7, None, 5, (), ("delta_3_4_v10", "delta_5_6_v11")),
     ),
 )
 
@@ -29,7 +31,7 @@ def test_a_state_reads_back_from_json():
 
 
 def test_a_location_without_base_and_files_is_empty():
-    assert [location.is_empty for location in STATE.locations] == [False, True, False]
+    assert [location.is_empty for location in STATE.locations] == [False, True, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,8 @@ def test_a_location_without_base_and_files_is_empty():
         ("locations", [[[], "file:/t", 0, 3, None]]),
         ("locations", [[[], "file:/t", 0, None, "3"]]),
         ("locations", [[[], "file:/t", 0, None, 3, 4]]),
+        ("locations", [[[], "file:/t", 0, None, 3, ["delta_1_2_v9"], "delta_3_4_v10"]]),
+        ("locations", [[[], "file:/t", 0, None, 3, [4]]]),
     ],
 )
 def test_what_is_no_state_is_refused(key, value):

@@ -30,7 +30,7 @@ def ids(write_id):
     return RowIdRange((write_id, write_id), (536870912, 536870912), (0, 9))
 
 
-ACID = OrcFooter(rows=10, columns=("id",), is_acid=True, row_ids=ids(1))
+ACID = OrcFooter(rows=10, columns=("id",), is_acid=True, row_id_range=ids(1))
 RAW = OrcFooter(rows=10, columns=("id",), is_acid=False)
 UNION = "delta_2_2_0/HIVE_UNION_SUBDIR_1/000000_0"
 
@@ -92,7 +92,7 @@ def test_original_rows_are_numbered_through_the_files_of_a_bucket():
             "000000_0_copy_1": replace(RAW, rows=5),
             "000001_0": RAW,
             "sub/000000_0": RAW,
-            "delete_delta_1_1_0000/bucket_00000_0": replace(ACID, row_ids=ids(0)),
+            "delete_delta_1_1_0000/bucket_00000_0": replace(ACID, row_id_range=ids(0)),
         }
     )
     assert row_ids(planned) == {
@@ -108,8 +108,8 @@ def test_original_rows_are_numbered_through_the_files_of_a_bucket():
 def test_a_file_without_rows_has_no_range_of_row_ids():
     files = {
         "000000_0": replace(RAW, rows=0),
-        "delta_2_2_0000/bucket_00000_0": replace(ACID, rows=0, row_ids=None),
-        "delete_delta_3_3_0000/bucket_00000_0": replace(ACID, row_ids=ids(0)),
+        "delta_2_2_0000/bucket_00000_0": replace(ACID, rows=0, row_id_range=None),
+        "delete_delta_3_3_0000/bucket_00000_0": replace(ACID, row_id_range=ids(0)),
     }
     assert [data.row_id_range for data in plan(files).data] == [None, None]
 
@@ -118,7 +118,7 @@ def test_row_ids_are_given_only_where_a_delete_event_can_hit():
     files = {
         "000000_0": RAW,
         "delta_4_4_0002/000001_0": RAW,
-        "delete_delta_5_5_0000/bucket_00000_0": replace(ACID, row_ids=ids(3)),
+        "delete_delta_5_5_0000/bucket_00000_0": replace(ACID, row_id_range=ids(3)),
     }
     assert row_ids(plan(files)) == {
         "000000_0": None,
@@ -166,7 +166,7 @@ def test_delete_events_are_counted():
         (
             {
                 "part-0.orc": RAW,
-                "delete_delta_1_1_0/bucket_00000": replace(ACID, row_ids=ids(0)),
+                "delete_delta_1_1_0/bucket_00000": replace(ACID, row_id_range=ids(0)),
             },
             "the name of file:/t/part-0.orc has no bucket number",
         ),

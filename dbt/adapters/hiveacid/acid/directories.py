@@ -41,6 +41,11 @@ class BaseDir:
     write_id: int
     visibility_txn: int = 0
 
+    @property
+    def write_id_range(self) -> tuple[int, int]:
+        """The lowest and the highest write id that rows in here can have been written by."""
+        return 0, self.write_id
+
 
 @dataclass(frozen=True)
 class DeltaDir:
@@ -55,6 +60,11 @@ class DeltaDir:
     statement_id: int | None = None
     visibility_txn: int = 0
     is_delete: bool = False
+
+    @property
+    def write_id_range(self) -> tuple[int, int]:
+        """The lowest and the highest write id that wrote what is in here."""
+        return self.min_write_id, self.max_write_id
 
 
 # A write leaves directories of one name in all the partitions that it touches.

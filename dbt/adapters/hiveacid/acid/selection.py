@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.acid.directories import (
     is_side_file,
     parse_directory,
 )
+from dbt.adapters.hiveacid.acid.emptied import covers_rows
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
@@ -39,10 +40,8 @@ class SelectedDir:
 
     @property
     def write_id_range(self) -> tuple[int, int]:
-        """The lowest and the highest write id that rows in here can have been written by."""
-        if isinstance(self.directory, BaseDir):
-            return 0, self.directory.write_id
-        return self.directory.min_write_id, self.directory.max_write_id
+        """That of the directory."""
+        return self.directory.write_id_range
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,9 @@ class AcidState:
 
     `originals` are the files outside of any ACID directory in Hive's order, which numbers their
     rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
-    compaction has left without any file; they cover nothing.
+    compaction has left without any file; they cover nothing. Those in `to_be_lost` cover by name
+    what is still there: Hive's cleaner will remove that, although the compaction has not taken it
+    in.
     """
 
     base: SelectedDir | None
@@ -60,27 +61,12 @@ class AcidState:
     originals: tuple[ListedFile, ...]
     skipped: tuple[Skipped, ...]
     left_empty: tuple[SelectedDir, ...] = ()
+    to_be_lost: tuple[SelectedDir, ...] = ()
 
     @property
     def of_rows(self) -> tuple[SelectedDir, ...]:
         """The directories that hold rows: the base, if there is one, and the deltas."""
         return self.deltas if self.base is None else (self.base, *self.deltas)
-
-    @property
-    def to_be_lost(self) -> tuple[SelectedDir, ...]:
-        """Those of `left_empty` that cover by name what is still there.
-
-        Hive's cleaner will remove that, although the compaction has not taken it in.
-        """
-
-        def covers(empty: SelectedDir) -> bool:
-            low, high = empty.write_id_range
-            if low == 0 and self.originals:
-                return True
-            ranges = (directory.write_id_range for directory in self.directories)
-            return any(low <= first and last <= high for first, last in ranges)
-
-        return tuple(empty for empty in self.left_empty if covers(empty))
 
     @property
     def all_deltas(self) -> tuple[SelectedDir, ...]:
@@ -125,6 +111,9 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
 
     compacted = {base.name for base in bases if is_compacted(listing, base)}
     base = _best_base(listing, bases, compacted, write_ids, skipped)
+    directories: tuple[BaseDir | DeltaDir, ...] = (*bases, *deltas)
+    with_data = [d for d in directories if any(file.length for file in files[d.name])]
+    has_originals = any(file.length for file in originals)
     chosen = _best_deltas(deltas, base, write_ids, skipped)
     if base is not None:
         reason = f"an original file, replaced by {base.name}"
@@ -142,6 +131,11 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
         skipped=tuple(skipped),
         left_empty=tuple(left_empty),
+        to_be_lost=tuple(
+            empty
+            for empty in left_empty
+            if covers_rows(empty.directory, with_data, has_originals, base, write_ids)
+        ),
     )
 
 

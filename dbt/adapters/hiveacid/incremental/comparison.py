@@ -71,6 +71,11 @@ def source_state(pinned: PinnedTable, options: str, places: Iterable[Location]) 
                 base=place.state.base.directory.name if place.state.base else None,
                 last_write_id=last_write_id(place.state),
                 emptied=tuple(d.directory.name for d in emptied_by_compaction(place)),
+                to_be_lost=tuple(
+                    d.directory.name
+                    for d in place.state.to_be_lost
+                    if has_seen(pinned.write_ids, *d.write_id_range)
+                ),
             )
             for place in places
         ),

@@ -12,7 +12,7 @@ from enum import Enum
 
 from dbt.adapters.hiveacid.acid.bucket import decode_bucket
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges, valid_only_in
-from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS
+from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS, parse_directory
 from dbt.adapters.hiveacid.acid.selection import is_compacted
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.incremental.traces import (
@@ -154,11 +154,7 @@ def location_loss(
     reason = _lost_base(place, old, new)
     if reason is not None:
         return Loss(name, reason, by_row_ids)
-    emptied = [
-        d.directory.name
-        for d in emptied_by_compaction(place)
-        if d.directory.name not in old.emptied and has_seen(since.write_ids, *d.write_id_range)
-    ]
+    emptied = _emptied(place, since, old)
     if emptied:
         what = (
             f"the compaction that made {', '.join(emptied)} left nothing there, and Hive 4.0 finds "
@@ -182,6 +178,25 @@ def location_loss(
                 )
                 return Loss(name, what, Extent.TABLE)
     return None
+
+
+def _emptied(place: Location, since: SourceState, old: LocationState) -> list[str]:
+    """The compacted directories for which rows that the state has seen may have gone since."""
+    base = parse_directory(old.base) if old.base is not None else None
+    # What the state's base took in cannot go: the cleaner may be removing a directory below it.
+    below = 0 if base is None else base.write_id_range[1]
+    found = [
+        d.directory.name
+        for d in emptied_by_compaction(place)
+        if d.directory.name not in old.emptied
+        and d.write_id_range[1] > below
+        and has_seen(since.write_ids, *d.write_id_range)
+    ]
+    # A major compaction may have removed the directory, too; or have come before the cleaner, and
+    # have taken the rows in, which nothing tells.
+    still = {d.directory.name for d in place.state.to_be_lost}
+    found += [name for name in old.to_be_lost if name not in still and name not in found]
+    return found
 
 
 def _lost_base(place: Location, old: LocationState, new: WriteIdRanges) -> str | None:

@@ -272,7 +272,8 @@ class ModelChanges:
             max_write_ids=limit,
         )
         for read in (plan.added, plan.grown):
-            self.views.warn_of(read)
+            self.views.warn_of_nanoseconds(read)
+        self.views.warn_of_losses(plan.pinned.table.name, plan.to_be_lost)
         return plan
 
     def _whole(self, session: SparkSession, view: SourceView) -> ChangePlan:

@@ -43,6 +43,7 @@ from dbt.adapters.hiveacid.reader.plan import (
     Location,
     ReadPlan,
     locations,
+    paths_to_be_lost,
 )
 from dbt.adapters.hiveacid.reader.read import check_readable, plan_places
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
@@ -67,7 +68,8 @@ class ChangePlan:
 
     `state` is that of a target with these changes applied. `added` are the rows of locations that
     the state does not have (without a state: of all), `grown` those of new write ids elsewhere,
-    `deletes` the files with delete events of new write ids. `whole` are all files of the snapshot.
+    `deletes` the files with delete events of new write ids. `whole` are all files of the snapshot,
+    `to_be_lost` the directories of all of it that `ReadPlan.to_be_lost` tells of.
     """
 
     pinned: PinnedTable
@@ -81,6 +83,7 @@ class ChangePlan:
     deletes: tuple[DeleteFile, ...]
     changes: tuple[LocationChange, ...] = ()
     whole: Amount = Amount()
+    to_be_lost: tuple[str, ...] = ()
     footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
 
     @property
@@ -216,6 +219,7 @@ class _Planner:
             deletes=deletes,
             changes=tuple(changes),
             whole=Amount.of(file for place in places for file in place.orc_files()),
+            to_be_lost=tuple(path for place in places for path in paths_to_be_lost(place)),
             footers=self._footers,
         )
 
@@ -226,7 +230,7 @@ class _Planner:
         """The numbers of the partitions whose new base `is_renumbered`."""
         files = [file for _, base in bases for file in base.files]
         footers = self._footers.read(self._spark, files)
-        ranges = {file: ids for file in files if (ids := footers[file].row_ids) is not None}
+        ranges = {file: ids for file in files if (ids := footers[file].row_id_range) is not None}
         return frozenset(
             place.partition
             for place, base in bases

@@ -22,7 +22,8 @@ class LocationState:
     `create_time` in seconds by the metastore's clock (0 for the table's own location). `base` is
     the name of the base directory. `last_write_id` is the highest write id that a directory with
     files stands for, the base left out: 0 if there are original files only, None without any file.
-    `emptied` are the names of directories that `emptied_by_compaction` finds.
+    `emptied` are the names of directories that `emptied_by_compaction` finds; `to_be_lost` of those
+    that cover rows that have been seen and that Hive's cleaner is going to remove.
     """
 
     values: tuple[str, ...]
@@ -31,6 +32,7 @@ class LocationState:
     base: str | None = None
     last_write_id: int | None = None
     emptied: tuple[str, ...] = ()
+    to_be_lost: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -40,7 +42,9 @@ class LocationState:
     def to_json(self) -> list[Any]:
         """A list, since a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
-        return [*known, *self.emptied]
+        # Both are rare: a usual location ends here.
+        to_be_lost = [list(self.to_be_lost)] if self.to_be_lost else []
+        return [*known, *self.emptied, *to_be_lost]
 
     @classmethod
     def from_json(cls, data: Any) -> LocationState:
@@ -53,8 +57,11 @@ class LocationState:
         _check("create time", create_time, _is_int(create_time))
         _check("base", base, base is None or isinstance(base, str))
         _check("write id", last_write_id, last_write_id is None or _is_int(last_write_id))
-        _check("directories", emptied, all(isinstance(name, str) for name in emptied))
-        return cls(tuple(values), path, create_time, base, last_write_id, tuple(emptied))
+        to_be_lost = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
+        names = [*emptied, *to_be_lost]
+        _check("directories", names, all(isinstance(name, str) for name in names))
+        known = (tuple(values), path, create_time, base, last_write_id)
+        return cls(*known, tuple(emptied), tuple(to_be_lost))
 
 
 @dataclass(frozen=True)

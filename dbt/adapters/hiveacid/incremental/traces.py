@@ -49,8 +49,7 @@ def emptied_by_compaction(place: Location) -> tuple[SelectedDir, ...]:
     been made of nothing.
     """
     state = place.state
-    to_be_lost = state.to_be_lost
-    cleaned = tuple(d for d in state.left_empty if d not in to_be_lost)
+    cleaned = tuple(d for d in state.left_empty if d not in state.to_be_lost)
     if place.storage.location.isascii():
         return cleaned
     unread = (d for d in state.of_rows if d.directory.visibility_txn and not d.files)

@@ -201,6 +201,6 @@ def _shape_of(footer: OrcFooter) -> _Shape:
 
 
 def _row(file: ListedFile, footer: OrcFooter, shape: bytes) -> tuple[object, ...]:
-    ids = footer.row_ids
+    ids = footer.row_id_range
     numbers = (None,) * 6 if ids is None else ids.numbers
     return _key(file), footer.rows, *numbers, footer.acid_version, shape

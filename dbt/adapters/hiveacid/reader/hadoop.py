@@ -182,9 +182,7 @@ class _Lister:
         for directory in doubtful:
             directory.location.without_files.add(directory.relative)
         for batch, statuses in self._listed(doubtful, self._filter(ACID_VERSION_FILE)):
-            parents = {directory.path.rstrip("/"): directory for directory in batch}
-            for path, _, _ in statuses:
-                parent = parents[path.rpartition("/")[0]]
+            for parent, _, _ in _by_parent(batch, statuses):
                 parent.location.without_files.discard(parent.relative)
 
     def _roots(
@@ -251,21 +249,8 @@ class _Lister:
         self, directories: Sequence[_Directory], statuses: Iterable[_Status]
     ) -> Iterator[_Directory]:
         """Enter what was found into the locations, and give the directories that come next."""
-        parents: Mapping[str, _Directory] = {
-            directory.path.rstrip("/"): directory for directory in directories
-        }
         metadata = []
-        directory, parent = "", None
-        for path, length, time in statuses:
-            above, _, name = path.rpartition("/")
-            # Java lists one directory after the other.
-            if above != directory or parent is None:
-                directory, parent = above, parents.get(above)
-                if parent is None:
-                    raise UnreadableTableError(
-                        f"{directories[0].path} cannot be listed: its file system lists {path} in "
-                        "it."
-                    )
+        for parent, name, (path, length, time) in _by_parent(directories, statuses):
             child = f"{parent.relative}/{name}" if parent.relative else name
             if name == METADATA_FILE:
                 if parent.relative:
@@ -303,3 +288,24 @@ class _Lister:
                 f"{path} is not the JSON with a dataFormat that Hive writes ({error}). "
                 "Restore the file, or run a major compaction in Hive."
             ) from error
+
+
+def _by_parent(
+    directories: Sequence[_Directory], statuses: Iterable[_Status]
+) -> Iterator[tuple[_Directory, str, _Status]]:
+    """Each status with the directory that it was found in, and its name there."""
+    parents: Mapping[str, _Directory] = {
+        directory.path.rstrip("/"): directory for directory in directories
+    }
+    directory, parent = "", None
+    for status in statuses:
+        above, _, name = status[0].rpartition("/")
+        # Java lists one directory after the other.
+        if above != directory or parent is None:
+            directory, parent = above, parents.get(above)
+            if parent is None:
+                raise UnreadableTableError(
+                    f"{directories[0].path} cannot be listed: its file system lists {status[0]} in "
+                    "it."
+                )
+        yield parent, name, status

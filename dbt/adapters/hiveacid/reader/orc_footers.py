@@ -97,16 +97,16 @@ class OrcFooter:
 
     `columns` are the names of the user's columns in file order: those inside `row` if the file has
     the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
-    `row_ids` are None without ACID columns or without rows. `acid_version` is what the ACID writer
-    says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds` are the
-    positions of the columns for whose timestamps, also inside, the file's statistics show more than
-    microseconds.
+    `row_id_range` is None without ACID columns or without rows. `acid_version` is what the ACID
+    writer says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds`
+    are the positions of the columns for whose timestamps, also inside, the file's statistics show
+    more than microseconds.
     """
 
     rows: int
     columns: tuple[str, ...]
     is_acid: bool
-    row_ids: RowIdRange | None = None
+    row_id_range: RowIdRange | None = None
     acid_version: int | None = None
     types: tuple[str, ...] = ()
     nanoseconds: tuple[int, ...] = ()

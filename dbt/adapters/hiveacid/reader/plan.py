@@ -176,7 +176,7 @@ def plan_full_acid(
         deletes.extend(here)
         data.extend(_data_files(pinned, place, footers, lowest))
         skipped.extend(_skipped(place))
-        to_be_lost.extend(_to_be_lost(place))
+        to_be_lost.extend(paths_to_be_lost(place))
     return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost))
 
 
@@ -226,11 +226,12 @@ def plan_insert_only(
                 )
             )
         skipped.extend(_skipped(place))
-        to_be_lost.extend(_to_be_lost(place))
+        to_be_lost.extend(paths_to_be_lost(place))
     return ReadPlan(pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost))
 
 
-def _to_be_lost(place: Location) -> Iterator[str]:
+def paths_to_be_lost(place: Location) -> Iterator[str]:
+    """See `ReadPlan.to_be_lost`."""
     for empty in place.state.to_be_lost:
         yield f"{place.listing.location}/{empty.directory.name}"
 
@@ -302,7 +303,7 @@ def _delete_files(
             if not footer.is_acid or not is_bucket_file(file.name):
                 raise _refusal(pinned, f"{file.path} is in a delete delta but no delete file")
             deletes.append(
-                DeleteFile(file, place.partition, footer.rows, hides_rows, footer.row_ids)
+                DeleteFile(file, place.partition, footer.rows, hides_rows, footer.row_id_range)
             )
     return deletes
 
@@ -336,7 +337,7 @@ def _data_files(
                     hides_rows=hides_rows,
                     converted=_converted(pinned, footer),
                     nanoseconds=footer.nanoseconds,
-                    row_id_range=footer.row_ids,
+                    row_id_range=footer.row_id_range,
                 )
         if raw:
             yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
