@@ -92,3 +92,8 @@ class Incremental:
         if model.startswith("iceberg"):
             return session.table(f"{table}.metadata_log_entries").count()
         return int(session.sql(f"describe history {table} limit 1").collect()[0]["version"])
+
+    def comments(self, model: str) -> dict[str, str]:
+        """The comments of a target's columns."""
+        fields = self.spark.newSession().table(self.table(model)).schema.fields
+        return {field.name: field.metadata.get("comment", "") for field in fields}

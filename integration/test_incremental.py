@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import pytest
+import yaml
 
 from integration.dbt_project import node_results
 from integration.differential import canonical
+from integration.hive import HiveClient, HiveServer
 from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
 CHANGES = [
@@ -16,19 +21,23 @@ CHANGES = [
 ]
 
 
-def test_every_kind_of_target_follows_one_history(incremental: Incremental) -> None:
-    hive, run = incremental.hive, incremental.run
-    hive.script(ORDERS.format(clause=""))
-    hive.execute(
+def test_every_kind_of_target_follows_one_history(
+    incremental: Incremental, hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    run, places = incremental.run, (hive.warehouse / f"{database}.db", hive.work / "lake")
+    hive_client.script(ORDERS.format(clause=""))
+    hive_client.execute(
         "INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'hidden'), "
         "(4, 40, 'new')"
     )
     incremental.project.sources("orders")
     incremental.project.models(**MODELS)
+    documented = [name for name in MODELS if name.endswith("_key")]
+    incremental.project.write("models/documented.yml", _documented(documented))
 
     def step(*statements: str) -> dict[str, str]:
         for statement in statements:
-            hive.execute(statement)
+            hive_client.execute(statement)
         messages = run()
         incremental.assert_like_hive(MODELS)
         return messages
@@ -47,18 +56,37 @@ def test_every_kind_of_target_follows_one_history(incremental: Incremental) -> N
 
     with_commits = [name for name in MODELS if name.startswith(("delta", "iceberg"))]
     versions = list(map(incremental.version, with_commits))
+    files = _files(places)
     messages = step()
     assert set(messages.values()) == {"OK, no changes"}
     assert versions == list(map(incremental.version, with_commits))
+    assert files == _files(places)
+    for name in set(documented).intersection(with_commits):
+        assert incremental.comments(name)["status"] == "where it's at", name
 
-    hive.execute("DELETE FROM orders WHERE id = 7")
-    hive.execute("INSERT INTO orders VALUES (8, 80, 'new')")
-    hive.compact("orders", "major")
+    hive_client.execute("DELETE FROM orders WHERE id = 7")
+    hive_client.execute("INSERT INTO orders VALUES (8, 80, 'new')")
+    hive_client.compact("orders", "major")
     step()
     lost = [warning for warning in incremental.warnings if "is built anew" in warning]
     assert len(lost) == 3 and all("had not been seen" in warning for warning in lost)
     step("UPDATE orders SET amount = 81 WHERE id = 8")
     assert incremental.warnings == []
+
+
+def _files(directories: Iterable[Path]) -> dict[Path, int]:
+    """Every file below, and when it changed."""
+    found = (path for directory in directories for path in directory.rglob("*"))
+    return {path: path.stat().st_mtime_ns for path in found if path.is_file()}
+
+
+def _documented(models: Iterable[str]) -> str:
+    """A file of properties with comments for the columns of models."""
+    columns = [{"name": "status", "description": "where it's at"}, {"name": "id"}]
+    config = {"persist_docs": {"columns": True}}
+    return yaml.safe_dump(
+        {"models": [{"name": name, "config": config, "columns": columns} for name in models]}
+    )
 
 
 def test_lost_partitions_are_compared_by_row_id(incremental: Incremental) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import agate
+from dbt.adapters.base import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
@@ -49,6 +50,23 @@ class MetadataMethods(SparkAdapter):
         if columns is not None:
             return list(columns)
         return [HiveAcidColumn.of(column) for column in super().get_columns_in_relation(relation)]
+
+    @available
+    def hiveacid_new_comments(
+        self, relation: HiveAcidRelation, columns: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Mapping[str, Any]]:
+        """Those of a model's documented columns whose comment is another than their description.
+
+        To set one that is there already is a commit in Delta and Iceberg.
+        """
+        whole = relation.replace(limit=None, event_time_filter=None)
+        fields = self._session().table(str(whole)).schema.fields
+        comments = {field.name.lower(): field.metadata.get("comment", "") for field in fields}
+        return {
+            name: column
+            for name, column in columns.items()
+            if comments.get(name.lower()) != column["description"]
+        }
 
     def _acid_columns(self, relation: BaseRelation) -> list[HiveAcidColumn] | None:
         if not isinstance(relation, HiveAcidRelation) or not relation.identifier:

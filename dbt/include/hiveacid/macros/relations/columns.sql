@@ -14,3 +14,9 @@
 {% macro hiveacid__alter_column_type(relation, column_name, new_column_type) %}
   {%- do spark__alter_column_type(relation.replace(limit=none, event_time_filter=none), column_name, new_column_type) -%}
 {% endmacro %}
+
+
+{#-- dbt-spark sets every comment in every run: a commit a column, also where nothing has changed. --#}
+{% macro hiveacid__alter_column_comment(relation, column_dict) %}
+  {%- do spark__alter_column_comment(relation, adapter.hiveacid_new_comments(relation, column_dict)) -%}
+{% endmacro %}
