@@ -205,6 +205,53 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
 
 
 @pytest.mark.long
+def test_a_model_of_several_sources(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    for table in ("names", "regions"):
+        hive.execute(
+            f"CREATE TABLE {table} (id int, name string) STORED AS ORC "
+            "TBLPROPERTIES ('transactional'='true')"
+        )
+        hive.execute(f"INSERT INTO {table} VALUES (1, 'one'), (2, 'two'), (3, 'three')")
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders", "names")
+    fixed = {"name": "fixed", "schema": incremental.database, "tables": [{"name": "regions"}]}
+    static = {"config": {"hiveacid": {"static": True}}}
+    project.write("models/fixed.yml", yaml.safe_dump({"sources": [fixed | static]}))
+    model = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
+        file_format='delta', unique_key='id', on_multi_source='{}') }}}}
+        select o.id, o.amount, t.name from {{{{ acid_changes(source('shop', 'orders')) }}}} o
+        left join {{{{ source('{}', '{}') }}}} t on t.id = o.id"""
+    project.models(
+        by_region=model.format("error", "fixed", "regions"),
+        by_name=model.format("full_refresh", "shop", "names"),
+    )
+    incremental.run()
+    # The second source of `by_name` has not changed, and the static one of `by_region` may.
+    hive.execute("UPDATE regions SET name = 'other'")
+    hive.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
+    messages = incremental.run()
+    assert messages == dict.fromkeys(("by_region", "by_name"), "OK, 2 upserts, 0 deletes")
+    assert incremental.rows("by_region", "*") == [
+        ("1", "11", "other"),
+        ("2", "20", "two"),  # its order has not changed
+        ("3", "30", "other"),
+    ]
+    assert incremental.rows("by_name", "*") == [
+        ("1", "11", "one"),
+        ("2", "20", "two"),
+        ("3", "30", "three"),
+    ]
+    hive.execute("DELETE FROM orders WHERE id = 2")
+    hive.execute("UPDATE names SET name = 'first' WHERE id = 1")
+    messages = incremental.run()
+    assert messages["by_region"] == "OK, 0 upserts, 1 delete"
+    assert "upsert" not in messages["by_name"], "built anew"
+    assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "three")]
+
+
 def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
