@@ -102,3 +102,41 @@ def test_partitions_keep_their_columns(
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN a a varchar(3)")
     hive_client.execute(f"INSERT INTO {table} VALUES (7000000000, 'defgh', 9, 'y', 1)")
     differential.check(table, where="a LIKE '%c%'")
+
+
+@pytest.mark.parametrize("format", ["ORC", "PARQUET", "TEXTFILE", "AVRO"])
+def test_made_from_a_query_and_renamed(
+    differential: Differential, hive_client: HiveClient, database: str, format: str
+) -> None:
+    made, moved = f"{database}.made", f"{database}.moved"
+    hive_client.execute(
+        f"CREATE TABLE {made} STORED AS {format} TBLPROPERTIES ({INSERT_ONLY}) AS "
+        "SELECT 1 AS id, 'a' AS v UNION ALL SELECT 2, NULL"
+    )
+    differential.check(made, where="v = 'a'")
+    hive_client.execute(f"INSERT INTO {made} VALUES (3, 'c')")
+    hive_client.execute(f"ALTER TABLE {made} RENAME TO {moved}")
+    hive_client.execute(f"INSERT INTO {moved} VALUES (4, 'd')")
+    assert len(differential.check(moved, where="id > 1").rows) == 4
+
+
+def test_text_with_a_null_marker_of_its_own(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """As Hive writes it, in partitions, and as it compacts it."""
+    table = f"{database}.marked"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, a string, b int) PARTITIONED BY (p string) ROW FORMAT "
+        "DELIMITED FIELDS TERMINATED BY '|' ESCAPED BY '\\\\' NULL DEFINED AS 'nil' "
+        f"STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    for i in (0, 10):
+        hive_client.execute(
+            f"INSERT INTO {table} VALUES ({i}, NULL, 1, 'x'), ({i + 1}, 'nil', NULL, 'x'), "
+            f"({i + 2}, 'a|b\\\\c', 2, 'nil'), ({i + 3}, '', 3, NULL), ({i + 4}, '\\\\N', 4, 'x')"
+        )
+        differential.check(table, where="a IS NULL")
+    hive_client.compact(table, "minor", partition="p='x'")
+    differential.check(table, where="b IS NULL")
+    hive_client.compact(table, "major", partition="p='nil'")
+    differential.check(table, where="p = 'nil'")

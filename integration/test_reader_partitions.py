@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyorc
+import pytest
+
 from integration.differential import Differential
 from integration.hive import HiveClient
-from integration.tables import FULL_ACID
+from integration.tables import FULL_ACID, INSERT_ONLY
 
 
 def test_odd_partition_values_dropped_and_truncated_partitions(
@@ -104,6 +107,66 @@ def test_deletes_across_partitions_of_several_types(
     ):
         hive_client.execute(step)
         differential.check(table, where="b = -2 AND id > 4")
+
+
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
+    ids=["full acid", "parquet", "text"],
+)
+def test_decimal_partitions_through_their_life(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    tmp_path: Path,
+    format: str,
+    properties: str,
+) -> None:
+    table = f"{database}.decimals"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (d decimal(6,2)) "
+        f"STORED AS {format} TBLPROPERTIES ({properties})"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} VALUES (1, 'a', 1.50), (2, 'b', -0.25), (3, 'c', NULL), (4, 'd', 100)"
+    )
+    hive_client.execute(f"ALTER TABLE {table} ADD PARTITION (d=7.5) LOCATION 'file:{tmp_path}/7'")
+    for step in (
+        f"INSERT INTO {table} VALUES (5, 'e', 1.5), (6, 'f', 100.00), (7, 'g', 7.50)",
+        f"INSERT OVERWRITE TABLE {table} PARTITION (d='-0.25') SELECT 8, 'h'",
+        f"INSERT OVERWRITE TABLE {table} PARTITION (d) SELECT id + 10, v, d FROM {table} "
+        "WHERE d = 100",
+    ):
+        hive_client.execute(step)
+        differential.check(table, where="d = 1.5 OR d > 7")
+    hive_client.compact(table, "minor", partition="d='1.5'")
+    hive_client.compact(table, "major", partition="d='100'")
+    differential.check(table, where="d >= 7.5")
+    hive_client.execute(f"TRUNCATE TABLE {table} PARTITION (d=7.5)")
+    hive_client.execute(f"ALTER TABLE {table} DROP PARTITION (d=1.5)")
+    assert len(differential.check(table, where="d IS NULL").rows) == 4
+
+
+def test_a_partition_column_that_the_files_have_too(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Hive goes by the place of a column, and the partition's value is that of its directory."""
+    table = f"{database}.twice"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (p int) STORED AS ORC "
+        f"TBLPROPERTIES ({FULL_ACID})"
+    )
+    path = tmp_path / "000000_0"
+    with path.open("wb") as file, pyorc.Writer(file, "struct<p:int,v:string>") as writer:
+        for i in range(6):
+            writer.write((i, f"loaded {i}"))
+    hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{path}' INTO TABLE {table} PARTITION (p=3)")
+    hive_client.execute(f"INSERT INTO {table} VALUES (5, 'five', 5)")
+    differential.check(table, where="p = 5")
+    hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    differential.check(table, where="p = 3 AND id > 1")
+    hive_client.compact(table, "major", partition="p='3'")
+    assert len(differential.check(table, where="p = 3 AND id = 5").rows) == 6
 
 
 def test_partitions_repeat_row_ids(

@@ -198,3 +198,41 @@ def test_deep_nesting_empty_collections_and_long_texts(
     with differential.pinned_frame(table) as (_, frame):
         found = frame.where("s.a.b.c = 'd' AND a[0]['k'].x = 1 AND m[1][0] = 'a'")
         assert [row[0] for row in found.select("id").collect()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [
+        ("ORC", FULL_ACID),
+        ("ORC", INSERT_ONLY),
+        ("PARQUET", INSERT_ONLY),
+        ("AVRO", INSERT_ONLY),
+        ("JSONFILE", INSERT_ONLY),
+        ("TEXTFILE", INSERT_ONLY),
+    ],
+    ids=["full acid", "orc", "parquet", "avro", "json", "text"],
+)
+def test_any_bytes_and_empty_collections(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+) -> None:
+    """Binary values that are no text; collections without elements, and NULL."""
+    table = f"{database}.edges"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, b binary, a array<int>, m map<string,int>, "
+        f"s struct<x:int,y:array<string>>) STORED AS {format} TBLPROPERTIES ({properties})"
+    )
+    none = "array(1)", "map('k', 1)", "named_struct('x', 1, 'y', array('z'))"
+    nothing = "named_struct('x', 2, 'y', array_slice(array('z'), 0, 0))"
+    empty = "array_slice(array(1), 0, 0)", "map('l', cast(NULL AS int))", nothing
+    for row in ((1, "unhex('00FF80C3')", *none), (2, "unhex('')", *empty)):
+        hive_client.execute(f"INSERT INTO {table} SELECT {', '.join(map(str, row))}")
+    hive_client.execute(f"INSERT INTO {table} (id) VALUES (3)")
+    columns = ["id", "hex(b)", "m['k']", "s.x"]
+    for value in ("a", "m", "s.y"):
+        columns += [f"{value} IS NULL", f"coalesce(size({value}), -1)"]
+    columns += [f"CASE WHEN size({value}) > 0 THEN {value}[0] END" for value in ("a", "s.y")]
+    differential.check_columns(table, columns)

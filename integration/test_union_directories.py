@@ -83,8 +83,11 @@ def test_original_files(
     differential.check(table, where="id > 100")
 
 
-@pytest.mark.parametrize("partition", ["", PARTITIONED], ids=["plain", "partitioned"])
-@pytest.mark.parametrize("format", ["ORC", "PARQUET", "TEXTFILE"])
+@pytest.mark.parametrize(
+    ("format", "partition"),
+    [("ORC", ""), ("PARQUET", PARTITIONED), ("TEXTFILE", "")],
+    ids=["orc", "parquet, partitioned", "text"],
+)
 def test_insert_only(
     differential: Differential, client: HiveClient, database: str, format: str, partition: str
 ) -> None:
