@@ -128,10 +128,11 @@ def crashes(
     return Crashes(Incremental(project, hive_client, spark, database), hive, tmp_path)
 
 
-#: Every step of the format that has the most; the others are done by `make long`.
+#: Every step of the format that has the most, each once; the others are done by `make long`.
 SHORT = [
     *crash_points("parquet", ["by unique_key", "appending"]),
     CrashPoint("parquet", "first run", "being written"),
+    CrashPoint("parquet", "first run", "in place"),
     CrashPoint("parquet", "full refresh", "former version renamed"),
     CrashPoint("parquet", "table", "former version renamed"),
     CrashPoint("delta", "by row id", "committed"),
