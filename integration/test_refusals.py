@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.dbt_project import DbtProject, finished, node_results
 from integration.differential import Differential
 from integration.hive import HiveClient, HiveServer
+from integration.tables import INSERT_ONLY
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 ACID_FILE = (
@@ -125,6 +126,44 @@ def test_files_that_are_damaged(
     with pytest.raises(Py4JJavaError) as failed:
         differential.read(f"{database}.truncated")
     assert f"Encountered error while reading file file://{file}." in str(failed.value)
+
+
+@pytest.mark.parametrize("format", ["PARQUET", "AVRO"])
+def test_damaged_files_of_insert_only_tables(
+    differential: Differential,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+) -> None:
+    table = f"{database}.damaged"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, at timestamp) STORED AS {format} "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, '2026-01-01 00:00:00')")
+    delta = hive.warehouse / f"{database}.db" / "damaged" / "delta_0000001_0000001_0000"
+    file = delta / "000000_0"
+    content = file.read_bytes()
+    (delta / ".000000_0.crc").unlink()
+    file.write_bytes(content[: len(content) // 2])
+    assert refusal(differential, table).startswith(
+        f"file:{file} ({len(content) // 2} bytes) cannot be read as {format.lower()}: "
+    )
+
+
+def test_a_file_that_is_none_of_the_tables(
+    differential: Differential, make_table: MakeTable, database: str
+) -> None:
+    delta = make_table("noted")
+    note = delta.with_name("notes.txt")
+    note.write_text("Do not touch.")
+    assert f"file:{note} (13 bytes) cannot be read as ORC: " in refusal(
+        differential, f"{database}.noted"
+    )
+    # What is hidden from Hive means nothing.
+    note.rename(note.with_name("_notes.txt"))
+    assert len(differential.check(f"{database}.noted").rows) == 1
 
 
 def test_a_file_that_vanishes(
