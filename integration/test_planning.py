@@ -15,8 +15,9 @@ from dbt.adapters.hiveacid.reader import OrcFooters, hadoop, orc_footers, scan, 
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
 from integration.dbt_project import DbtProject, node_results
-from integration.differential import Differential, canonical
+from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient
+from integration.scans import scanned
 from integration.test_dbt_run import rows
 
 
@@ -72,6 +73,29 @@ def test_files_that_spark_does_not_look_up(
         expected = canonical(hive_client.query(f"SELECT * FROM {acid}"))
         assert canonical(frame.collect()) == expected
         assert canonical(other.sparkSession.table("seen").collect()) == expected
+
+
+def test_a_filter_on_partitions_opens_their_files_only(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.parted"
+    hive_client.script(
+        f"""
+        CREATE TABLE {table} (id int) PARTITIONED BY (p string, n int) STORED AS ORC
+          TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
+        INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b c/d', 2), (3, 'ü', 3), (4, 'd', NULL);
+        DELETE FROM {table} WHERE id = 1
+        """
+    )
+    files = {"p = 'a'": 1, "p IN ('ü', 'b c/d')": 2, "n > 1": 2, "n IS NULL": 1, "n < 0": 0}
+    files |= {"id = 2": 4, "p = 'a' OR id = 2": 4}
+    with differential.pinned_frame(table) as (_, frame):
+        for where, opened in files.items():
+            found = frame.where(where)
+            assert canonical(collected(found)) == canonical(
+                hive_client.query(f"SELECT * FROM {table} WHERE {where}")
+            )
+            assert scanned(found, "numFiles") == opened, where
 
 
 def _check_cache(

@@ -14,6 +14,7 @@ from dbt.adapters.hiveacid.reader.pushdown import (
 )
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient
+from integration.scans import scanned
 
 ROWS = 60_000
 """Six row groups of ORC's default size in one file."""
@@ -62,7 +63,7 @@ def test_filters_reach_orc(
             found = spark.sql(query)
             rows = collected(found)
             assert canonical(rows) == canonical(hive_client.query(query)), condition
-            assert (_rows_scanned(found) < ROWS) == skips, condition
+            assert (scanned(found, "numOutputRows") < ROWS) == skips, condition
         twice = spark.sql("SELECT a.id FROM numbers a JOIN numbers b USING (id) WHERE a.half < 9")
         assert search_arguments(spark, _execution(twice)) == {}, "two scans, one search argument"
         assert spark.sql("SELECT count(*) FROM numbers").collect()[0][0] == ROWS - 3
@@ -139,17 +140,3 @@ def _columns_of_count(differential: Differential, table: str) -> set[str]:
 
 def _execution(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution()
-
-
-def _rows_scanned(frame: DataFrame) -> int:
-    """How many rows the scans of a query that has run gave to Spark."""
-    plan = _execution(frame).executedPlan()
-    if plan.nodeName() == "AdaptiveSparkPlan":
-        plan = plan.executedPlan()
-    leaves = plan.collectLeaves()
-    scans = (leaves.apply(i) for i in range(leaves.size()))
-    return sum(
-        scan.metrics().apply("numOutputRows").value()
-        for scan in scans
-        if scan.nodeName().startswith("Scan orc")
-    )
