@@ -70,9 +70,9 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
         # Else such a metastore asks clients for a capability that only Hive's own tests have.
         "metastore.client.capability.check": "false",
         # A history made smaller may lack the end of a writer whose lock the next statement needs:
-        # that statement fails after thirteen seconds (the waits double, from 50 ms on), not after
-        # an hour.
-        "hive.lock.numretries": "8",
+        # that statement fails after some ten seconds (the waits double, from 50 or 100 ms on), not
+        # after an hour.
+        "hive.lock.numretries": "7",
     }
     settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
     with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:

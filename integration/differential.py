@@ -84,7 +84,7 @@ class Differential:
         with self.pinned_frame(table) as (plan, frame):
             rows = [tuple(row) for row in frame.collect()]
             count = frame.count()
-            filtered = () if where is None else _both_ways(frame.where(where))
+            filtered = [] if where is None else _both_ways(frame, where)
         shown = self.client.query(f"SELECT * FROM {table}")
         assert canonical(rows) == canonical(shown), self._again(table, shown)
         if hive_counts:
@@ -135,8 +135,10 @@ def collected(frame: DataFrame) -> list[Row]:
         return [tuple(row) for row in frame.collect()]
 
 
-def _both_ways(frame: DataFrame) -> tuple[list[Row], list[Row]]:
-    return collected(frame), [tuple(row) for row in frame.collect()]
+def _both_ways(frame: DataFrame, where: str) -> list[list[Row]]:
+    # A frame keeps the scan of its first run, hence two.
+    as_python_model = [tuple(row) for row in frame.where(where).collect()]
+    return [collected(frame.where(where)), as_python_model]
 
 
 def canonical(rows: Iterable[Iterable[Any]]) -> list[tuple[str, ...]]:

@@ -181,6 +181,18 @@ def test_a_source_can_be_dropped_once_its_last_reader_has_ended(
         "model.test.broken": {"items"},
     }
     assert read["model.test.reader"]["items"]["files"] == len(files["items"])
+    # So do the node's response and the log. One row was deleted.
+    (line,) = watch.told("model.test.reader: ")
+    for table, events in (("items", 0), ("orders", 1)):
+        amount = read["model.test.reader"][table]
+        assert amount["delete_events"] == events
+        (source,) = (s for s in report["sources"] if s["table"] == amount["table"])
+        told = outcome["reader"]["adapter_response"]["reads"][amount.pop("table")]
+        assert told == {"write_ids": source["write_ids"], **amount}
+        assert f"{source['table']} (write ids up to {high[table] + events}, " in line
+    assert line.startswith("model.test.reader: 3 rows from ")
+    assert line.endswith(f", 1 delete event), read in transaction {transaction['id']}")
+    assert not watch.told("model.test.plain: ")
 
     # The hook saw the same, and could not read on.
     (told,) = watch.told("report ")

@@ -204,7 +204,6 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
     ]
 
 
-@pytest.mark.long
 def test_a_model_of_several_sources(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
@@ -252,6 +251,7 @@ def test_a_model_of_several_sources(incremental: Incremental) -> None:
     assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "three")]
 
 
+@pytest.mark.long
 def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -23,9 +23,14 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.reads import Reading, reads_of
 from dbt.adapters.hiveacid.run import Run
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from dbt.adapters.hiveacid.spark.errors import full_text, is_missing, short_message
+from dbt.adapters.hiveacid.spark.errors import (
+    full_text,
+    is_missing,
+    short_message,
+    with_statement,
+)
 from dbt.adapters.hiveacid.spark.process import CONSOLE_PROGRESS, root_session
 from dbt.adapters.hiveacid.spark.progress import ProgressLine, tasks_in
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
@@ -38,24 +43,28 @@ class HiveAcidAdapterResponse(AdapterResponse):
     """A statement's response; dbt writes it to run_results.json.
 
     `transaction_id` is the metastore transaction under whose locks the node has read, and
-    `snapshot` maps each ACID source that it has read to the highest write id it could see.
+    `snapshot` maps each ACID source that it has read to the highest write id it could see. `reads`
+    says how much it has read of each: its write ids as Hive writes them, and a `ReadAmount`.
     `changes` says what a model over `acid_changes` has applied (`incremental.applied`).
     """
 
     transaction_id: int | None = None
     snapshot: dict[str, int] | None = None
+    reads: dict[str, dict[str, Any]] | None = None
     changes: dict[str, Any] | None = None
 
     @classmethod
     def of(
-        cls, message: str, rows: int | None, reads: Mapping[str, PinnedTable]
+        cls, message: str, rows: int | None, readings: Collection[Reading]
     ) -> HiveAcidAdapterResponse:
         """The response after reading some ACID sources."""
+        pinned = {str(reading.table): reading.pinned for reading in readings}
         return cls(
             message,
             rows_affected=rows,
-            transaction_id=next((read.transaction_id for read in reads.values()), None),
-            snapshot=_high_watermarks(reads) or None,
+            transaction_id=next((p.transaction_id for p in pinned.values()), None),
+            snapshot={t: p.write_ids.high_watermark for t, p in sorted(pinned.items())} or None,
+            reads=reads_of(readings) or None,
         )
 
 
@@ -94,7 +103,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         handle.name = connection.name or ""
         with self.exception_handler(sql):
             if bindings:
-                handle.named, handle.reads = frozenset(), {}
+                handle.named, handle.reads = frozenset(), frozenset()
             else:
                 self.run.prepare(handle, sql)
         return super().add_query(sql, auto_begin, bindings, *args, **kwargs)
@@ -115,7 +124,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
                 told = f"{short_message(error)} {self.run.about_vanished_file()}"
                 raise VanishedFileError(told) from error
-            raise DbtDatabaseError(self._about_missing(error) + short_message(error)) from error
+            told = self._about_missing(error) + short_message(error)
+            raise DbtDatabaseError(with_statement(told, sql)) from error
 
     @classmethod
     def get_response(cls, cursor: Cursor | None) -> HiveAcidAdapterResponse:
@@ -148,10 +158,6 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def _reads_acid(self) -> bool:
         connection = self.get_if_exists()
         return connection is not None and bool(connection.handle.reads)
-
-
-def _high_watermarks(reads: Mapping[str, PinnedTable]) -> dict[str, int]:
-    return {name: pinned.write_ids.high_watermark for name, pinned in sorted(reads.items())}
 
 
 def _default_location(credentials: HiveAcidCredentials) -> str:

@@ -97,19 +97,24 @@ class Holding:
         with self._lock:
             self._running[node] += 1
 
-    def finished(self, node: str) -> None:
-        """A node, or a batch of it, has ended, in whatever way. Never raises."""
+    def finished(self, node: str) -> bool:
+        """A node, or a batch of it, has ended, in whatever way. Never raises.
+
+        Returns:
+            Whether all of the node has ended.
+        """
         with self._lock:
             self._running[node] -= 1
             if self._running[node] > 0:
-                return
+                return False
             self._ended.add(node)
             self._readers.discard(node)
             if not self._is_over():
-                return
+                return True
             self.ended_after = node
         self._stop_watch()
         self._release()
+        return True
 
     def close(self) -> None:
         """The run is over, and so is its transaction: another run may begin."""

@@ -79,7 +79,7 @@ class HiveAcidAdapter(
         self.Relation = HiveAcidRelation.bound_to(self.run.views)
         self._termination = TerminationHandler()
         self._termination.install()
-        self._events = NodeEvents(self.run.holding.started, self.run.holding.finished)
+        self._events = NodeEvents(self.run.holding.started, self.run.node_finished)
         self._events.install()
 
     def cleanup_connections(self) -> None:

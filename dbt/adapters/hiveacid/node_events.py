@@ -5,7 +5,7 @@ dbt asks an adapter nothing for a node that it skips. Its events tell of each no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt_common.events.event_manager_client import get_event_manager
@@ -14,9 +14,16 @@ from dbt_common.events.event_manager_client import get_event_manager
 class NodeEvents:
     """Tells of nodes that start and end, on their threads, while it is installed."""
 
-    def __init__(self, started: Callable[[str], None], finished: Callable[[str], None]) -> None:
-        """Both take a node's unique id. They must not raise: dbt would blame the node."""
-        self._told = {"NodeStart": started, "NodeFinished": finished}
+    def __init__(
+        self,
+        started: Callable[[str], None],
+        finished: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        """Both take a node's unique id, `finished` also the adapter's response (empty without one).
+
+        They must not raise: dbt would blame the node.
+        """
+        self._started, self._finished = started, finished
 
     def install(self) -> None:
         """Listen from now on. dbt forgets all listeners when its next command begins."""
@@ -29,8 +36,10 @@ class NodeEvents:
             callbacks.remove(self._on_event)
 
     def _on_event(self, event: Any) -> None:
-        tell = self._told.get(event.info.name)
-        if tell is not None:
-            unique_id = event.data.node_info.unique_id
-            if unique_id:
-                tell(unique_id)
+        name = event.info.name
+        if name not in ("NodeStart", "NodeFinished") or not event.data.node_info.unique_id:
+            return
+        if name == "NodeStart":
+            self._started(event.data.node_info.unique_id)
+        else:
+            self._finished(event.data.node_info.unique_id, event.data.run_result.adapter_response)

@@ -53,14 +53,14 @@ class PythonModelMethods(metaclass=AdapterMeta):
                 "model in SQL."
             )
         handle = self._handle()
-        handle.reads = {}
+        handle.reads = frozenset()
 
         def load(relation: str) -> DataFrame:
             sql, before = f"select * from {relation}", handle.reads
             # pandas-on-Spark may run what it makes of it in another session.
             with for_every_session():
                 self.run.prepare(handle, sql)
-            handle.reads = {**before, **handle.reads}
+            handle.reads |= before
             return handle.session.sql(sql)
 
         with self.connections.exception_handler(compiled_code):

@@ -1,15 +1,18 @@
-"""What the nodes of a run have read of the ACID sources, in files."""
+"""What the nodes of a run have read of the ACID sources: which snapshot, and how much of it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.reader.plan import DeleteFile
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.wording import counted, sized
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,43 +21,103 @@ class Reading:
 
     `partitions` are the values of the partitions in which these files lie; there are none for an
     unpartitioned table. Of these files Spark may pass over some, by a statement's filters.
+    `deletes` are those of them that hold delete events.
     """
 
-    table: TableName
+    pinned: PinnedTable
     files: tuple[ListedFile, ...]
     partitions: frozenset[tuple[str, ...]]
+    deletes: tuple[DeleteFile, ...]
 
     @classmethod
-    def of(cls, pinned: PinnedTable, files: Iterable[tuple[ListedFile, int]]) -> Reading:
+    def of(
+        cls,
+        pinned: PinnedTable,
+        files: Iterable[tuple[ListedFile, int]],
+        deletes: Iterable[DeleteFile],
+    ) -> Reading:
         """The reading of some files, each with the number of its partition in `pinned`."""
         found = dict(files)
         partitions = pinned.partitions
         values = (partitions[i].values for i in set(found.values())) if partitions else ()
-        return cls(pinned.table.name, tuple(found), frozenset(values))
+        return cls(pinned, tuple(found), frozenset(values), tuple(deletes))
+
+    @property
+    def table(self) -> TableName:
+        """The source's table."""
+        return self.pinned.table.name
 
     @cached_property
     def lengths(self) -> dict[str, int]:
         """The files' lengths in bytes, by their paths."""
         return {file.path: file.length for file in self.files}
 
+    @cached_property
+    def delete_events(self) -> dict[str, int]:
+        """How many delete events are in each file that has such, by the files' paths."""
+        return {delete.file.path: delete.rows for delete in self.deletes}
+
 
 @dataclass(frozen=True)
 class ReadAmount:
-    """How many files and partitions of a table were read, and the files' length in bytes."""
+    """How many files and partitions of a table were read, and the files' length in bytes.
+
+    `delete_events` are all that are in these files, those of other snapshots included.
+    """
 
     files: int
     bytes: int
     partitions: int
+    delete_events: int
 
     @classmethod
     def of(cls, readings: Iterable[Reading]) -> ReadAmount:
         """That of some readings of one table together."""
         lengths: dict[str, int] = {}
         partitions: set[tuple[str, ...]] = set()
+        events: dict[str, int] = {}
         for reading in readings:
             lengths |= reading.lengths
             partitions |= reading.partitions
-        return cls(len(lengths), sum(lengths.values()), len(partitions))
+            events |= reading.delete_events
+        return cls(len(lengths), sum(lengths.values()), len(partitions), sum(events.values()))
+
+
+def by_table(readings: Iterable[Reading]) -> dict[TableName, list[Reading]]:
+    """The readings of each table, the tables in their order."""
+    tables: dict[TableName, list[Reading]] = {}
+    for reading in sorted(readings, key=lambda reading: reading.table):
+        tables.setdefault(reading.table, []).append(reading)
+    return tables
+
+
+def reads_of(readings: Iterable[Reading]) -> dict[str, dict[str, Any]]:
+    """What was read of each table, for dbt's artifacts; `write_ids` are as Hive writes them."""
+    return {
+        str(table): {
+            "write_ids": str(found[0].pinned.write_ids),
+            **asdict(ReadAmount.of(found)),
+        }
+        for table, found in by_table(readings).items()
+    }
+
+
+def summary_line(node: str, rows: int | None, readings: Collection[Reading]) -> str:
+    """What the log says of a node that has read sources, and of the rows that it has written."""
+    tables = []
+    for table, found in by_table(readings).items():
+        amount = ReadAmount.of(found)
+        parts = [
+            f"write ids up to {found[0].pinned.write_ids.high_watermark}",
+            counted(amount.files, "file"),
+            sized(amount.bytes),
+        ]
+        if amount.delete_events:
+            parts.append(counted(amount.delete_events, "delete event"))
+        tables.append(f"{table} ({', '.join(parts)})")
+    written = "" if rows is None else f"{counted(rows, 'row')} "
+    transaction_id = next(reading.pinned.transaction_id for reading in readings)
+    return f"{node}: {written}from {' and '.join(tables)}, read in transaction {transaction_id}"
 
 
 class ReadLog:
@@ -79,14 +142,15 @@ class ReadLog:
         """What all readers together have read of a table."""
         return ReadAmount.of({r: None for _, rs in self._items() for r in rs if r.table == table})
 
+    def of_reader(self, reader: str) -> tuple[Reading, ...]:
+        """What a reader has read."""
+        with self._lock:
+            return tuple(self._readings.get(reader, ()))
+
     def by_reader(self) -> Iterator[tuple[str, dict[TableName, ReadAmount]]]:
         """What each reader has read, in the order of the first reads."""
         for reader, readings in self._items():
-            tables = sorted({reading.table for reading in readings})
-            yield (
-                reader,
-                {t: ReadAmount.of(r for r in readings if r.table == t) for t in tables},
-            )
+            yield reader, {t: ReadAmount.of(found) for t, found in by_table(readings).items()}
 
     def _items(self) -> list[tuple[str, tuple[Reading, ...]]]:
         with self._lock:

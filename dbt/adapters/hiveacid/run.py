@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
 from dbt.adapters.hiveacid.reader import OrcFooters, write_ids_without_directory
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_directory
 from dbt.adapters.hiveacid.reader.verification import SHOWN
-from dbt.adapters.hiveacid.reads import ReadLog
+from dbt.adapters.hiveacid.reads import ReadLog, summary_line
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.snapshot.run import RunSnapshot
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable, see
@@ -115,7 +115,7 @@ class Run:
         """
         session = handle.session
         statement = parse(session, sql)
-        handle.named, handle.reads = statement.reads, {}
+        handle.named, handle.reads = statement.reads, frozenset()
         views = self.views.among(statement.mentions)
         if statement.is_permanent_view:
             _refuse_view(views)
@@ -123,16 +123,16 @@ class Run:
         refuse_raw_acid(session, statement.without(names))
         for view in views:
             model = self.models.get(view.name)
-            pinned, reading = (
+            reading = (
                 self.views.create(session, view) if model is None else model.create_view(session)
             )
-            handle.reads[str(view.table)] = pinned
+            handle.reads |= {reading}
             self.reads.add(get_node_info().get("unique_id") or handle.name, reading)
         for parts in statement.reads:
-            handle.reads.update(handle.temporary_views.get(parts[-1].lower(), {}))
-        handle.has_read.update(handle.reads)
+            handle.reads |= handle.temporary_views.get(parts[-1].lower(), frozenset())
+        handle.has_read |= handle.reads
         if statement.temporary_view is not None:
-            handle.temporary_views[statement.temporary_view] = dict(handle.reads)
+            handle.temporary_views[statement.temporary_view] = handle.reads
 
     def verify(self, session: SparkSession, name: TableName) -> None:
         """Check a table and print the report.
@@ -239,6 +239,19 @@ class Run:
             f"{INVOCATION} {invocation}" in (lock.agent_info or "")
             for lock in self._client.show_locks()
         )
+
+    def node_finished(self, node: str, response: Mapping[str, Any]) -> None:
+        """A node, or a batch of it, has ended; the log says what it has read. Never raises.
+
+        Args:
+            node: its unique id.
+            response: the adapter's response to it.
+        """
+        readings = self.reads.of_reader(node)
+        # What was applied of changes is said already.
+        if self.holding.finished(node) and readings and "changes" not in response:
+            rows = response.get("rows_affected")
+            logger.info(summary_line(node, None if rows is None else int(rows), readings))
 
     def report(self) -> dict[str, Any]:
         """What the run holds or held, and has read (`report.as_dict`)."""

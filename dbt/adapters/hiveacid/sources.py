@@ -164,14 +164,14 @@ class SourceViews:
                 views.append(view)
         return views
 
-    def create(self, session: SparkSession, view: SourceView) -> tuple[PinnedTable, Reading]:
+    def create(self, session: SparkSession, view: SourceView) -> Reading:
         """Make the temporary view in `session` from the run's snapshot; what it reads.
 
         The first view pins all the ACID sources that the invocation is going to read.
         """
         plan, reading = self._plan(session, view)
         to_dataframe(session, plan).createOrReplaceTempView(view.name)
-        return self._pinned(view), reading
+        return reading
 
     def pinned(self, view: SourceView) -> PinnedTable:
         """The table in the run's snapshot, with the partitions that the view shows."""
@@ -188,7 +188,7 @@ class SourceViews:
         with planned.lock:
             if planned.plan is None:
                 plan = plan_read(session, self.pinned(view), self.footers)
-                planned.plan = plan, Reading.of(plan.pinned, plan.files)
+                planned.plan = plan, Reading.of(plan.pinned, plan.files, plan.deletes)
                 self.warn_of_nanoseconds(plan)
                 self.warn_of_losses(view.table, plan.to_be_lost)
             return planned.plan

@@ -11,10 +11,12 @@ from pyspark.errors import PySparkException
 
 from dbt import selected_resources
 from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, schemas, staging_methods
+from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import MetastoreUnavailableError, TransactionLostError
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 ORDERS = TableName("shop", "orders")
@@ -95,27 +97,37 @@ class Cursor:
         return self._rows
 
 
-def pinned(write_id):
-    return PinnedTable(TABLE, (), ValidWriteIdList(write_id), ValidTxnList(9), transaction_id=17)
+def reading(write_id):
+    write_ids = ValidWriteIdList(write_id, table="shop.orders")
+    pinned = PinnedTable(TABLE, (), write_ids, ValidTxnList(9), transaction_id=17)
+    return Reading.of(pinned, [(ListedFile("a", "/orders/a", 7), 0)], [])
 
 
 @pytest.mark.parametrize(
     "rows, message", [(None, "OK"), (0, "OK, 0 rows"), (1, "OK, 1 row"), (1204, "OK, 1204 rows")]
 )
 def test_a_response_tells_the_rows(rows, message):
-    response = HiveAcidConnectionManager.get_response(Cursor(rows, {}))
+    response = HiveAcidConnectionManager.get_response(Cursor(rows, frozenset()))
     assert str(response) == message
     assert response.to_dict(omit_none=True).keys() - {"rows_affected"} == {"_message"}
 
 
 def test_a_response_tells_the_snapshot():
-    reads = {"shop.orders": pinned(12), "shop.events": pinned(3)}
-    response = HiveAcidConnectionManager.get_response(Cursor(5, reads))
+    response = HiveAcidConnectionManager.get_response(Cursor(5, frozenset({reading(12)})))
     assert response.to_dict(omit_none=True) == {
         "_message": "OK, 5 rows",
         "rows_affected": 5,
         "transaction_id": 17,
-        "snapshot": {"shop.events": 3, "shop.orders": 12},
+        "snapshot": {"shop.orders": 12},
+        "reads": {
+            "shop.orders": {
+                "write_ids": "shop.orders:12:9223372036854775807::",
+                "files": 1,
+                "bytes": 7,
+                "partitions": 0,
+                "delete_events": 0,
+            }
+        },
     }
 
 
@@ -129,7 +141,7 @@ def test_a_replaced_target_gets_its_former_version_back_when_the_snapshot_is_los
 
     session = SimpleNamespace(sql=ran.append)
     handle = SimpleNamespace(
-        uninterrupted=nullcontext, has_read={"shop.orders": pinned(12)}, session=session
+        uninterrupted=nullcontext, has_read=frozenset({reading(12)}), session=session
     )
     monkeypatch.setattr(adapter.run.snapshot, "check_alive", lost)
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
@@ -147,12 +159,12 @@ def test_a_model_that_has_read_no_acid_source_does_without_the_transaction(adapt
     def lost():
         raise TransactionLostError("transaction 17 is lost")
 
-    handle = SimpleNamespace(has_read={})
+    handle = SimpleNamespace(has_read=frozenset())
     monkeypatch.setattr(adapter.run.snapshot, "check_alive", lost)
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
     assert not adapter.hiveacid_has_read()
     adapter.hiveacid_check_snapshot()
-    handle.has_read["shop.orders"] = pinned(12)
+    handle.has_read |= {reading(12)}
     assert adapter.hiveacid_has_read()
     with pytest.raises(TransactionLostError):
         adapter.hiveacid_check_snapshot()

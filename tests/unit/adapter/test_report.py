@@ -1,6 +1,7 @@
 """The report of what a run held and read: its numbers, and its file."""
 
 import json
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
@@ -8,29 +9,69 @@ import pytest
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reads import ReadAmount, Reading, ReadLog
+from dbt.adapters.hiveacid.reader.plan import DeleteFile
+from dbt.adapters.hiveacid.reads import ReadAmount, Reading, ReadLog, reads_of, summary_line
 from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, write
 from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
 
 
-def reading(table, *files, partitions=("a", "b")):
-    """Files by name and length; a file's partition is its number in the list, while there are."""
+def reading(table, *files, partitions=("a", "b"), events=None):
+    """Files by name and length; a file's partition is its number in the list, while there are.
+
+    `events` says how many delete events are in which of them.
+    """
     pinned = SimpleNamespace(
         table=SimpleNamespace(name=table),
         partitions=tuple(SimpleNamespace(values=(value,)) for value in partitions),
+        write_ids=ValidWriteIdList(9, frozenset({8}), table=str(table)),
+        transaction_id=17,
     )
     listed = [ListedFile(name, f"/{table}/{name}", length) for name, length in files]
-    return Reading.of(pinned, ((file, i) for i, file in enumerate(listed)))
+    deletes = [
+        DeleteFile(f, 0, (events or {})[f.relative], False, None)
+        for f in listed
+        if f.relative in (events or {})
+    ]
+    return Reading.of(pinned, ((file, i) for i, file in enumerate(listed)), deletes)
 
 
 def test_files_and_partitions_that_several_views_share_count_once():
     whole = reading(ORDERS, ("x", 10), ("y", 5))
-    part = reading(ORDERS, ("x", 10))
-    assert ReadAmount.of([part, whole, part]) == ReadAmount(2, 15, 2)
-    assert ReadAmount.of([part]) == ReadAmount(1, 10, 1)
-    assert ReadAmount.of([reading(ITEMS, ("z", 1), partitions=())]) == ReadAmount(1, 1, 0)
+    part = reading(ORDERS, ("x", 10), events={"x": 3})
+    assert ReadAmount.of([part, whole, part]) == ReadAmount(2, 15, 2, 3)
+    assert ReadAmount.of([part]) == ReadAmount(1, 10, 1, 3)
+    assert ReadAmount.of([reading(ITEMS, ("z", 1), partitions=())]) == ReadAmount(1, 1, 0, 0)
+
+
+def test_the_log_and_the_response_tell_what_a_node_has_read():
+    orders = reading(ORDERS, ("x", 1000), ("y", 250), events={"y": 1204})
+    items = reading(ITEMS, ("z", 1), partitions=())
+    assert summary_line("model.shop.a", 12, [orders, items, orders]) == (
+        "model.shop.a: 12 rows from shop.items (write ids up to 9, 1 file, 1 bytes) and "
+        "shop.orders (write ids up to 9, 2 files, 1.2 kB, 1,204 delete events), "
+        "read in transaction 17"
+    )
+    assert summary_line("test.shop.b", None, [items]) == (
+        "test.shop.b: from shop.items (write ids up to 9, 1 file, 1 bytes), read in transaction 17"
+    )
+    assert reads_of([orders, items]) == {
+        "shop.items": {
+            "write_ids": "shop.items:9:8:8:",
+            "files": 1,
+            "bytes": 1,
+            "partitions": 0,
+            "delete_events": 0,
+        },
+        "shop.orders": {
+            "write_ids": "shop.orders:9:8:8:",
+            "files": 2,
+            "bytes": 1250,
+            "partitions": 2,
+            "delete_events": 1204,
+        },
+    }
 
 
 def test_the_report_tells_what_was_held_and_what_each_node_read():
@@ -71,19 +112,20 @@ def test_the_report_tells_what_was_held_and_what_each_node_read():
         "files": 3,
         "bytes": 22,
         "partitions": 2,
+        "delete_events": 0,
     }
     assert (items["table"], items["files"], items["lock_wait_seconds"]) == ("shop.items", 1, 1.5)
     assert report["nodes"] == [
         {
             "unique_id": "model.b",
             "reads": [
-                {"table": "shop.items", "files": 1, "bytes": 1, "partitions": 0},
-                {"table": "shop.orders", "files": 2, "bytes": 15, "partitions": 2},
+                {"table": "shop.items"} | asdict(ReadAmount(1, 1, 0, 0)),
+                {"table": "shop.orders"} | asdict(ReadAmount(2, 15, 2, 0)),
             ],
         },
         {
             "unique_id": "model.a",
-            "reads": [{"table": "shop.orders", "files": 3, "bytes": 22, "partitions": 2}],
+            "reads": [{"table": "shop.orders"} | asdict(ReadAmount(3, 22, 2, 0))],
         },
     ]
 

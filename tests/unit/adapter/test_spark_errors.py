@@ -1,7 +1,12 @@
 import pytest
 from pyspark.errors import PySparkException, PySparkValueError
 
-from dbt.adapters.hiveacid.spark.errors import full_text, short_message, unless_missing
+from dbt.adapters.hiveacid.spark.errors import (
+    full_text,
+    short_message,
+    unless_missing,
+    with_statement,
+)
 
 ANALYSIS = """[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found. SQLSTATE: 42P01;\
  line 1 pos 14;
@@ -27,6 +32,18 @@ OLD_CLIENT = "Unable to fetch table orders. Invalid method name: 'get_table'"
 )
 def test_plans_and_stacks_are_left_out(text, expected):
     assert short_message(RuntimeError(text)) == expected
+
+
+def test_an_error_shows_the_beginning_of_the_statement():
+    assert with_statement("No.", "\nselect 1\nfrom t ") == (
+        "No.\nThe statement was:\n  select 1\n  from t"
+    )
+    for long in ("\n".join(f"line {i}" for i in range(50)), "x" * 2000):
+        told = with_statement("No.", long).splitlines()
+        assert len(told) <= 15 and max(map(len, told)) < 1600
+        assert told[-1] == "  … (all of it is in dbt's debug log)"
+    shown = "[PARSE_SYNTAX_ERROR]\n== SQL ==\nselect 1 form t\n---^^^"
+    assert with_statement(shown, "select 1 form t") == shown
 
 
 def test_the_whole_text_is_kept_for_the_log():

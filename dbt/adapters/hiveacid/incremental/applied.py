@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
-
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+from dbt.adapters.hiveacid.wording import counted, sized
 
 
 @dataclass(frozen=True)
@@ -69,18 +68,5 @@ class Applied:
         }
 
     def _rows(self, between: str) -> str:
-        inserts = _counted(self.inserts, "upsert" if self.is_upsert else "insert")
-        return f"{inserts}{between}{_counted(self.deletes, 'delete')}"
-
-
-def sized(length: int) -> str:
-    """A number of bytes as people read it: `999 bytes`, `1.2 kB`, `34 MB`."""
-    number, unit = float(length), 0
-    while round(number) >= 1000 and unit < len(_UNITS) - 1:
-        number, unit = number / 1000, unit + 1
-    digits = 1 if unit and number < 9.95 else 0
-    return f"{number:.{digits}f} {_UNITS[unit]}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        inserts = counted(self.inserts, "upsert" if self.is_upsert else "insert")
+        return f"{inserts}{between}{counted(self.deletes, 'delete')}"

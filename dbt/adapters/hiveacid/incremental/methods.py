@@ -201,6 +201,6 @@ class IncrementalMethods(ApplyMethods):
         handle = self._handle()
         name = f"{target.identifier}__dbt_{role}"
         frame.createOrReplaceTempView(f"`{name}`")
-        handle.temporary_views[name.lower()] = dict(handle.reads)
+        handle.temporary_views[name.lower()] = handle.reads
         relation = target.incorporate(path={"identifier": name}, type="view")
         return relation.include(database=False, schema=False)

@@ -141,11 +141,10 @@ class ModelChanges:
             return inserts
         return inserts.unionByName(self._deleted_rows(session, self.plan))
 
-    def create_view(self, session: SparkSession) -> tuple[PinnedTable, Reading]:
+    def create_view(self, session: SparkSession) -> Reading:
         """Make the temporary view in `session`, for what the view shows at the moment."""
         self.frame(session).createOrReplaceTempView(self.view.name)
-        pinned = self.views.pinned(self.source)
-        return pinned, self._reading(pinned)
+        return self._reading(self.views.pinned(self.source))
 
     def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
         """The row ids of the target's rows that are to go: one column, `row_id`."""
@@ -184,9 +183,10 @@ class ModelChanges:
     def _reading(self, pinned: PinnedTable) -> Reading:
         whole = self._wholes.get(self.source.name)
         if whole is not None and self.shows in (None, Rows.SNAPSHOT):
-            return Reading.of(pinned, whole.files_read)
+            return Reading.of(pinned, whole.files_read, whole.deletes_read)
         assert self.plan is not None, "decide comes first"
-        return Reading.of(pinned, [*self.plan.files_read, *self._looked_up.items()])
+        files = [*self.plan.files_read, *self._looked_up.items()]
+        return Reading.of(pinned, files, self.plan.deletes_read)
 
     def _deleted_rows(self, session: SparkSession, plan: ChangePlan) -> DataFrame:
         images = image_plan(session, plan)

@@ -109,6 +109,13 @@ class ChangePlan:
         for delete in self.deletes:
             yield delete.file, delete.partition
 
+    @property
+    def deletes_read(self) -> Iterator[DeleteFile]:
+        """Those of `files_read` that hold delete events; some may come twice."""
+        yield from self.added.deletes
+        yield from self.grown.deletes
+        yield from self.deletes
+
 
 def plan_changes(
     spark: SparkSession,

@@ -12,6 +12,9 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 T = TypeVar("T")
 
+_SHOWN_LINES, _SHOWN_LETTERS = 12, 1500
+"""So much of a statement an error shows; a model's whole SQL is in target/."""
+
 # Spark appends the logical plan to what it could not analyse: lines of `'Project [*]`, `+- …`.
 _PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
 _JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
@@ -39,6 +42,17 @@ def short_message(error: BaseException) -> str:
     message = "\nCaused by: ".join(messages) or type(error).__name__
     symptom, advice = _OLD_HIVE_CLIENT
     return f"{message}\n{advice}" if symptom in message else message
+
+
+def with_statement(message: str, statement: str) -> str:
+    """The message and the beginning of the statement that failed, unless Spark shows it itself."""
+    statement = statement.strip()
+    if statement in message:
+        return message
+    lines = statement[:_SHOWN_LETTERS].splitlines()[:_SHOWN_LINES]
+    if len("\n".join(lines)) < len(statement):
+        lines.append("… (all of it is in dbt's debug log)")
+    return f"{message}\nThe statement was:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def condition(error: PySparkException) -> str | None:

@@ -24,7 +24,7 @@ from dbt.adapters.hiveacid.reader.pushdown import (
     search_arguments,
     search_arguments_of_command,
 )
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.statements import NameParts
 from dbt.adapters.hiveacid.staging import Stage
@@ -43,7 +43,7 @@ class SessionHandle:
 
     The connection manager sets what is known of the next statement: `name`, the connection's, which
     is a node's unique id or says what else dbt does (`master` for hooks); `named`, the relations
-    that it names, and `reads`, the ACID tables that it reads, also through the session's temporary
+    that it names, and `reads`, what it reads of ACID tables, also through the session's temporary
     views (whose own reads are in `temporary_views`). `has_read` gathers what all statements read
     since the connection was opened, which dbt does for each node. `stages` are the tables that a
     model is being built in, by their roles, until they have served. `incremental` is set for a
@@ -63,9 +63,9 @@ class SessionHandle:
                 self.session.conf.set(key, value)
         self.name = ""
         self.named: frozenset[NameParts] = frozenset()
-        self.reads: dict[str, PinnedTable] = {}
-        self.has_read: dict[str, PinnedTable] = {}
-        self.temporary_views: dict[str, dict[str, PinnedTable]] = {}
+        self.reads: frozenset[Reading] = frozenset()
+        self.has_read: frozenset[Reading] = frozenset()
+        self.temporary_views: dict[str, frozenset[Reading]] = {}
         self.stages: dict[str, Stage] = {}
         self.incremental: ModelChanges | None = None
         self.write_lock: threading.Lock | None = None
@@ -126,7 +126,7 @@ class Cursor:
     """One statement, from its execution to its rows (the part of PEP 249 that dbt uses)."""
 
     def __init__(self, handle: SessionHandle) -> None:
-        self.has_read = dict(handle.has_read)
+        self.has_read = handle.has_read
         self._reads_acid = bool(handle.reads)
         self._handle = handle
         self._tag = f"dbt-{uuid.uuid4().hex}"
