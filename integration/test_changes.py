@@ -202,11 +202,11 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
     hive: HiveServer,
     hive_client: HiveClient,
     database: str,
+    tmp_path: Path,
 ) -> None:
     """Hive 4.0.1 takes nothing in beside an aborted and an open write id (docs/decisions.md)."""
     name = TableName(database, "emptied")
-    with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
-        table = Emptied(hive_client, metastore, name)
+    with Emptied.make(hive, hive_client, name, tmp_path) as table:
         story = Story(changes, hive_client, str(name))
         assert [row[0] for row in story.remember("before").shown] == ["1", "2"]
         emptied: list[str] = []
@@ -217,12 +217,12 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
 
         def commit_and_wait_for_the_cleaner() -> None:
             table.commit()
-            table.wait_for_cleaner()
+            assert table.is_cleaned()
 
         story.then(
             commit_and_wait_for_the_cleaner, lost=dict.fromkeys(("before", "compacted"), lost)
         )
-    assert [row[0] for row in story.remember("after").shown] == ["3"], "Hive keeps the rows"
+        assert [row[0] for row in story.remember("after").shown] == ["3"], "Hive keeps the rows"
 
 
 def test_original_and_loaded_files(

@@ -6,7 +6,6 @@ import os
 import time
 from pathlib import Path
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.dbt_project import DbtProject, node_results
 from integration.emptied import Emptied
@@ -79,7 +78,11 @@ def test_a_run_keeps_the_files_of_its_snapshot(
 
 
 def test_rows_that_a_compaction_loses(
-    incremental: Incremental, hive: HiveServer, hive_client: HiveClient, database: str
+    incremental: Incremental,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+    tmp_path: Path,
 ) -> None:
     """Hive 4.0.1 compacts an insert-only table to nothing (docs/decisions.md)."""
     project = incremental.project
@@ -89,8 +92,8 @@ def test_rows_that_a_compaction_loses(
         news="{{ config(materialized='incremental', incremental_strategy='acid_changes') }}\n"
         "select id, _change_type from {{ acid_changes(source('shop', 'events')) }}"
     )
-    with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
-        table = Emptied(hive_client, metastore, TableName(database, "events"))
+    events = TableName(database, "events")
+    with Emptied.make(hive, hive_client, events, tmp_path / "scratch") as table:
         incremental.run()
         assert incremental.warnings == []
         emptied = table.compact().name
@@ -105,25 +108,20 @@ def test_rows_that_a_compaction_loses(
             early=f"select count(*) as n from {source}",
             late=f"-- depends_on: {{{{ ref('early') }}}}\nselect id from {source}",
         )
-        # The cleaner waits for runs that began before the writer ended, and not for later ones.
-        earlier = metastore.open_txn("reader", "localhost", "an earlier reader", read_only=False)
-        table.commit()
+        table.commit(cleaner_waits=True)
+        cleaned: list[bool] = []
 
         def let_it_clean() -> None:
-            metastore.commit_txn(earlier)
-            table.wait_for_cleaner()
+            table.let_cleaner_go()
+            cleaned.append(table.is_cleaned())
 
-        failed = project.invoke(
-            "run",
-            "--select",
-            "early",
-            "late",
-            on_event=once_finished("early", let_it_clean),
-        )
+        select = ("--select", "early", "late")
+        failed = project.invoke("run", *select, on_event=once_finished("early", let_it_clean))
+        assert cleaned == [True]
         messages = {result.node.name: str(result.message) for result in node_results(failed)}
         assert "OK" in messages["early"]
         assert f"a compaction of {database}.events has left a directory" in messages["late"]
-    incremental.run("--select", "news")
-    assert any(f"{emptied} left nothing there" in warning for warning in incremental.warnings)
-    assert sorted(row[0] for row in incremental.rows("news", "id")) == ["3", "4"]
-    assert [row[0] for row in rows(hive_client, "events")] == [3, 4], "Hive has them still"
+        incremental.run("--select", "news")
+        assert any(f"{emptied} left nothing there" in warning for warning in incremental.warnings)
+        assert sorted(row[0] for row in incremental.rows("news", "id")) == ["3", "4"]
+        assert [row[0] for row in rows(hive_client, "events")] == [3, 4], "Hive has them still"

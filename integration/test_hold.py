@@ -187,11 +187,11 @@ def test_a_source_can_be_dropped_once_its_last_reader_has_ended(
         amount = read["model.test.reader"][table]
         assert amount["delete_events"] == events
         (source,) = (s for s in report["sources"] if s["table"] == amount["table"])
-        told = outcome["reader"]["adapter_response"]["reads"][amount.pop("table")]
-        assert told == {"write_ids": source["write_ids"], **amount}
+        told = outcome["reader"]["adapter_response"]["reads"][amount["table"]]
+        assert {"table": amount["table"], **told} == {**amount, "write_ids": source["write_ids"]}
         assert f"{source['table']} (write ids up to {high[table] + events}, " in line
-    assert line.startswith("model.test.reader: 3 rows from ")
-    assert line.endswith(f", 1 delete event), read in transaction {transaction['id']}")
+    assert "model.test.reader: 3 rows; read " in line
+    assert line.endswith(f", 1 delete event) in transaction {transaction['id']}")
     assert not watch.told("model.test.plain: ")
 
     # The hook saw the same, and could not read on.

@@ -42,4 +42,6 @@ class NodeEvents:
         if name == "NodeStart":
             self._started(event.data.node_info.unique_id)
         else:
-            self._finished(event.data.node_info.unique_id, event.data.run_result.adapter_response)
+            # A protobuf `Struct`, whose numbers are floats.
+            response = dict(event.data.run_result.adapter_response.items())
+            self._finished(event.data.node_info.unique_id, response)

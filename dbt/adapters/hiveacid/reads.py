@@ -115,9 +115,9 @@ def summary_line(node: str, rows: int | None, readings: Collection[Reading]) -> 
         if amount.delete_events:
             parts.append(counted(amount.delete_events, "delete event"))
         tables.append(f"{table} ({', '.join(parts)})")
-    written = "" if rows is None else f"{counted(rows, 'row')} "
+    written = "" if rows is None else f"{counted(rows, 'row')}; "
     transaction_id = next(reading.pinned.transaction_id for reading in readings)
-    return f"{node}: {written}from {' and '.join(tables)}, read in transaction {transaction_id}"
+    return f"{node}: {written}read {' and '.join(tables)} in transaction {transaction_id}"
 
 
 class ReadLog:

@@ -241,7 +241,7 @@ class Run:
         )
 
     def node_finished(self, node: str, response: Mapping[str, Any]) -> None:
-        """A node, or a batch of it, has ended; the log says what it has read. Never raises.
+        """A node, or a batch of it, has ended; the log says what all of it has read. Never raises.
 
         Args:
             node: its unique id.
