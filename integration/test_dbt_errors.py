@@ -133,6 +133,12 @@ def test_a_missing_table(project: DbtProject, hive: HiveServer, database: str) -
         "either. Check the source's schema and name. "
         f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{database}`.`no_such` cannot be found."
     )
+    # The statement is shown, and Java's stack kept for the debug log.
+    assert " While running: /* " in message
+    assert message.endswith(f"select * from {database}.no_such")
+    stack = "at org.apache.spark.sql.catalyst"
+    log = (project.path / "logs" / "dbt.log").read_text(encoding="utf-8")
+    assert stack in log and stack not in message
 
 
 def test_a_table_dropped_between_compiling_and_running(

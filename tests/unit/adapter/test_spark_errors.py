@@ -35,8 +35,8 @@ def test_plans_and_stacks_are_left_out(text, expected):
 
 
 def test_an_error_shows_the_beginning_of_the_statement():
-    assert with_statement("No.", "\nselect 1\nfrom t ") == (
-        "No.\nThe statement was:\n  select 1\n  from t"
+    assert with_statement("No.", "\nselect 1\n\n  \nfrom t ") == (
+        "No.\nWhile running:\n  select 1\n  from t"
     )
     for long in ("\n".join(f"line {i}" for i in range(50)), "x" * 2000):
         told = with_statement("No.", long).splitlines()

@@ -45,14 +45,15 @@ def short_message(error: BaseException) -> str:
 
 
 def with_statement(message: str, statement: str) -> str:
-    """The message and the beginning of the statement that failed, unless Spark shows it itself."""
+    """The message and the beginning of what failed, unless Spark shows that itself."""
     statement = statement.strip()
     if statement in message:
         return message
-    lines = statement[:_SHOWN_LETTERS].splitlines()[:_SHOWN_LINES]
-    if len("\n".join(lines)) < len(statement):
-        lines.append("… (all of it is in dbt's debug log)")
-    return f"{message}\nThe statement was:\n" + "\n".join(f"  {line}" for line in lines)
+    # Jinja leaves empty lines behind.
+    lines = [line for line in statement[:_SHOWN_LETTERS].splitlines() if line.strip()]
+    if len(statement) > _SHOWN_LETTERS or len(lines) > _SHOWN_LINES:
+        lines = [*lines[:_SHOWN_LINES], "… (all of it is in dbt's debug log)"]
+    return f"{message}\nWhile running:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def condition(error: PySparkException) -> str | None:
