@@ -54,6 +54,11 @@ class Broken:
         )
 
 
+def told(error: Exception) -> str:
+    """What went wrong, and where."""
+    return "".join(traceback.format_exception(error, limit=-8))[-4000:]
+
+
 @dataclass
 class Tally:
     """What was done so far.
@@ -150,7 +155,7 @@ class Histories:
             script = self._script(world, steps, where)
             self.tally.failed_in_hive.append(Broken(number, shape.name, str(error), script))
         except Exception as error:
-            reason = "".join(traceback.format_exception(error, limit=-8))[-4000:]
+            reason = told(error)
             script = self._script(world, self._shrunk(steps, where, error, shrink_seconds), where)
             self.tally.mismatches.append(Broken(number, shape.name, reason, script))
         finally:

@@ -8,13 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.held import locks_of_dbt
 from integration.histories.actions import NotNow, Step, World
-from integration.histories.history import COLUMNS, Broken, Ground, Histories
+from integration.histories.history import COLUMNS, Broken, Ground, Histories, told
 from integration.histories.operations import OPERATIONS, TableState
 from integration.histories.shape import Shape
 from integration.histories.targets import Targets, WrongTarget
@@ -147,15 +144,18 @@ class FedHistories(Histories):
         except HiveSqlError as error:
             script = self._script(world, steps, None)
             self.tally.failed_in_hive.append(Broken(number, shape.name, str(error), script))
-        except (WrongTarget, PySparkException, Py4JJavaError) as error:
-            reason = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            reason = told(error)
             shrunk = self._shrunk(steps, None, error, shrink_seconds)
             world.fed.only = error.model if isinstance(error, WrongTarget) else None
             script = f"{self._script(world, shrunk, None)}\n{world.fed.script()}"
             self.tally.mismatches.append(Broken(number, shape.name, reason, script))
         finally:
             self.compared += world.fed.comparisons
-            world.end()
+            # After a mismatch, what is left proves nothing.
+            unproven = (AssertionError,) if self.tally.mismatches else ()
+            with suppress(HiveSqlError, *unproven):
+                world.end()
 
     def _live(self, world: FedWorld, table: TableState, steps: list[Step]) -> None:
         """The steps, with dbt runs between them."""
@@ -203,7 +203,7 @@ class FedHistories(Histories):
             return False
         except WrongTarget as again:
             return isinstance(error, WrongTarget) and again.what == error.what
-        except (PySparkException, Py4JJavaError) as again:
+        except Exception as again:
             return type(again) is type(error)
         finally:
             with suppress(HiveSqlError):

@@ -114,7 +114,9 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         try:
             yield
         except VanishedFileError as error:
-            raise VanishedFileError(f"{error.msg} {self.run.about_vanished_file()}") from error
+            raise VanishedFileError(
+                f"{error.msg} {self.run.about_vanished_file(error.msg)}"
+            ) from error
         except DbtRuntimeError:
             raise
         except (PySparkException, Py4JError) as error:
@@ -122,8 +124,9 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if self.run.lost is not None and self._reads_acid():
                 raise TransactionLostError(self.run.lost.msg) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
-                told = f"{short_message(error)} {self.run.about_vanished_file()}"
-                raise VanishedFileError(told) from error
+                told = short_message(error)
+                about = self.run.about_vanished_file(told)
+                raise VanishedFileError(f"{told} {about}") from error
             told = self._about_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
 

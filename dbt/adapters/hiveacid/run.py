@@ -168,20 +168,21 @@ class Run:
             if name in missing
         )
 
-    def about_vanished_file(self) -> str:
-        """Who can or cannot have removed a file of the snapshot.
+    def about_vanished_file(self, message: str) -> str:
+        """Who can or cannot have removed a file of the snapshot, which `message` names.
 
         Raises:
             TransactionLostError: the transaction is lost, so Hive's cleaner was free to remove it.
         """
         self.snapshot.check_alive()
-        if self.views.to_be_lost:
-            tables = ", ".join(map(str, self.views.to_be_lost))
+        tables = self.views.tables_to_lose(message)
+        if tables:
             return (
-                f"Hive's cleaner may have removed it: a compaction of {tables} has left a "
-                "directory without any file (a warning of this run names it), and what that covers "
-                f"by its name is removed although transaction {self.snapshot.transaction_id} "
-                "may read it. Those rows are lost in Hive. Run again."
+                f"Hive's cleaner may have removed it: a compaction of {', '.join(tables)} has left "
+                "a directory without any file (a warning of this run names it), and what that "
+                "covers by its name is removed although transaction "
+                f"{self.snapshot.transaction_id} may read it. Those rows are lost in Hive. Run "
+                "again."
             )
         return (
             f"Hive's cleaner has not removed it: transaction {self.snapshot.transaction_id}, which "

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from urllib.parse import urlparse
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
@@ -123,7 +124,7 @@ class SourceViews:
         self._plans: dict[tuple[int, str], _Planned] = {}
         self._warned: set[tuple[TableName, str]] = set()
         #: Tables with rows that Hive is going to lose, and the directories that say so.
-        self.to_be_lost: dict[TableName, tuple[str, ...]] = {}
+        self._to_be_lost: dict[TableName, tuple[str, ...]] = {}
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         """The name to read a source by; None for one that Spark reads right itself."""
@@ -212,13 +213,24 @@ class SourceViews:
             to_be_lost: see `ReadPlan`.
         """
         if to_be_lost and self._is_first_warning(name, "to be lost"):
-            self.to_be_lost[name] = tuple(to_be_lost)
+            with self._lock:
+                self._to_be_lost[name] = tuple(to_be_lost)
             logger.warning(
                 f"{name} has rows that Hive is going to lose: a compaction has left "
                 f"{_shortened(to_be_lost)} without any file. What it was to take in is still "
                 "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
                 "before that (CREATE TABLE … AS SELECT)."
             )
+
+    def tables_to_lose(self, message: str) -> list[str]:
+        """The tables with rows that Hive is going to lose, of which a message names a file."""
+        with self._lock:
+            lost = sorted(self._to_be_lost.items())
+        return [
+            str(name)
+            for name, directories in lost
+            if any(urlparse(d.rpartition("/")[0]).path + "/" in message for d in directories)
+        ]
 
     def _is_first_warning(self, table: TableName, of: str) -> bool:
         with self._lock:

@@ -146,6 +146,14 @@ def test_a_compaction_that_has_left_no_file_covers_nothing(emptied):
         ("delete_delta_1_2_v0000020", "delta_1_2_v0000020/b", False),
         # To be seen by a later snapshot.
         ("delta_1_4_v0000020", "delta_4_4_0/b", True),
+        # The cleaner has not come yet after another compaction, or after TRUNCATE.
+        ("delta_1_3_v0000020", "delta_1_1_0/b delta_3_3_0/b delta_1_4_v0000030/b", False),
+        ("delta_1_3_v0000020", "delta_1_1_0/b delta_1_2_v0000010/b", True),
+        ("delete_delta_1_3_v9", "delta_1_1_0/b delta_3_3_0/b delta_1_3_v9/b", False),
+        ("delete_delta_1_3_v9", "delete_delta_2_2_0/b delta_1_3_v9/b", True),
+        ("base_3_v0000020", "delta_1_1_0/b 000000_0 base_2/", False),
+        # Another base with the same write id would go, too.
+        ("base_2_v0000020", "base_2/b", True),
     ],
 )
 def test_what_a_compaction_covers_and_has_not_taken_in_is_to_be_lost(emptied, there, is_lost):

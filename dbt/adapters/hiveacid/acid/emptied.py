@@ -22,13 +22,13 @@ def covers_rows(
 
     Args:
         emptied: the directory without files.
-        with_data: the directories of the location that hold data.
-        has_originals: whether there are original files with data.
+        with_data: the directories of the location that hold data, without those `is_replaced`.
+        has_originals: whether there are original files with data that no base has replaced.
         base: the snapshot's.
         write_ids: the snapshot's.
     """
     low, high = emptied.write_id_range
-    if base is not None and high <= base.write_id:
+    if base is not None and high <= base.write_id and not _replaces(emptied, base):
         return False
     if low == 0 and has_originals:
         return True
@@ -40,3 +40,31 @@ def covers_rows(
             if not all(i in write_ids.aborted for i in range(first, last + 1)):
                 return True
     return False
+
+
+def is_replaced(
+    directory: BaseDir | DeltaDir, base: BaseDir | None, chosen: Iterable[DeltaDir]
+) -> bool:
+    """Whether something else that the snapshot has chosen stands for the rows of a directory.
+
+    Args:
+        directory: one of the location.
+        base: the snapshot's.
+        chosen: the snapshot's deltas and delete deltas.
+    """
+    if directory == base:
+        return False
+    low, high = directory.write_id_range
+    if base is not None and high <= base.write_id:
+        return True
+    return isinstance(directory, DeltaDir) and any(
+        delta.is_delete == directory.is_delete
+        and delta.write_id_range != (low, high)
+        and delta.min_write_id <= low
+        and high <= delta.max_write_id
+        for delta in chosen
+    )
+
+
+def _replaces(emptied: BaseDir | DeltaDir, base: BaseDir) -> bool:
+    return isinstance(emptied, BaseDir) and emptied.write_id == base.write_id

@@ -17,7 +17,7 @@ from dbt.adapters.hiveacid.acid.directories import (
     is_side_file,
     parse_directory,
 )
-from dbt.adapters.hiveacid.acid.emptied import covers_rows
+from dbt.adapters.hiveacid.acid.emptied import covers_rows, is_replaced
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
@@ -111,10 +111,14 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
 
     compacted = {base.name for base in bases if is_compacted(listing, base)}
     base = _best_base(listing, bases, compacted, write_ids, skipped)
-    directories: tuple[BaseDir | DeltaDir, ...] = (*bases, *deltas)
-    with_data = [d for d in directories if any(file.length for file in files[d.name])]
-    has_originals = any(file.length for file in originals)
     chosen = _best_deltas(deltas, base, write_ids, skipped)
+    directories: tuple[BaseDir | DeltaDir, ...] = (*bases, *deltas)
+    with_data = [
+        d
+        for d in directories
+        if any(file.length for file in files[d.name]) and not is_replaced(d, base, chosen)
+    ]
+    has_originals = base is None and any(file.length for file in originals)
     if base is not None:
         reason = f"an original file, replaced by {base.name}"
         skipped.extend(Skipped(file.relative, reason) for file in originals)
