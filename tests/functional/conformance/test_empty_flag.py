@@ -22,12 +22,24 @@ class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
     pass
 
 
-@pytest.mark.skipif(
+needs_empty_seeds = pytest.mark.skipif(
     all(option.name != "empty" for option in seed.params),
-    reason="This dbt-core has no `dbt seed --empty`.",
+    reason="This dbt-core has no `dbt seed --empty`, and its `dbt build --empty` fills seeds.",
 )
+
+
 class TestEmptySeedFlag(BaseTestEmptySeedFlag):
-    pass
+    @needs_empty_seeds
+    def test_seed_empty_creates_table_with_zero_rows(self, project):
+        super().test_seed_empty_creates_table_with_zero_rows(project)
+
+    @needs_empty_seeds
+    def test_seed_empty_preserves_column_types(self, project):
+        super().test_seed_empty_preserves_column_types(project)
+
+    @needs_empty_seeds
+    def test_build_empty_with_seed(self, project):
+        super().test_build_empty_with_seed(project)
 
 
 class TestMetadataWithEmptyFlagIceberg(Iceberg, MetadataWithEmptyFlag):
