@@ -1,50 +1,90 @@
-"""Nothing of dbt's suites is left out, and what is replaced says why."""
+"""Nothing of dbt's suites is left out, what is replaced says why, the page lists what runs."""
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
-from collections.abc import Iterator
-from types import ModuleType
+import re
 
-from tests.functional.conformance import report
+from tests.functional.conformance import report, suites
 
-
-def _modules() -> Iterator[ModuleType]:
-    for path in sorted(report.HERE.glob("test_*.py")):
-        if path.name == "test_conformance.py":
-            continue
-        spec = importlib.util.spec_from_file_location(f"conformance_{path.stem}", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module
-
-
-CLASSES = [
-    cls
-    for module in _modules()
-    for _, cls in inspect.getmembers(module, inspect.isclass)
-    if cls.__module__ == module.__name__ and cls.__name__.startswith("Test")
-]
+CLASSES = suites.classes()
+_OF_ANY_CLASS = {"__module__", "__doc__", "__firstlineno__", "__static_attributes__", "pytestmark"}
+_ROW = re.compile(r"^\| (\w*) \| `(\w+)` \| (.*) \|$", re.MULTILINE)
 
 
 def test_every_class_of_dbts_is_inherited_or_has_a_reason():
-    inherited = {report.inherited_class(cls) for cls in CLASSES}
-    assert not report.left_out(name for name in inherited if name is not None)
+    inherited = {suites.inherited_class(cls) for cls in CLASSES}
+    assert not suites.left_out(name for name in inherited if name is not None)
 
 
-def test_a_replaced_test_says_why():
+def test_no_class_of_dbts_runs_twice_in_the_same_way():
+    plain = [cls.__bases__ for cls in CLASSES if not set(vars(cls)) - _OF_ANY_CLASS]
+    assert len(plain) == len(set(plain))
+
+
+def test_what_is_replaced_says_why():
     silent = [
-        f"{cls.__name__}.{test}"
+        f"{cls.__name__}.{name}"
         for cls in CLASSES
-        for test, reason in report.overridden_tests(cls).items()
+        for overridden in (suites.overridden_tests(cls), suites.overridden_helpers(cls))
+        for name, reason in overridden.items()
         if not reason
     ]
     assert not silent
 
 
+def test_a_replaced_test_is_listed_unless_it_is_skipped():
+    names = {name for cls in CLASSES for name in suites.overridden_tests(cls)}
+    assert "test_relation_types_populate_correctly" in names
+    assert "test_simple_copy_with_materialized_views" not in names
+    assert "test_seed_empty_preserves_column_types" not in names
+
+
+def test_a_replaced_helper_is_listed_and_a_fixture_is_not():
+    helpers = {name for cls in CLASSES for name in suites.overridden_helpers(cls)}
+    assert {"check_hooks", "run_and_inspect_cache", "check_function_volatility"} <= helpers
+    assert not {"models", "seeds", "project_config_update"} & helpers
+
+
 def test_a_reason_belongs_to_a_class_of_dbts():
-    names = report.classes_of_dbt()
-    for key in report.NOT_INHERITED:
+    names = suites.classes_of_dbt()
+    for key in suites.NOT_INHERITED:
         assert any(name == key or name.startswith(f"{key}.") for name in names), key
+
+
+def test_the_page_lists_the_classes_and_formats_that_run():
+    inherited = [(suites.inherited_class(cls), suites.format_of(cls)) for cls in CLASSES]
+    run = {
+        (base.partition(".")[0], base.rpartition(".")[2], file_format)
+        for base, file_format in inherited
+        if base is not None
+    }
+    assert _listed(report.PAGE.read_text(encoding="utf-8")) == run
+
+
+def test_the_page_says_what_ran_and_how_long():
+    base = "utils.test_concat.BaseConcat"
+    results = [
+        report.Result(base, "Parquet", "test_a[1]", "passed", overridden="Spark's\n  way."),
+        report.Result(base, "Parquet", "test_a[2]", "passed", overridden="Spark's\n  way."),
+        report.Result(base, "Delta", "test_b", "skipped", "Cannot.", helpers={"look": "Its own."}),
+    ]
+    page = report.page(results, seconds=754)
+    assert "3 tests of 1 classes: 2 passed, 1 skipped. The run took 13 minutes." in page
+    assert _listed(page) == {("utils", "BaseConcat", "Parquet"), ("utils", "BaseConcat", "Delta")}
+    assert page.count("- `BaseConcat.test_a`: Spark's way.") == 1
+    assert "- `BaseConcat.look`: Its own." in page
+    assert "- `BaseConcat.test_b`: Cannot." in page
+
+
+def _listed(page: str) -> set[tuple[str, str, str]]:
+    """The area, class and format of each cell of the table that has something in it."""
+    listed, area = set(), ""
+    for first, name, cells in _ROW.findall(page):
+        area = first or area
+        outcomes = [cell.strip() for cell in cells.split("|")]
+        listed |= {
+            (area, name, file_format)
+            for file_format, outcome in zip(suites.FORMATS, outcomes, strict=True)
+            if outcome
+        }
+    return listed

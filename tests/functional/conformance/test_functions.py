@@ -21,18 +21,20 @@ class TestUDFsBasic(UDFsBasic):
 
 class TestDeterministicUDF(DeterministicUDF):
     def check_function_volatility(self, sql):
+        """Spark's word for it is DETERMINISTIC; Postgres' is IMMUTABLE."""
         assert " DETERMINISTIC" in sql
         assert "NOT DETERMINISTIC" not in sql
 
 
 class TestNonDeterministicUDF(NonDeterministicUDF):
     def check_function_volatility(self, sql):
+        """Spark's word for it is NOT DETERMINISTIC; Postgres' is VOLATILE."""
         assert "NOT DETERMINISTIC" in sql
 
 
 class TestStableUDF(StableUDF):
-    # Spark has no word for it, of which dbt warns.
     def check_function_volatility(self, sql):
+        """Spark has no word for it, of which dbt warns; Postgres' is STABLE."""
         assert "DETERMINISTIC" not in sql
         assert "STABLE" not in sql
 

@@ -43,8 +43,9 @@ class TestInvalidGrants(BaseInvalidGrants):
             yield ["user_2"]
 
     def grantee_does_not_exist_error(self):
+        """What Spark says to any grant."""
         return NO_GRANT
 
     def privilege_does_not_exist_error(self):
-        # The table is there by now, and dbt asks for its grants first: SHOW GRANT ON ...
+        """The table is there by now, and dbt asks for its grants first: SHOW GRANT ON ..."""
         return "[PARSE_SYNTAX_ERROR] Syntax error at or near 'on'"

@@ -33,6 +33,7 @@ class TableOfHooks:
 
 class ModelHooks(Delta, TableOfHooks):
     def check_hooks(self, state, project, host, count=1):
+        """dbt's method looks for Postgres' target: host, database, user."""
         for context in self.get_ctx_vars(state, count, project):
             check_context(context, state, project)
 
@@ -112,6 +113,7 @@ class TestPrePostRunHooks(TableOfHooks, BasePrePostRunHooks):
         return dbt_project_yml
 
     def check_hooks(self, state, project, host):
+        """dbt's method looks for Postgres' target: host, database, user."""
         check_context(self.get_ctx_vars(state, project), state, project)
 
 

@@ -101,8 +101,10 @@ class TestSimpleSeedColumnOverride(BaseSimpleSeedColumnOverride):
 
     @staticmethod
     def seed_enabled_types():
+        """Spark's names of the types."""
         return {"seed_id": "string", "birthday": "date"}
 
     @staticmethod
     def seed_tricky_types():
+        """Spark's names of the types."""
         return dict.fromkeys(["seed_id_str", "looks_like_a_bool", "looks_like_a_date"], "string")
