@@ -1,6 +1,7 @@
-"""dbt.tests.adapter.persist_docs, in Delta: dbt-spark comments no columns of Parquet tables."""
+"""dbt.tests.adapter.persist_docs."""
 
 import pytest
+from dbt.tests.adapter.persist_docs import fixtures
 from dbt.tests.adapter.persist_docs.test_persist_docs import (
     BasePersistDocs,
     BasePersistDocsAllColumnsMissing,
@@ -10,42 +11,114 @@ from dbt.tests.adapter.persist_docs.test_persist_docs import (
     BasePersistDocsQuotedDescriptionNotAppliedOnMismatch,
 )
 
-from tests.functional.conformance.formats import DELTA
-
-DOCUMENTED = {**DELTA, "+persist_docs": {"relation": True, "columns": True}}
+from tests.functional.conformance.formats import Again, AgainOnIceberg, Delta, Iceberg
 
 
-class Documented:
+class AgainOnDelta(Again, Delta):
+    pass
+
+
+class TestPersistDocs(BasePersistDocs):
+    @pytest.fixture(scope="class")
+    def properties(self):
+        # Hive's metastore keeps 256 characters of a column's comment.
+        statistics = "80% of statistics are made up on the spot\n"
+        return {
+            "my_fun_docs.md": fixtures._DOCS__MY_FUN_DOCS.replace(statistics, ""),
+            "schema.yml": fixtures._PROPERTIES__SCHEMA_YML,
+        }
+
+
+class TestPersistDocsDelta(Delta, BasePersistDocs):
+    pass
+
+
+class TestPersistDocsIceberg(Iceberg, BasePersistDocs):
+    @pytest.fixture(scope="class")
+    def models(self):
+        # The catalog here has no views.
+        return {
+            "no_docs_model.sql": fixtures._MODELS__NO_DOCS_MODEL,
+            "table_model.sql": fixtures._MODELS__TABLE,
+            "view_model.sql": fixtures._MODELS__VIEW.replace("'view'", "'table'"),
+        }
+
     @pytest.fixture(scope="class")
     def project_config_update(self):
-        return {"models": DOCUMENTED}
+        documented = {
+            "+materialized": "table",
+            "+persist_docs": {"relation": True, "columns": True},
+        }
+        return {"models": documented}
 
 
-class TestPersistDocsDelta(Documented, BasePersistDocs):
+class TestPersistDocsColumnMissing(BasePersistDocsColumnMissing):
     pass
 
 
-class TestPersistDocsColumnMissingDelta(Documented, BasePersistDocsColumnMissing):
+class TestPersistDocsColumnMissingDelta(AgainOnDelta, BasePersistDocsColumnMissing):
     pass
 
 
-class TestPersistDocsAllColumnsMissingDelta(Documented, BasePersistDocsAllColumnsMissing):
+class TestPersistDocsColumnMissingIceberg(AgainOnIceberg, BasePersistDocsColumnMissing):
+    pass
+
+
+class TestPersistDocsAllColumnsMissing(BasePersistDocsAllColumnsMissing):
+    pass
+
+
+class TestPersistDocsAllColumnsMissingDelta(AgainOnDelta, BasePersistDocsAllColumnsMissing):
+    pass
+
+
+class TestPersistDocsAllColumnsMissingIceberg(AgainOnIceberg, BasePersistDocsAllColumnsMissing):
+    pass
+
+
+class TestPersistDocsQuotedColumnCaseSensitive(BasePersistDocsQuotedColumnCaseSensitive):
     pass
 
 
 class TestPersistDocsQuotedColumnCaseSensitiveDelta(
-    Documented, BasePersistDocsQuotedColumnCaseSensitive
+    AgainOnDelta, BasePersistDocsQuotedColumnCaseSensitive
+):
+    pass
+
+
+class TestPersistDocsQuotedColumnCaseSensitiveIceberg(
+    AgainOnIceberg, BasePersistDocsQuotedColumnCaseSensitive
+):
+    pass
+
+
+class TestPersistDocsQuotedDescriptionNotAppliedOnMismatch(
+    BasePersistDocsQuotedDescriptionNotAppliedOnMismatch
 ):
     pass
 
 
 class TestPersistDocsQuotedDescriptionNotAppliedOnMismatchDelta(
-    Documented, BasePersistDocsQuotedDescriptionNotAppliedOnMismatch
+    AgainOnDelta, BasePersistDocsQuotedDescriptionNotAppliedOnMismatch
 ):
     pass
 
 
-class TestPersistDocsCommentOnQuotedColumnDelta(BasePersistDocsCommentOnQuotedColumn):
-    @pytest.fixture(scope="class")
-    def project_config_update(self):
-        return {"models": {**DOCUMENTED, "+materialized": "table"}}
+class TestPersistDocsQuotedDescriptionNotAppliedOnMismatchIceberg(
+    AgainOnIceberg, BasePersistDocsQuotedDescriptionNotAppliedOnMismatch
+):
+    pass
+
+
+class TestPersistDocsCommentOnQuotedColumn(BasePersistDocsCommentOnQuotedColumn):
+    pass
+
+
+class TestPersistDocsCommentOnQuotedColumnDelta(AgainOnDelta, BasePersistDocsCommentOnQuotedColumn):
+    pass
+
+
+class TestPersistDocsCommentOnQuotedColumnIceberg(
+    AgainOnIceberg, BasePersistDocsCommentOnQuotedColumn
+):
+    pass

@@ -24,6 +24,7 @@ from dbt.adapters.hiveacid.metadata.columns import (
     spark_columns,
     with_rows,
 )
+from dbt.adapters.hiveacid.metadata.comments import new_comments
 from dbt.adapters.hiveacid.metadata.freshness import find_last_write
 from dbt.adapters.hiveacid.metadata.states import states_for_docs
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
@@ -54,19 +55,9 @@ class MetadataMethods(SparkAdapter):
     @available
     def hiveacid_new_comments(
         self, relation: HiveAcidRelation, columns: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, Mapping[str, Any]]:
-        """Those of a model's documented columns whose comment is another than their description.
-
-        To set one that is there already is a commit in Delta and Iceberg.
-        """
-        whole = relation.replace(limit=None, event_time_filter=None)
-        fields = self._session().table(str(whole)).schema.fields
-        comments = {field.name.lower(): field.metadata.get("comment", "") for field in fields}
-        return {
-            name: column
-            for name, column in columns.items()
-            if comments.get(name.lower()) != column["description"]
-        }
+    ) -> dict[str, str]:
+        """See `new_comments`."""
+        return new_comments(self._session(), relation, columns)
 
     def _acid_columns(self, relation: BaseRelation) -> list[HiveAcidColumn] | None:
         if not isinstance(relation, HiveAcidRelation) or not relation.identifier:

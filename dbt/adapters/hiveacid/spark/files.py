@@ -44,8 +44,21 @@ def location_if_any(session: SparkSession, database: str, table: str) -> str | N
 def table_layout(session: SparkSession, database: str, table: str) -> tuple[str, tuple[str, ...]]:
     """The format and the partition columns of a table. Raises Spark's error if there is none."""
     metadata = _catalog(session).getTableMetadata(_identifier(session, database, table))
-    columns = metadata.partitionColumnNames()
-    return metadata.provider().get(), tuple(columns.apply(i) for i in range(columns.size()))
+    return metadata.provider().get(), _partition_columns(metadata)
+
+
+def catalog_partition_columns(
+    session: SparkSession, database: str, table: str
+) -> tuple[str, ...] | None:
+    """The partition columns of a table whose columns Spark's own catalog keeps.
+
+    None for one of Delta's or Hudi's, which keep them themselves, and for one that is not in this
+    catalog.
+    """
+    metadata = _metadata(session, database, table)
+    if metadata is None or metadata.provider().getOrElse(None) in ("delta", "hudi"):
+        return None
+    return _partition_columns(metadata)
 
 
 def default_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -149,6 +162,11 @@ def _metadata(session: SparkSession, database: str, table: str) -> Any:
     """What Spark's catalog has of a table; None for one that it does not know."""
     identifier = _identifier(session, database, table)
     return unless_missing(lambda: _catalog(session).getTableMetadata(identifier))
+
+
+def _partition_columns(metadata: Any) -> tuple[str, ...]:
+    names = metadata.partitionColumnNames()
+    return tuple(names.apply(i) for i in range(names.size()))
 
 
 def _has_location(metadata: Any) -> bool:

@@ -16,7 +16,14 @@
 {% endmacro %}
 
 
-{#-- dbt-spark sets every comment in every run: a commit a column, also where nothing has changed. --#}
+{#-- dbt-spark sets every comment in every run: a commit a column, also where nothing has changed. And
+     it leaves out the formats that are Spark's own, whose columns have comments as well. --#}
 {% macro hiveacid__alter_column_comment(relation, column_dict) %}
-  {%- do spark__alter_column_comment(relation, adapter.hiveacid_new_comments(relation, column_dict)) -%}
+  {%- set table = relation.replace(limit=none, event_time_filter=none) -%}
+  {%- for name, comment in adapter.hiveacid_new_comments(table, column_dict).items() -%}
+    {%- call statement() -%}
+      alter table {{ table }} alter column {{ adapter.quote(name) }}
+      comment '{{ comment | replace('\\', '\\\\') | replace("'", "\\'") }}'
+    {%- endcall -%}
+  {%- endfor -%}
 {% endmacro %}
