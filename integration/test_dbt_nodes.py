@@ -13,6 +13,8 @@ from integration.dbt_project import DbtProject, node_results
 from integration.differential import canonical
 from integration.held import assert_nothing_held
 from integration.hive import HiveClient, HiveServer
+from integration.incremental import EXAMPLES, LAKE, SCHEMAS
+from integration.test_dbt_run import once_finished
 
 ORDERS = "{{ source('shop', 'orders') }}"
 
@@ -43,9 +45,11 @@ class Tables:
         self._spark = spark
         self._database = database
 
-    def rows(self, columns: str, table: str) -> list[tuple[str, ...]]:
+    def rows(self, columns: str, table: str, file_format: str = "") -> list[tuple[str, ...]]:
         """Some columns of a table, in order."""
-        frame = self._spark.newSession().sql(f"select {columns} from {self._database}.{table}")
+        catalog = "lake." if file_format == "iceberg" else ""
+        name = f"{catalog}{self._database}.{table}"
+        frame = self._spark.newSession().sql(f"select {columns} from {name}")
         return canonical(frame.collect())
 
 
@@ -69,6 +73,9 @@ SNAPSHOT_EXAMPLE = Path(__file__).parents[1] / "examples" / "snapshots" / "order
 STRATEGIES = {"ignore": _BY_TIME, "invalidate": _BY_CHECK, "new_record": _BY_TIME}
 """A strategy for each form of hard_deletes."""
 
+FORMATS = {"delta": "file_format='delta'", "iceberg": LAKE}
+HISTORIES = [*(("delta", form) for form in STRATEGIES), ("iceberg", "new_record")]
+
 # What each form of hard_deletes leaves of the order 3 once Hive has deleted it: whether the row is
 # the current one, and what dbt says of its deletion.
 DELETED = {
@@ -81,44 +88,54 @@ DELETED = {
 def test_a_snapshot_follows_updates_and_deletes(
     project: DbtProject, hive_client: HiveClient, tables: Tables
 ) -> None:
-    for form, strategy in STRATEGIES.items():
-        config = f"unique_key='id', file_format='delta', hard_deletes='{form}', {strategy}"
+    """From one run to the next: what Hive writes while a run goes on is for the next one."""
+    project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
+    project.models(gate=f"select count(*) as n from {ORDERS}")
+    for name, form in HISTORIES:
+        config = f"unique_key='id', {FORMATS[name]}, hard_deletes='{form}', {STRATEGIES[form]}"
         project.write(
-            f"snapshots/with_{form}.sql",
-            f"{{% snapshot with_{form} %}}{{{{ config({config}) }}}} select * from {ORDERS} "
-            "{% endsnapshot %}",
+            f"snapshots/{name}_with_{form}.sql",
+            f"{{% snapshot {name}_with_{form} %}}{{{{ config({config}) }}}} select * from {ORDERS} "
+            "-- {{ ref('gate') }}\n{% endsnapshot %}",
         )
     project.write("snapshots/example.yml", SNAPSHOT_EXAMPLE.read_text(encoding="utf-8"))
 
-    def history(form: str) -> list[tuple[str, ...]]:
+    def history(name: str, form: str) -> list[tuple[str, ...]]:
         deletion = "dbt_is_deleted" if form == "new_record" else "null"
-        return tables.rows(f"id, status, dbt_valid_to is null, {deletion}", f"with_{form}")
+        columns = f"id, status, dbt_valid_to is null, {deletion}"
+        return tables.rows(columns, f"{name}_with_{form}", name)
 
-    project.succeed("snapshot")
-    for form in STRATEGIES:
+    before = canonical(hive_client.query("SELECT id, status FROM orders"))
+
+    def hive_writes() -> None:
+        hive_client.execute(
+            "UPDATE orders SET status = 'paid', updated_at = '2024-11-02 08:00:00' WHERE id = 2"
+        )
+        hive_client.execute("DELETE FROM orders WHERE id = 3")
+        hive_client.execute("INSERT INTO orders VALUES (4, 'new', '2024-11-02 09:00:00')")
+
+    # It comes before the snapshots, which depend on it.
+    project.succeed("build", on_event=once_finished("gate", hive_writes))
+    for name, form in HISTORIES:
         kept = "False" if form == "new_record" else "None"
-        expected = [(str(i), "open", "True", kept) for i in (1, 2, 3)]
-        assert history(form) == expected, form
+        assert history(name, form) == [(*row, "True", kept) for row in before], (name, form)
+    after = canonical(hive_client.query("SELECT id, status FROM orders"))
+    assert after == [("1", "open"), ("2", "paid"), ("4", "new")]
 
-    hive_client.execute(
-        "UPDATE orders SET status = 'paid', updated_at = '2024-11-02 08:00:00' WHERE id = 2"
-    )
-    hive_client.execute("DELETE FROM orders WHERE id = 3")
-    hive_client.execute("INSERT INTO orders VALUES (4, 'new', '2024-11-02 09:00:00')")
     # The second time nothing has changed, so that nothing must be added.
     for _ in range(2):
         project.succeed("snapshot")
-        for form in STRATEGIES:
+        for name, form in HISTORIES:
             kept = "False" if form == "new_record" else "None"
-            assert history(form) == [
+            assert history(name, form) == [
                 ("1", "open", "True", kept),
                 ("2", "open", "False", kept),
                 ("2", "paid", "True", kept),
                 *DELETED[form],
                 ("4", "new", "True", kept),
-            ], form
+            ], (name, form)
         of_the_example = tables.rows("id, status, dbt_valid_to is null, null", "orders_history")
-        assert of_the_example == history("invalidate")
+        assert of_the_example == history("delta", "invalidate")
 
 
 PYTHON_EXAMPLE = Path(__file__).parents[1] / "examples" / "python" / "orders_by_status.py"
