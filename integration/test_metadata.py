@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.metadata.freshness import find_last_write
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.metastore.models import Table, TableName
 from dbt.adapters.hiveacid.reader import OrcFooters
 from dbt.adapters.hiveacid.snapshot.seen import see
 from integration.dbt_project import DbtProject, node_results
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer
 from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.waiting import eventually
 
 LOCKS = ("Opened transaction", "One snapshot of")
 
@@ -151,9 +152,12 @@ class Watch:
         )
         if found is None:
             return None
-        at = found.time / 1000
-        (name,) = [n for n, (began, ended) in self._done.items() if began <= at <= ended]
-        return name, found.is_bound
+        return self.at(found.time / 1000), found.is_bound
+
+    def at(self, time: float) -> str:
+        """What was being done at a time, in seconds since the epoch."""
+        (name,) = [n for n, (began, ended) in self._done.items() if began <= time <= ended]
+        return name
 
 
 @pytest.fixture
@@ -164,14 +168,31 @@ def watch(hive: HiveServer, hive_client: HiveClient, spark: SparkSession) -> Ite
     found.close()
 
 
+SOURCES = [
+    *({"name": name} for name in ("t", "p", "empty", "plain")),
+    {
+        "name": "first",
+        "identifier": "p",
+        "config": {"meta": {"hiveacid": {"partitions": {"d": 1}}}},
+    },
+]
+
+
 def test_freshness_is_the_time_of_the_newest_write_with_data(
-    watch: Watch, hive: HiveServer, hive_client: HiveClient, dbt_project: DbtProject, database: str
+    watch: Watch,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    dbt_project: DbtProject,
+    database: str,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not that of DDL, of a write of nothing, of one that is not committed or of a compaction."""
     t = TableName(database, "t")
     hive_client.script(
         f"""
         CREATE TABLE t (id int, v int) STORED AS ORC TBLPROPERTIES ({FULL_ACID});
+        CREATE TABLE empty (id int) STORED AS ORC TBLPROPERTIES ({FULL_ACID});
         CREATE TABLE plain (id int) STORED AS ORC TBLPROPERTIES ('transactional'='false');
         """
     )
@@ -187,21 +208,35 @@ def test_freshness_is_the_time_of_the_newest_write_with_data(
     assert watch.last(t) == ("update", False)
     watch.do("delete", "DELETE FROM t WHERE id = 2")
     assert watch.last(t) == ("delete", False)
+    watch.do(
+        "merge",
+        "MERGE INTO t USING (SELECT 3 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 8",
+    )
+    assert watch.last(t) == ("merge", False)
 
     with MetastoreClient(hive.metastore_uri, timeout=60) as client:
         for name in ("aborted", "committed late"):
             writer = OpenWriter.begin(client, t, None, deletes=False)
             watch.do(name, lambda writer=writer: writer.insert([7]))  # type: ignore[misc]
-            assert watch.last(t) == ("delete", False)
+            assert watch.last(t) == ("merge", False)
             if name == "aborted":
                 client.abort_txn(writer.txn_id)
-                assert watch.last(t) == ("delete", False)
+                assert watch.last(t) == ("merge", False)
             else:
                 client.commit_txn(writer.txn_id)
                 assert watch.last(t) == ("committed late", False)
 
-    # The cleaner has removed the deltas: the compaction is all that there is.
-    watch.do("minor", lambda: hive_client.compact("t", "minor", cleaned=True))
+        reader = client.open_txn("reader", "localhost", "keeps the cleaner off", read_only=False)
+        watch.do("minor", lambda: hive_client.compact("t", "minor"))
+        assert watch.last(t) == ("committed late", False), "its files are still there"
+        client.commit_txn(reader)
+
+    def is_cleaned() -> bool:
+        rows = [row for row in hive_client.show_compactions() if row["dbname"] == database]
+        return [row["state"] for row in rows] == ["succeeded"]
+
+    assert eventually(is_cleaned, seconds=60)
+    # The compaction is all that there is.
     assert watch.last(t) == ("minor", True)
     watch.do("insert after", "INSERT INTO t VALUES (4, 4, 4)")
     assert watch.last(t) == ("insert after", False)
@@ -217,25 +252,43 @@ def test_freshness_is_the_time_of_the_newest_write_with_data(
     watch.do("p2", "INSERT INTO p PARTITION (d=2) VALUES (2)")
     watch.do("nothing", "INSERT INTO p PARTITION (d=1) SELECT 1 FROM t WHERE id > 9")
     assert watch.last(p) == ("p2", False)
-    watch.do("truncate", "TRUNCATE TABLE p PARTITION (d=2)")
-    assert watch.last(p) == ("p1", False)
-    watch.do("drop", "ALTER TABLE p DROP PARTITION (d=1)")
-    assert watch.last(p) is None
-
-    dbt_project.sources("t", "p", "plain", freshness={"warn_after": {"count": 1, "period": "day"}})
+    dbt_project.sources(freshness={"warn_after": {"count": 1, "period": "day"}}, tables=SOURCES)
     said: list[str] = []
+    asked: list[set[str]] = []
+    get_tables = MetastoreClient.get_tables
+
+    def asking(self: MetastoreClient, names: Iterable[TableName]) -> dict[TableName, Table]:
+        wanted = set(names)
+        asked.append({name.table for name in wanted})
+        return get_tables(self, wanted)
 
     def listen(event: EventMsg) -> None:
         said.append(event.info.msg)  # type: ignore[attr-defined]
 
-    result = dbt_project.invoke("--debug", "source", "freshness", on_event=listen)
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup()
+    with monkeypatch.context() as patch:
+        patch.setattr(MetastoreClient, "get_tables", asking)
+        result = dbt_project.invoke("--debug", "source", "freshness", on_event=listen)
+    assert spark.sparkContext.statusTracker().getJobIdsForGroup() == jobs
+    # All at once; then those that have no answer, for the reason.
+    assert asked[0] == {"t", "p", "empty", "plain"}
+    assert sorted(asked[1:], key=min) == [{"empty"}, {"plain"}]
     found = {node.node.name: node for node in node_results(result)}
-    assert str(found["t"].status) == "pass"
+    written = {
+        name: watch.at(node.max_loaded_at.timestamp())
+        for name, node in found.items()
+        if str(node.status) == "pass"
+    }
+    assert written == {"t": "major", "p": "p2", "first": "p1"}
     assert f"{t} was last written to not after " in "\n".join(said)
-    assert f"{p} is empty: it has no files" in found["p"].message
+    assert f"{database}.empty is empty: it has no files" in found["empty"].message
     assert f"{database}.plain is no transactional table" in found["plain"].message
     assert not [line for line in said if any(word in line for word in LOCKS)]
 
+    watch.do("truncate", "TRUNCATE TABLE p PARTITION (d=2)")
+    assert watch.last(p) == ("p1", False)
+    watch.do("drop", "ALTER TABLE p DROP PARTITION (d=1)")
+    assert watch.last(p) is None
     watch.do("truncate of all", "TRUNCATE TABLE t")
     assert watch.last(t) is None
 

@@ -125,8 +125,11 @@ class MetadataMethods(SparkAdapter):
                 logger.debug(f"No freshness from metadata in batch: {error.msg}")
                 return [], {}
             for source in asked:
+                table = seen.get(_table_of(source))
+                if table is None:
+                    continue
                 try:
-                    found[source] = self._last_write(source, seen.get(_table_of(source)))
+                    found[source] = self._last_write(source, table)
                 except DbtRuntimeError as error:
                     logger.debug(f"No freshness from metadata for {source}: {error.msg}")
         return [], found
