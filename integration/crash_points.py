@@ -67,7 +67,7 @@ _DELTA_STEPS: dict[str, dict[str, Stop]] = {
     "first run": {"being written": _WRITING, **_COMMITTED},
     "table": {
         "being written": _WRITING,
-        "committed": Stop(f"{_ADAPTER}.hiveacid_check_or_restore"),
+        "committed": Stop(f"{_ADAPTER}.hiveacid_or_restore"),
     },
 }
 

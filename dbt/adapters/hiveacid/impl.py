@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.context import SpawnContext
 from typing import Any
 
@@ -16,7 +16,6 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
 from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
 from dbt.adapters.hiveacid.metastore.models import TableName
@@ -157,16 +156,20 @@ class HiveAcidAdapter(
         return None if relation is None else current_version(self._handle().session, relation)
 
     @available
-    def hiveacid_check_or_restore(
-        self, target: HiveAcidRelation, former: HiveAcidRelation | None, version: Any
-    ) -> None:
-        """As `hiveacid_check_snapshot`, for a target that has been replaced already.
+    def hiveacid_or_restore(
+        self,
+        target: HiveAcidRelation,
+        former: HiveAcidRelation | None,
+        version: Any,
+        caller: Callable[[], Any],
+    ) -> Any:
+        """What a `call` block of a macro does once a target has been replaced.
 
-        If the transaction is lost, the target gets its former version back, or goes if it is new.
+        If it fails, the target gets its former version back, or goes if it is new.
         """
         try:
-            self.hiveacid_check_snapshot()
-        except TransactionLostError:
+            return caller()
+        except BaseException:
             with self._handle().uninterrupted():
                 if former is None:
                     self.drop_relation(target)

@@ -158,11 +158,6 @@ class TestConstraintsRollbackDelta(DeltaTypes, BaseConstraintsRollback):
     def expected_error_messages(self):
         return ["violate the new CHECK constraint (`id` is not null)"]
 
-    @pytest.fixture(scope="class")
-    def expected_color(self):
-        # Delta gets its constraints after the new rows are there.
-        return "red"
-
 
 class TestIncrementalConstraintsRollbackDelta(DeltaTypes, BaseIncrementalConstraintsRollback):
     @pytest.fixture(scope="class")

@@ -131,7 +131,7 @@ def test_a_response_tells_the_snapshot():
     }
 
 
-def test_a_replaced_target_gets_its_former_version_back_when_the_snapshot_is_lost(
+def test_a_replaced_target_gets_its_former_version_back_when_what_follows_fails(
     adapter, monkeypatch
 ):
     ran = []
@@ -140,18 +140,16 @@ def test_a_replaced_target_gets_its_former_version_back_when_the_snapshot_is_los
         raise TransactionLostError("transaction 17 is lost")
 
     session = SimpleNamespace(sql=ran.append)
-    handle = SimpleNamespace(
-        uninterrupted=nullcontext, has_read=frozenset({reading(12)}), session=session
-    )
-    monkeypatch.setattr(adapter.run.snapshot, "check_alive", lost)
+    handle = SimpleNamespace(uninterrupted=nullcontext, session=session)
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
     monkeypatch.setattr(adapter, "drop_relation", ran.append)
     target = adapter.Relation.create(schema="marts", identifier="m", type="table")
     former = target.replace(is_delta=True)
     with pytest.raises(TransactionLostError):
-        adapter.hiveacid_check_or_restore(target, former, 7)
+        adapter.hiveacid_or_restore(target, former, 7, caller=lost)
     with pytest.raises(TransactionLostError):
-        adapter.hiveacid_check_or_restore(target, None, None)
+        adapter.hiveacid_or_restore(target, None, None, caller=lost)
+    adapter.hiveacid_or_restore(target, former, 7, caller=lambda: None)
     assert ran == ["restore table marts.m to version as of 7", target]
 
 

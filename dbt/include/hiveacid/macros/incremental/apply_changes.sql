@@ -5,7 +5,6 @@
   {%- set step = adapter.hiveacid_decide(existing_relation, compiled_code) -%}
   {%- if step == 'full' -%}
     {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
-    {% do persist_constraints(target_relation, model) %}
     {%- do return(none) -%}
   {%- elif step == 'nothing' -%}
     {%- if on_schema_change != 'ignore' -%}

@@ -30,7 +30,6 @@
   {%- set reads_changes = adapter.hiveacid_begin_incremental(model, query) -%}
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
     {% do hiveacid_build_table(target_relation, existing_relation, query) %}
-    {% do persist_constraints(target_relation, model) %}
   {%- elif reads_changes -%}
     {% do hiveacid_apply_changes(target_relation, existing_relation, strategy, on_schema_change) %}
   {%- else -%}

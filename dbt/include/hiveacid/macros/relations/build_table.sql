@@ -1,8 +1,9 @@
-{#-- Build a table so that nothing read after the loss of the run's snapshot stays in its target.
+{#-- Build a table so that nothing read after the loss of the run's snapshot stays in its target, nor
+     rows that break a constraint.
 
      A table of Spark's own formats is built beside its target, and takes the target's place while
      the snapshot still holds. Delta and Iceberg replace a table in one commit that keeps its history,
-     so there the check comes after the commit, and a loss brings the former version back.
+     so there the checks come after the commit, and a failure brings the former version back.
 
      hiveacid_know_state looks at the state that the new one follows: just before the commit, or just
      before the switch. --#}
@@ -11,10 +12,14 @@
     {%- set former_version = adapter.hiveacid_version(old_relation) -%}
     {% do adapter.hiveacid_know_state(old_relation) %}
     {% do hiveacid_commit(create_table_as(False, target_relation, compiled_code)) %}
-    {% do adapter.hiveacid_check_or_restore(target_relation, old_relation, former_version) %}
+    {%- call adapter.hiveacid_or_restore(target_relation, old_relation, former_version) -%}
+      {% do adapter.hiveacid_check_snapshot() %}
+      {% do persist_constraints(target_relation, model) %}
+    {%- endcall -%}
   {%- else -%}
     {%- set stage_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
     {% do hiveacid_commit(create_table_as(False, stage_relation, compiled_code), stage_relation) %}
+    {% do persist_constraints(stage_relation, model) %}
     {% do adapter.hiveacid_check_snapshot() %}
     {% do adapter.hiveacid_know_state(old_relation) %}
     {% do adapter.hiveacid_switch(old_relation) %}
