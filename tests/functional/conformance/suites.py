@@ -18,7 +18,6 @@ FORMATS = ("Parquet", "Delta", "Iceberg")
 _NO_PYTHON = "Spark's catalogs keep no Python functions."
 
 NOT_INHERITED: Mapping[str, str] = {
-    "basic.test_get_catalog_for_single_relation": "dbt-core 1.11 does not ask adapters for it.",
     "functions.test_js_udfs": "Spark runs no JavaScript.",
     "functions.test_udafs": "Spark's catalogs keep no aggregate functions in SQL or Python.",
     "functions.test_udfs.PythonUDFDefaultArgSupport": _NO_PYTHON,

@@ -1,4 +1,4 @@
-"""dbt.tests.adapter.basic.test_docs_generate."""
+"""dbt.tests.adapter.basic.test_docs_generate and test_get_catalog_for_single_relation."""
 
 from unittest.mock import ANY
 
@@ -9,6 +9,10 @@ from dbt.tests.adapter.basic.expected_catalog import (
     no_stats,
 )
 from dbt.tests.adapter.basic.test_docs_generate import BaseDocsGenerate, BaseDocsGenReferences
+from dbt.tests.adapter.basic.test_get_catalog_for_single_relation import (
+    BaseGetCatalogForSingleRelation,
+)
+from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, TableMetadata
 
 SPARK = {
     "role": ANY,
@@ -44,3 +48,28 @@ class TestDocsGenReferences(BaseDocsGenReferences):
                 for name, column in table["columns"].items()
             }
         return catalog
+
+
+class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
+    @pytest.fixture(scope="class")
+    def expected_catalog_my_seed(self, project):
+        return expected_table(project.test_schema, "my_seed", "table", stats=ANY)
+
+    @pytest.fixture(scope="class")
+    def expected_catalog_my_view_model(self, project):
+        return expected_table(project.test_schema, "my_view_model", "view", stats={})
+
+
+def expected_table(schema, name, kind, stats):
+    types = {
+        "id": "bigint",
+        "first_name": "string",
+        "email": "string",
+        "ip_address": "string",
+        "updated_at": "timestamp",
+    }
+    columns = {
+        column: ColumnMetadata(type=types[column], index=index, name=column)
+        for index, column in enumerate(types)
+    }
+    return CatalogTable(TableMetadata(kind, schema, name, owner=ANY), columns, stats)

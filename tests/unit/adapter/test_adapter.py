@@ -15,9 +15,11 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import MetastoreUnavailableError, TransactionLostError
+from dbt.adapters.hiveacid.metadata import methods
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
 ORDERS = TableName("shop", "orders")
 TABLE = Table(
@@ -65,6 +67,18 @@ def test_columns_of_a_declared_source_come_from_the_metastore(adapter, manifest)
         ("item", "varchar(10)"),
         ("day", "date"),
     ]
+
+
+def test_the_docs_of_a_single_source_come_from_the_metastore(adapter, manifest, monkeypatch):
+    seen = SeenTable(TABLE, (), ValidWriteIdList(12), ValidTxnList(9))
+    monkeypatch.setattr(adapter.run, "see", lambda names: {ORDERS: seen})
+    monkeypatch.setattr(adapter, "_session", lambda: None)
+    monkeypatch.setattr(methods, "states_for_docs", lambda session, seen: None)
+    relation = adapter.Relation.create(schema="shop", identifier="orders")
+    catalog = adapter.get_catalog_for_single_relation(relation)
+    assert catalog.metadata.name == "orders"
+    assert list(catalog.columns) == ["id", "item", "day"]
+    assert catalog.stats["last_write_id"].value == 12
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

@@ -1,13 +1,16 @@
 import agate
 from dbt.adapters.spark.column import SparkColumn
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
+from dbt_common.contracts.metadata import ColumnMetadata, TableMetadata
 
 from dbt.adapters.hiveacid.metadata.columns import (
     catalog_rows,
+    catalog_table,
     described_rows,
     spark_columns,
     with_rows,
 )
+from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 
 ORDERS = Table(
@@ -59,6 +62,20 @@ def test_docs_of_nothing_but_a_source():
 def test_the_metastore_knows_better_than_spark():
     known = catalog({"table_name": "Orders", "column_name": "old", "table_schema": "shop"})
     assert [row["column_name"] for row in with_rows(known, ROWS).rows] == ["id", "item", "day"]
+
+
+def test_a_single_table_of_the_docs():
+    statistics = TableStatistics(None, 3, 2749, True, None, 4).entries()
+    table = catalog_table(catalog_rows(ORDERS, statistics))
+    assert table.metadata == TableMetadata("table", "shop", "orders", owner="etl")
+    assert table.columns["item"] == ColumnMetadata("varchar(10)", 1, "item", "what was sold")
+    assert list(table.columns) == ["id", "item", "day"]
+    assert {name: item.value for name, item in table.stats.items()} == {
+        "rows": 3,
+        "bytes": 2749,
+        "last_write_id": 4,
+    }
+    assert catalog_table([]) is None
 
 
 def test_comments_of_a_table_that_spark_describes():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import agate
 from dbt.adapters.spark.column import SparkColumn
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
+from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.metastore.models import Table
@@ -61,6 +63,35 @@ def _catalog_row(
     row["column_name"], row["column_type"] = row.pop("column"), row.pop("dtype")
     row |= {"column_comment": comment or None, "table_comment": table_comment or None}
     return {**row, "table_database": None}
+
+
+def catalog_table(rows: Sequence[Mapping[str, Any]]) -> CatalogTable | None:
+    """A table of dbt's catalog from its rows; None if there are none."""
+    if not rows:
+        return None
+    table = rows[0]
+    parts: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key in table:
+        if key.startswith("stats:"):
+            _, name, part = key.split(":")
+            parts[name][part] = table[key]
+    columns = [
+        ColumnMetadata(
+            row["column_type"], row["column_index"], row["column_name"], row["column_comment"]
+        )
+        for row in rows
+    ]
+    return CatalogTable(
+        TableMetadata(
+            type=str(table["table_type"]),
+            schema=table["table_schema"],
+            name=table["table_name"],
+            comment=table["table_comment"],
+            owner=table.get("table_owner"),
+        ),
+        {column.name: column for column in columns},
+        {name: StatsItem(id=name, **statistic) for name, statistic in parts.items()},
+    )
 
 
 def with_rows(catalog: agate.Table, rows: Iterable[Mapping[str, Any]]) -> agate.Table:

@@ -14,12 +14,14 @@ from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.exceptions import FreshnessError, MetastoreError
 from dbt.adapters.hiveacid.metadata.columns import (
     catalog_rows,
+    catalog_table,
     described_rows,
     spark_columns,
     with_rows,
@@ -60,16 +62,21 @@ class MetadataMethods(SparkAdapter):
         return new_comments(self._session(), relation, columns)
 
     def _acid_columns(self, relation: BaseRelation) -> list[HiveAcidColumn] | None:
-        if not isinstance(relation, HiveAcidRelation) or not relation.identifier:
+        if not isinstance(relation, HiveAcidRelation) or not self._may_be_acid(relation):
             return None
-        name = relation.table_name()
-        # Unit tests ask for a source by its plain name.
-        if relation.acid_view is None and name not in self._declared():
-            return None
-        table = self.run.tables.get(name)
+        table = self.run.tables.get(relation.table_name())
         if table is None or not table.is_transactional:
             return None
         return spark_columns(table)
+
+    def _may_be_acid(self, relation: HiveAcidRelation) -> bool:
+        """Whether the metastore is asked for the relation: it is a source.
+
+        Unit tests ask for a source by its plain name.
+        """
+        if relation.acid_view is not None:
+            return True
+        return bool(relation.identifier) and relation.table_name() in self._declared()
 
     def _get_one_catalog(
         self, information_schema: Any, schemas: set[str], used_schemas: Any
@@ -85,10 +92,26 @@ class MetadataMethods(SparkAdapter):
             catalog = super()._get_one_catalog(information_schema, schemas, used_schemas)
         rows: list[dict[str, Any]] = []
         for name in sorted(seen):
-            states = states_for_docs(self._session(), seen[name])
-            statistics = TableStatistics.of(seen[name], states)
-            rows += catalog_rows(seen[name].table, statistics.entries())
+            rows += self._rows_of_acid(seen[name])
         return with_rows(catalog, rows)
+
+    def _rows_of_acid(self, seen: SeenTable) -> list[dict[str, Any]]:
+        states = states_for_docs(self._session(), seen)
+        return catalog_rows(seen.table, TableStatistics.of(seen, states).entries())
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        """What the docs would have of one relation, which need not be in the project.
+
+        Raises:
+            DbtRuntimeError: there is no such relation.
+        """
+        assert isinstance(relation, HiveAcidRelation)
+        if self._may_be_acid(relation):
+            name = relation.table_name()
+            seen = self.run.see([name]).get(name)
+            if seen is not None:
+                return catalog_table(self._rows_of_acid(seen))
+        return catalog_table(self._rows_of_described(relation))
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """A relation's columns for the docs, a row for each.
@@ -99,12 +122,13 @@ class MetadataMethods(SparkAdapter):
         if not self._is_documented(relation):
             return super()._get_columns_for_catalog(relation)
         try:
-            described = self.execute_macro(
-                "get_columns_in_relation_raw", kwargs={"relation": relation}
-            )
+            return self._rows_of_described(relation)
         except DbtRuntimeError as error:
             logger.debug(f"No comments of {relation}: {error.msg}")
             return super()._get_columns_for_catalog(relation)
+
+    def _rows_of_described(self, relation: BaseRelation) -> list[dict[str, Any]]:
+        described = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
         return described_rows(self.parse_describe_extended(relation, described), described)
 
     def calculate_freshness_from_metadata_batch(
