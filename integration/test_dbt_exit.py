@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -23,6 +24,13 @@ SLOW_MODEL = (
     f"select o.id, {SLOW} as s from {{{{ source('shop', 'orders') }}}} o cross join range(3000)"
 )
 
+OF_JAVA = re.compile(
+    r"^WARNING: |log4j|Setting (default|Spark) log level"
+    r"|^[\d/]+ [\d:]+ (INFO|WARN|ERROR) |^\s+at .*\.scala:",
+    re.MULTILINE,
+)
+"""A line that Spark's Java prints, or a part of its stacks."""
+
 
 @pytest.fixture
 def slow_project(
@@ -34,7 +42,8 @@ def slow_project(
         "TBLPROPERTIES ('transactional'='true')"
     )
     hive_client.execute(f"INSERT INTO {database}.orders VALUES (1), (2)")
-    project = DbtProject(tmp_path / "project", hive, database)
+    # What Spark's Java has to say must not be among what dbt says.
+    project = DbtProject(tmp_path / "project", hive, database, spark={"spark.log.level": "WARN"})
     project.sources("orders")
     project.models(slow=SLOW_MODEL)
     return project
@@ -72,6 +81,7 @@ def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     java = _children(process)
     assert java, "Spark's Java process"
     assert process.poll() is None, "it would read for ten minutes"
+    (lock,) = locks_of_dbt(hive_client, database)
     process.send_signal(number)
     _wait(lambda: not locks_of_dbt(hive_client, database), 5, None)
     _wait(lambda: not open_transactions(hive_client), 5, None)
@@ -81,6 +91,26 @@ def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     # Java ends with the process that started it, and no job outlives it.
     assert psutil.wait_procs(java, timeout=10)[1] == []
     assert hive_client.query(f"SHOW TABLES IN {database}") == [("orders",)], "no stage is left"
+
+    report = slow_project.artifact("hiveacid_snapshot.json")
+    table = f"{database}.orders"
+    (file,) = (Path(hive.warehouse) / f"{database}.db" / "orders").rglob("bucket_*")
+    read = {"files": 1, "bytes": file.stat().st_size, "partitions": 0}
+    ((write_id,),) = hive_client.query(f"SELECT max(row__id.writeid) FROM {table}")
+    assert f", invocation {report['metadata']['invocation_id']}, " in lock["agent_info"]
+    transaction = report["transaction"]
+    assert str(transaction["id"]) == lock["transaction_id"] and not transaction["is_open"]
+    assert transaction["held_seconds"] > 0
+    (source,) = report["sources"]
+    assert source["table"] == table and source["high_watermark"] == write_id
+    assert source["held_seconds"] == transaction["held_seconds"]
+    assert {key: source[key] for key in read} == read
+    reads = [{"table": table, **read}]
+    assert report["nodes"] == [{"unique_id": "model.test.slow", "reads": reads}]
+
+    log = (slow_project.path / "logs" / "spark.log").read_text(encoding="utf-8")
+    assert OF_JAVA.search(log), "it is said there"
+    assert not OF_JAVA.search(output), output
 
 
 def test_after_kill_9_the_metastore_ends_the_transaction(
