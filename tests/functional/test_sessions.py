@@ -8,13 +8,14 @@ from decimal import Decimal
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid.spark.progress import tasks_in
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 SLOW = (
     "select count(slept) from "
-    "(select reflect('java.lang.Thread', 'sleep', 100L) as slept from range(0, 600, 1, 2))"
+    "(select reflect('java.lang.Thread', 'sleep', 100L) as slept from range(0, 600, 1, 60))"
 )
-"""Half a minute on two cores."""
+"""Half a minute on two cores, in 60 tasks."""
 
 
 @pytest.fixture
@@ -126,7 +127,14 @@ def test_cancel_leaves_other_connections_alone(handle, spark):
     other = SessionHandle(spark, {})
     thread, errors = start_slow(handle)
     other.cancel()
-    time.sleep(1)
+    tasks, tag = tasks_in(spark.sparkContext), handle._running._tag
+    until = time.monotonic() + 60
+    while tasks(tag)[0] < 2:
+        assert thread.is_alive() and time.monotonic() < until, errors
+        time.sleep(0.05)
+    done, every = tasks(tag)
+    assert 2 <= done < every == 60, "what the terminal tells of the statement"
+    assert tasks("another") == (0, 0)
     assert thread.is_alive()
     handle.stop_statement()
     thread.join(20)

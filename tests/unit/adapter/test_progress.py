@@ -1,10 +1,13 @@
 """The line that shows how far long statements are."""
 
 import io
+import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from dbt.adapters.hiveacid import connections
 from dbt.adapters.hiveacid.spark import progress
 from dbt.adapters.hiveacid.spark.progress import SHOWN_AFTER, ProgressLine
 
@@ -52,3 +55,31 @@ def test_the_line_is_wiped_off(monkeypatch: pytest.MonkeyPatch):
         assert shown[-2].strip() == "" and len(shown[-2]) == len(shown[-3])
         stream.seek(0)
         stream.truncate()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "flags", "parameters", "expected"),
+    [
+        (Terminal, {}, {}, True),
+        (Terminal, {"QUIET": False, "LOG_FORMAT": "text"}, {}, True),
+        (Terminal, {}, {"spark.ui.showConsoleProgress": "true"}, True),
+        (Terminal, {}, {"spark.ui.showConsoleProgress": "false"}, False),
+        (Terminal, {"QUIET": True}, {}, False),
+        (Terminal, {"LOG_FORMAT": "json"}, {}, False),
+        (io.StringIO, {}, {}, False),
+    ],
+)
+def test_a_line_is_for_people_at_a_terminal(stream, flags, parameters, expected, monkeypatch):
+    monkeypatch.setattr(connections, "get_flags", lambda: SimpleNamespace(**flags))
+    monkeypatch.setattr(connections, "tasks_in", lambda context: lambda tag: (0, 0))
+    monkeypatch.setattr(sys, "stderr", stream())
+    root = SimpleNamespace(sparkContext=object())
+    line = connections._progress_line(root, parameters)
+    assert isinstance(line, ProgressLine) is expected
+    # One for all connections: two would write over each other.
+    assert connections._progress_line(root, parameters) is line
