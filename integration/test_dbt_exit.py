@@ -95,7 +95,7 @@ def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     report = slow_project.artifact("hiveacid_snapshot.json")
     table = f"{database}.orders"
     (file,) = (Path(hive.warehouse) / f"{database}.db" / "orders").rglob("bucket_*")
-    read = {"files": 1, "bytes": file.stat().st_size, "partitions": 0}
+    read = {"files": 1, "bytes": file.stat().st_size, "partitions": 0, "delete_events": 0}
     ((write_id,),) = hive_client.query(f"SELECT max(row__id.writeid) FROM {table}")
     assert f", invocation {report['metadata']['invocation_id']}, " in lock["agent_info"]
     transaction = report["transaction"]
