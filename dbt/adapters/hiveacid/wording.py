@@ -7,6 +7,8 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 def sized(length: int) -> str:
     """A number of bytes as people read it: `999 bytes`, `1.2 kB`, `34 MB`."""
+    if length == 1:
+        return "1 byte"
     number, unit = float(length), 0
     while round(number) >= 1000 and unit < len(_UNITS) - 1:
         number, unit = number / 1000, unit + 1

@@ -49,11 +49,11 @@ def test_the_log_and_the_response_tell_what_a_node_has_read():
     orders = reading(ORDERS, ("x", 1000), ("y", 250), events={"y": 1204})
     items = reading(ITEMS, ("z", 1), partitions=())
     assert summary_line("model.shop.a", 12, [orders, items, orders]) == (
-        "model.shop.a: 12 rows; read shop.items (write ids up to 9, 1 file, 1 bytes) and "
+        "model.shop.a: 12 rows; read shop.items (write ids up to 9, 1 file, 1 byte) and "
         "shop.orders (write ids up to 9, 2 files, 1.2 kB, 1,204 delete events) in transaction 17"
     )
     assert summary_line("test.shop.b", None, [items]) == (
-        "test.shop.b: read shop.items (write ids up to 9, 1 file, 1 bytes) in transaction 17"
+        "test.shop.b: read shop.items (write ids up to 9, 1 file, 1 byte) in transaction 17"
     )
     assert reads_of([orders, items]) == {
         "shop.items": {

@@ -7,6 +7,7 @@ from dbt.adapters.hiveacid.wording import counted, sized
     ("length", "text"),
     [
         (0, "0 bytes"),
+        (1, "1 byte"),
         (999, "999 bytes"),
         (1000, "1.0 kB"),
         (9949, "9.9 kB"),
