@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtDatabaseError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.relation import with_format
+from dbt.adapters.hiveacid.spark.errors import unless_missing
 from dbt.adapters.hiveacid.spark.files import (
     delete_directory,
     follow_directory,
@@ -36,10 +38,10 @@ class SchemaMethods(SparkAdapter):
     _handle: Callable[[], SessionHandle]
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """dbt-spark's relations, under the schema's name as it was given.
+        """dbt-spark's relations, under the schema's name as it was given, and functions.
 
         A schema may be in a catalog of its own (`lake.marts`), of which Spark's answer has only the
-        last part.
+        last part. Of functions, those of the project are listed; no such catalog has any.
         """
         try:
             relations = super().list_relations_without_caching(schema_relation)
@@ -49,11 +51,33 @@ class SchemaMethods(SparkAdapter):
                 return []
             raise
         if "." not in str(schema_relation.schema):
-            return relations
+            taken = {relation.identifier for relation in relations}
+            functions = self._functions_in(str(schema_relation.schema))
+            return [*relations, *(it for it in functions if it.identifier not in taken)]
         return [
             relation.incorporate(path={"schema": schema_relation.schema})
             for relation in relations
             if relation.schema
+        ]
+
+    def _functions_in(self, schema: str) -> list[BaseRelation]:
+        """The project's functions that are there; Spark is asked only if the project has any."""
+        declared = {
+            function.alias.lower()
+            for function in getattr(self.get_macro_resolver(), "functions", {}).values()
+            if function.schema.lower() == schema.lower()
+        }
+        if not declared:
+            return []
+        session = self._handle().session
+        with self.connections.exception_handler(f"list the functions of {schema}"):
+            listed = unless_missing(
+                lambda: session.sql(f"show user functions in `{schema}`").collect()
+            )
+        names = {row[0].rpartition(".")[2] for row in listed or ()}
+        return [
+            self.Relation.create(schema=schema, identifier=name, type=RelationType.Function)
+            for name in sorted(names & declared)
         ]
 
     def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:

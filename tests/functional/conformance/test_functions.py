@@ -1,6 +1,5 @@
 """dbt.tests.adapter.functions: user-defined functions."""
 
-import pytest
 from dbt.tests.adapter.functions.test_udfs import (
     CanFindScalarFunctionRelation,
     DeterministicUDF,
@@ -59,6 +58,5 @@ class TestSqlUDFDefaultArgSupport(SqlUDFDefaultArgSupport):
     expect_default_arg_support = True
 
 
-@pytest.mark.skip(reason="SHOW TABLES, from which dbt-spark knows relations, lists no functions.")
 class TestCanFindScalarFunctionRelation(CanFindScalarFunctionRelation):
     pass

@@ -119,6 +119,8 @@ class MetadataMethods(SparkAdapter):
         Of those that the docs have, Spark tells the comments and the types as its SQL names them.
         dbt-spark reads both from a listing of the database, which has no comments of columns.
         """
+        if relation.is_function:
+            return []
         if not self._is_documented(relation):
             return super()._get_columns_for_catalog(relation)
         try:
