@@ -72,6 +72,15 @@ def test_compaction_of_a_partition(hive_client: HiveClient, database: str) -> No
     ]
 
 
+def test_compactions_with_a_text_of_several_lines(hive_client: HiveClient, database: str) -> None:
+    """As that of a cleaner that met a deadlock; here a pool's, which nobody works for."""
+    hive_client.script(ORDERS)
+    hive_client.execute("DELETE FROM orders WHERE id = 1")
+    hive_client.execute(r"ALTER TABLE orders COMPACT 'minor' POOL 'a\npool'")
+    (row,) = (row for row in hive_client.show_compactions() if row["dbname"] == database)
+    assert (row["tabname"], row["state"], row["poolname"]) == ("orders", "initiated", "a")
+
+
 def test_refused_compaction_is_an_error(hive_client: HiveClient) -> None:
     hive_client.script(ORDERS)
     with pytest.raises(HiveSqlError, match="refused: None of the compaction thresholds met"):

@@ -148,8 +148,14 @@ class HiveClient:
             time.sleep(0.1)
 
     def show_compactions(self) -> list[Record]:
-        """SHOW COMPACTIONS, the oldest first."""
-        return sorted(self._show("SHOW COMPACTIONS"), key=lambda row: int(row["compactionid"]))
+        """SHOW COMPACTIONS, the oldest first.
+
+        Of a text with line breaks, such as the error of a deadlock in the metastore's database,
+        only the first line is there, and columns after it are not: Hive takes each line for a row.
+        """
+        rows = self._show("SHOW COMPACTIONS")
+        whole = [row for row in rows if str(row["compactionid"]).isdecimal()]
+        return sorted(whole, key=lambda row: int(row["compactionid"]))
 
     def show_locks(self) -> list[Record]:
         """SHOW LOCKS of all tables."""

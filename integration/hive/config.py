@@ -87,6 +87,8 @@ def site_properties(
         "hive.compactor.initiator.on": str(settings.automatic_compaction).lower(),
         "hive.compactor.cleaner.on": "true",
         "hive.compactor.cleaner.run.interval": f"{round(settings.cleaner_interval * 1000)}ms",
+        # When the cleaner has met a deadlock in Derby, it tries again after seconds, not minutes.
+        "hive.compactor.cleaner.retry.retention.time": "1s",
         "hive.compactor.worker.threads": "1",
         "hive.compactor.worker.sleep.time": "100ms",
         "hive.compactor.worker.max.sleep.time": "500ms",
