@@ -287,7 +287,7 @@ def load_data(table: TableState) -> Actions | None:
     return (
         Sql("DROP TABLE IF EXISTS {table}_load"),
         Sql(
-            f"CREATE EXTERNAL TABLE {{table}}_load ({columns}) STORED AS {table.shape.file_format} "
+            f"CREATE EXTERNAL TABLE {{table}}_load ({columns}) {table.shape.stored} "
             f"LOCATION '{place}'"
         ),
         Sql(f"INSERT INTO {{table}}_load SELECT {table.select(static or ())} FROM {source}"),

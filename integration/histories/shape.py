@@ -24,6 +24,7 @@ PARTITION_VALUES = {
     "string": ("'a'", "'b c/d=1'", "'ü%'", NULL),
     "int": ("1", "-22", NULL),
     "date": ("'2026-01-01'", "'1999-12-31'", NULL),
+    "decimal(6,2)": ("1.5", "-0.25", "100", NULL),
 }
 
 _PARTITIONS = (
@@ -32,11 +33,13 @@ _PARTITIONS = (
     (("p", "string"),),
     (("p", "int"),),
     (("p", "date"),),
+    (("p", "decimal(6,2)"),),
     (("p", "string"), ("q", "int")),
     (("p", "date"), ("q", "string")),
 )
 
-_INSERT_ONLY_FORMATS = ("ORC", "ORC", "TEXTFILE", "PARQUET", "AVRO", "JSONFILE")
+_DELIMITED = "TEXTFILE with its own delimiters"
+_INSERT_ONLY_FORMATS = ("ORC", "ORC", "TEXTFILE", _DELIMITED, "PARQUET", "AVRO", "JSONFILE")
 
 
 def literal(hive_type: str, number: int) -> str:
@@ -94,6 +97,15 @@ class Shape:
         return self.full_acid and not self.buckets
 
     @property
+    def stored(self) -> str:
+        """The clause that says how the rows are stored."""
+        if self.file_format != _DELIMITED:
+            return f"STORED AS {self.file_format}"
+        # Spaces are in the rows' texts, too.
+        delimiters = "FIELDS TERMINATED BY ' ' ESCAPED BY '\\\\' NULL DEFINED AS 'none'"
+        return f"ROW FORMAT DELIMITED {delimiters} STORED AS TEXTFILE"
+
+    @property
     def columns_change(self) -> bool:
         """Whether Hive lets the columns change, and shows all rows afterwards.
 
@@ -125,7 +137,7 @@ class Shape:
         properties = "'transactional'='false'" if self.converted else self._properties
         return (
             f"CREATE TABLE {{table}} ({_listed(columns)}){partitioned}{bucketed} "
-            f"STORED AS {self.file_format} TBLPROPERTIES ({properties})"
+            f"{self.stored} TBLPROPERTIES ({properties})"
         )
 
     @property
