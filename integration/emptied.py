@@ -13,7 +13,7 @@ from integration.histories.actions import World
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer
 from integration.tables import INSERT_ONLY
-from integration.waiting import eventually
+from integration.waiting import is_cleaned
 
 _ABORTED, _OPEN, _ELSEWHERE = range(3)
 """The writers."""
@@ -68,11 +68,7 @@ class Emptied:
 
     def is_cleaned(self) -> bool:
         """Whether Hive's cleaner removes the rows 1 and 2 within a minute."""
-        return eventually(self._is_cleaned, seconds=60)
+        return is_cleaned(self._world.client, self._world.table.database)
 
     def _begin(self, key: int) -> OpenWriter:
         return self._world.begin_write(key, None, deletes=False)
-
-    def _is_cleaned(self) -> bool:
-        database, compactions = self._world.table.database, self._world.client.show_compactions()
-        return [c["state"] for c in compactions if c["dbname"] == database] == ["succeeded"]

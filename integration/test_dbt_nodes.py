@@ -9,11 +9,12 @@ import pytest
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
+from integration.crash_points import CONFIGS
 from integration.dbt_project import DbtProject, node_results
 from integration.differential import canonical
 from integration.held import assert_nothing_held
 from integration.hive import HiveClient, HiveServer
-from integration.incremental import EXAMPLES, LAKE, SCHEMAS
+from integration.incremental import EXAMPLES, SCHEMAS
 from integration.test_dbt_run import once_finished
 
 ORDERS = "{{ source('shop', 'orders') }}"
@@ -73,7 +74,6 @@ SNAPSHOT_EXAMPLE = Path(__file__).parents[1] / "examples" / "snapshots" / "order
 STRATEGIES = {"ignore": _BY_TIME, "invalidate": _BY_CHECK, "new_record": _BY_TIME}
 """A strategy for each form of hard_deletes."""
 
-FORMATS = {"delta": "file_format='delta'", "iceberg": LAKE}
 HISTORIES = [*(("delta", form) for form in STRATEGIES), ("iceberg", "new_record")]
 
 # What each form of hard_deletes leaves of the order 3 once Hive has deleted it: whether the row is
@@ -92,7 +92,7 @@ def test_a_snapshot_follows_updates_and_deletes(
     project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
     project.models(gate=f"select count(*) as n from {ORDERS}")
     for name, form in HISTORIES:
-        config = f"unique_key='id', {FORMATS[name]}, hard_deletes='{form}', {STRATEGIES[form]}"
+        config = f"unique_key='id', {CONFIGS[name]}, hard_deletes='{form}', {STRATEGIES[form]}"
         project.write(
             f"snapshots/{name}_with_{form}.sql",
             f"{{% snapshot {name}_with_{form} %}}{{{{ config({config}) }}}} select * from {ORDERS} "

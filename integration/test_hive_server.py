@@ -66,7 +66,7 @@ def test_compaction_of_a_partition(hive_client: HiveClient, database: str) -> No
         INSERT INTO visits VALUES (3, '2024-01-01');
     """)
     hive_client.compact(f"{database}.visits", "minor", "day='2024-01-01'")
-    done = [row for row in hive_client.show_compactions() if row["dbname"] == database]
+    done = hive_client.show_compactions(database)
     assert [(row["tabname"], row["partname"], row["type"]) for row in done] == [
         ("visits", "day=2024-01-01", "MINOR")
     ]
@@ -77,7 +77,7 @@ def test_compactions_with_a_text_of_several_lines(hive_client: HiveClient, datab
     hive_client.script(ORDERS)
     hive_client.execute("DELETE FROM orders WHERE id = 1")
     hive_client.execute(r"ALTER TABLE orders COMPACT 'minor' POOL 'a\npool'")
-    (row,) = (row for row in hive_client.show_compactions() if row["dbname"] == database)
+    (row,) = hive_client.show_compactions(database)
     assert (row["tabname"], row["state"], row["poolname"]) == ("orders", "initiated", "a")
 
 

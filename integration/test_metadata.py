@@ -21,7 +21,7 @@ from integration.dbt_project import DbtProject, node_results
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer
 from integration.tables import FULL_ACID, INSERT_ONLY
-from integration.waiting import eventually
+from integration.waiting import is_cleaned
 
 LOCKS = ("Opened transaction", "One snapshot of")
 
@@ -231,11 +231,7 @@ def test_freshness_is_the_time_of_the_newest_write_with_data(
         assert watch.last(t) == ("committed late", False), "its files are still there"
         client.commit_txn(reader)
 
-    def is_cleaned() -> bool:
-        rows = [row for row in hive_client.show_compactions() if row["dbname"] == database]
-        return [row["state"] for row in rows] == ["succeeded"]
-
-    assert eventually(is_cleaned, seconds=60)
+    assert is_cleaned(hive_client, database)
     # The compaction is all that there is.
     assert watch.last(t) == ("minor", True)
     watch.do("insert after", "INSERT INTO t VALUES (4, 4, 4)")

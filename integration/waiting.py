@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from integration.hive import HiveClient
+
 
 def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
     """Whether the condition becomes true within that time."""
@@ -14,3 +16,11 @@ def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def is_cleaned(hive: HiveClient, database: str) -> bool:
+    """Whether the cleaner is done with the one compaction of a database within a minute."""
+    return eventually(
+        lambda: [row["state"] for row in hive.show_compactions(database)] == ["succeeded"],
+        seconds=60,
+    )

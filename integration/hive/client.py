@@ -147,15 +147,16 @@ class HiveClient:
                 raise TimeoutError(f"After {timeout:.0f} s the compaction is {state!r}: {sql}")
             time.sleep(0.1)
 
-    def show_compactions(self) -> list[Record]:
-        """SHOW COMPACTIONS, the oldest first.
+    def show_compactions(self, database: str | None = None) -> list[Record]:
+        """SHOW COMPACTIONS, those of one database or all, the oldest first.
 
         Of a text with line breaks, such as the error of a deadlock in the metastore's database,
         only the first line is there, and columns after it are not: Hive takes each line for a row.
         """
         rows = self._show("SHOW COMPACTIONS")
         whole = [row for row in rows if str(row["compactionid"]).isdecimal()]
-        return sorted(whole, key=lambda row: int(row["compactionid"]))
+        wanted = [row for row in whole if database in (None, row["dbname"])]
+        return sorted(wanted, key=lambda row: int(row["compactionid"]))
 
     def show_locks(self) -> list[Record]:
         """SHOW LOCKS of all tables."""
@@ -166,8 +167,8 @@ class HiveClient:
         return self._show("SHOW TRANSACTIONS")
 
     def _compactions_of(self, database: str, table: str) -> list[Record]:
-        wanted = (database.lower(), table.lower())
-        return [r for r in self.show_compactions() if (r["dbname"], r["tabname"]) == wanted]
+        found = self.show_compactions(database.lower())
+        return [row for row in found if row["tabname"] == table.lower()]
 
     def _show(self, sql: str) -> list[Record]:
         with self._run(sql) as cursor:

@@ -114,9 +114,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         try:
             yield
         except VanishedFileError as error:
-            raise VanishedFileError(
-                f"{error.msg} {self.run.about_vanished_file(error.msg)}"
-            ) from error
+            raise self.run.vanished_file(error.msg) from error
         except DbtRuntimeError:
             raise
         except (PySparkException, Py4JError) as error:
@@ -124,9 +122,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if self.run.lost is not None and self._reads_acid():
                 raise TransactionLostError(self.run.lost.msg) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
-                told = short_message(error)
-                about = self.run.about_vanished_file(told)
-                raise VanishedFileError(f"{told} {about}") from error
+                raise self.run.vanished_file(short_message(error)) from error
             told = self._about_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
 

@@ -16,6 +16,7 @@ from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
 from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
     TransactionLostError,
+    VanishedFileError,
     VerificationError,
     ViewOverAcidError,
     WriteIdsNotSupportedError,
@@ -168,8 +169,8 @@ class Run:
             if name in missing
         )
 
-    def about_vanished_file(self, message: str) -> str:
-        """Who can or cannot have removed a file of the snapshot, which `message` names.
+    def vanished_file(self, message: str) -> VanishedFileError:
+        """The error for a file of the snapshot that `message` names: who can have removed it.
 
         Raises:
             TransactionLostError: the transaction is lost, so Hive's cleaner was free to remove it.
@@ -177,18 +178,21 @@ class Run:
         self.snapshot.check_alive()
         tables = self.views.tables_to_lose(message)
         if tables:
-            return (
+            who = (
                 f"Hive's cleaner may have removed it: a compaction of {', '.join(tables)} has left "
                 "a directory without any file (a warning of this run names it), and what that "
                 "covers by its name is removed although transaction "
                 f"{self.snapshot.transaction_id} may read it. Those rows are lost in Hive. Run "
                 "again."
             )
-        return (
-            f"Hive's cleaner has not removed it: transaction {self.snapshot.transaction_id}, which "
-            "holds this run's snapshot, is still open, and the cleaner leaves what an open "
-            "transaction may read. Find out who else removes files below the table, and run again."
-        )
+        else:
+            who = (
+                f"Hive's cleaner has not removed it: transaction {self.snapshot.transaction_id}, "
+                "which holds this run's snapshot, is still open, and the cleaner leaves what an "
+                "open transaction may read. Find out who else removes files below the table, and "
+                "run again."
+            )
+        return VanishedFileError(f"{message} {who}")
 
     def _whereabouts(self, table: Table | None) -> str:
         if table is None:
