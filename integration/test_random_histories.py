@@ -49,9 +49,19 @@ def test_random_histories(histories: Histories, record_property: Record) -> None
 @pytest.mark.long
 def test_random_histories_for_hours(histories: Histories, record_property: Record) -> None:
     """Goes on after a mismatch, and writes docs/random-histories.md."""
-    seconds = _run(histories, minutes=120, most_mismatches=20, record=record_property)
-    today = dt.date.today()
-    _DOCUMENT.write_text(document(histories.tally, histories.seed, seconds, today), "utf-8")
+
+    def write_document(seconds: float) -> None:
+        text = document(histories.tally, histories.seed, seconds, dt.date.today())
+        _DOCUMENT.write_text(text, "utf-8")
+
+    # After each, so that a run that is cut off has told what it did.
+    _run(
+        histories,
+        minutes=120,
+        most_mismatches=20,
+        record=record_property,
+        after_each=write_document,
+    )
     _assert_sound(histories)
 
 
@@ -65,8 +75,17 @@ def _assert_sound(histories: Histories) -> None:
     assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
 
 
-def _run(histories: Histories, minutes: float, most_mismatches: int, record: Record) -> float:
-    """Run histories until the time is over and each operation has happened often enough."""
+def _run(
+    histories: Histories,
+    minutes: float,
+    most_mismatches: int,
+    record: Record,
+    after_each: Callable[[float], None] = lambda seconds: None,
+) -> None:
+    """Run histories until the time is over and each operation has happened often enough.
+
+    `after_each` is told the seconds since the start.
+    """
     minutes = float(os.environ.get("HISTORIES_MINUTES") or minutes)
     tally = histories.tally
     started = time.monotonic()
@@ -76,10 +95,10 @@ def _run(histories: Histories, minutes: float, most_mismatches: int, record: Rec
 
     while elapsed() < 60 * minutes * (_EXTENSION if tally.rare() else 1):
         histories.run_one(shrink_seconds=120)
+        after_each(elapsed())
         if len(tally.mismatches) >= most_mismatches:
             break
     record(SUMMARY, summary(tally, histories.seed, elapsed()))
     assert tally.mismatches or not tally.rare(), (
         f"seed {histories.seed}: these operations happened less than {LEAST} times: {tally.rare()}"
     )
-    return elapsed()

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from dbt.adapters.hiveacid.exceptions import MetastoreError
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
@@ -147,6 +148,41 @@ class Compact:
     def script(self, world: World) -> str:
         clause = f" PARTITION ({self.partition})" if self.partition else ""
         return f"ALTER TABLE {world.table}{clause} COMPACT '{self.kind}' AND WAIT;"
+
+
+@dataclass(frozen=True)
+class Move:
+    """The files of a table or of a partition are moved, and Hive is told their new place.
+
+    `key` makes the place a new one; `specification` names the partition of these values.
+    """
+
+    key: int
+    values: tuple[str, ...] | None
+    specification: str | None
+
+    def run(self, world: World) -> None:
+        table = world.metastore.get_table(world.table)
+        location = table.storage.location
+        if self.values is not None:
+            (location,) = (
+                partition.storage.location
+                for partition in world.metastore.get_partitions(world.table)
+                if partition.values == self.values
+            )
+        place = f"{table.storage.location}_moved{self.key}"
+        shutil.move(urlsplit(location).path, urlsplit(place).path)
+        world.client.execute(f"ALTER TABLE {world.table}{self._clause} SET LOCATION '{place}'")
+
+    @property
+    def _clause(self) -> str:
+        return f" PARTITION ({self.specification})" if self.specification else ""
+
+    def script(self, world: World) -> str:
+        return (
+            f"-- move the directory to the table's own with _moved{self.key} after it, then:\n"
+            f"ALTER TABLE {world.table}{self._clause} SET LOCATION '...';"
+        )
 
 
 @dataclass(frozen=True)

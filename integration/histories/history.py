@@ -19,8 +19,9 @@ from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.differential import Differential
 from integration.histories.actions import NotNow, Sql, Step, World
-from integration.histories.operations import BEFORE_CONVERSION, OPERATIONS, TableState
+from integration.histories.operations import BEFORE_CONVERSION, OPERATIONS
 from integration.histories.shape import Column, Shape
+from integration.histories.table_state import TableState
 from integration.hive import HiveClient, HiveServer, HiveSqlError
 
 _STEPS = (9, 16)

@@ -12,8 +12,9 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.held import locks_of_dbt
 from integration.histories.actions import NotNow, Step, World
 from integration.histories.history import COLUMNS, Broken, Ground, Histories, told
-from integration.histories.operations import OPERATIONS, TableState
+from integration.histories.operations import OPERATIONS
 from integration.histories.shape import Shape
+from integration.histories.table_state import TableState
 from integration.histories.targets import Targets, WrongTarget
 from integration.histories.ways import recorded
 from integration.hive import HiveSqlError
@@ -112,8 +113,8 @@ class FedHistories(Histories):
     comparisons by model; `kinds` the sources.
     """
 
-    # A renamed column is another model.
-    operations = tuple(name for name in OPERATIONS if name != "rename column")
+    # A renamed column, or one of another type, is another model.
+    operations = tuple(name for name in OPERATIONS if name not in ("rename column", "widen column"))
 
     def __init__(self, ground: Ground, spark_settings: Mapping[str, str]) -> None:
         """`spark_settings` are those of the session that the differential has."""

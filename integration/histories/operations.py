@@ -2,101 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from integration.histories.actions import AbortedSql, Action, Compact, EndWrite, OpenWrite, Sql
-from integration.histories.shape import EXPRESSIONS, NULL, PARTITION_VALUES, Column, Shape, literal
-
-#: The value that Hive keeps for a NULL of a partition column.
-_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-Partition = tuple[str, ...]
-Actions = tuple[Action, ...]
-
-
-@dataclass
-class TableState:
-    """What the choice of the next operation depends on."""
-
-    shape: Shape
-    rng: random.Random
-    columns: list[Column]
-    partitions: list[Partition] = field(default_factory=list)
-    dropped: list[Partition] = field(default_factory=list)
-    writers: dict[int, bool] = field(default_factory=dict)
-    """The open writers, and whether each of them deletes."""
-    aborted: bool = False
-    """Whether a write has been aborted."""
-    transactional: bool = False
-    serial: int = 0
-
-    def numbers(self, count: int) -> tuple[int, int]:
-        """The first and the last of so many new row numbers."""
-        self.serial += count
-        return self.serial - count + 1, self.serial
-
-    @property
-    def known(self) -> list[Partition]:
-        """The partitions that a specification can name without a NULL."""
-        return [p for p in self.partitions if _NULL_PARTITION not in p]
-
-    def specification(self, values: Partition) -> str:
-        """`p='a', q='1'`."""
-        columns = zip(self.shape.partition, values, strict=True)
-        return ", ".join(f"{column.name}='{value}'" for column, value in columns)
-
-    def new_partition(self) -> Partition:
-        """Values for a static specification, of a partition that may or may not exist."""
-        return tuple(
-            self.rng.choice([v for v in PARTITION_VALUES[column.type] if v != NULL]).strip("'")
-            for column in self.shape.partition
-        )
-
-    def source(self, count: int) -> str:
-        """A FROM clause of so many new rows, numbered by `n`."""
-        first, last = self.numbers(count)
-        shifted = f"SELECT n + {first - 1} AS n FROM {{database}}.numbers WHERE n <= {count}"
-        assert last - first + 1 == count
-        return f"({shifted}) source"
-
-    def select(self, static: Partition | None = None, tag: str = "") -> str:
-        """The columns of new rows over `n`; with the partition columns unless they are given."""
-        data = ["n"]
-        for column in self.columns[1:]:
-            value = EXPRESSIONS[column.type]
-            if column.type == "string" and tag:
-                value = f"concat('{tag} ', n)"
-            data.append(f"if(n % {self.rng.choice((4, 5, 7))} = 0, NULL, {value})")
-        if static is None:
-            data.extend(self.partition_value(column) for column in self.shape.partition)
-        return ", ".join(data)
-
-    def partition_value(self, column: Column) -> str:
-        """An expression over `n` that spreads rows over some partitions."""
-        values = self.rng.sample(PARTITION_VALUES[column.type], self.rng.choice((1, 2, 3)))
-        cases = " ".join(f"WHEN {i} THEN {value}" for i, value in enumerate(values))
-        return f"cast(CASE n % {len(values)} {cases} END as {column.type})"
-
-    def condition(self) -> str:
-        """A condition that some rows fulfil, with the same meaning in Hive and Spark."""
-        choices = [
-            f"id % 3 = {self.rng.randrange(3)}",
-            f"id > {self.rng.randrange(max(1, self.serial))}",
-            f"{self.columns[1].name} LIKE '%1%'",
-            f"{self.rng.choice(self.columns[1:]).name} IS NULL",
-        ]
-        if self.known:
-            choices += [self.in_partition(self.rng.choice(self.known))] * 2
-        return self.rng.choice(choices)
-
-    def in_partition(self, values: Partition, whole: bool = False) -> str:
-        """A condition that the rows of one partition fulfil; unless `whole`, perhaps of more."""
-        columns = list(zip(self.shape.partition, values, strict=True))
-        equalities = [f"{c.name} = cast('{v}' as {c.type})" for c, v in columns]
-        return " AND ".join(equalities if whole else equalities[: self.rng.choice((1, 2))])
-
+from integration.histories.actions import AbortedSql, Compact, EndWrite, OpenWrite, Sql
+from integration.histories.alterations import ALTERATIONS
+from integration.histories.shape import EXPRESSIONS, NULL, PARTITION_VALUES, literal
+from integration.histories.table_state import NULL_PARTITION, Actions, Operation, TableState
 
 # Each of these gives the actions of one operation, or None if it is not possible now.
 
@@ -296,31 +207,6 @@ def load_data(table: TableState) -> Actions | None:
     )
 
 
-def add_column(table: TableState) -> Actions | None:
-    if len(table.columns) > 6 or table.writers or not table.shape.columns_change:
-        return None
-    column = Column(f"added_{len(table.columns)}", table.rng.choice(sorted(EXPRESSIONS)))
-    table.columns.append(column)
-    return (Sql(f"ALTER TABLE {{table}} ADD COLUMNS ({column.name} {column.type}){_how(table)}"),)
-
-
-def rename_column(table: TableState) -> Actions | None:
-    if table.writers or not table.shape.columns_change:
-        return None
-    position = table.rng.randrange(1, len(table.columns))
-    column = table.columns[position]
-    table.serial += 1
-    renamed = Column(f"renamed_{table.serial}", column.type)
-    table.columns[position] = renamed
-    change = f"{column.name} {renamed.name} {column.type}"
-    return (Sql(f"ALTER TABLE {{table}} CHANGE COLUMN {change}{_how(table)}"),)
-
-
-def _how(table: TableState) -> str:
-    """Whether the partitions that there are change, too."""
-    return table.rng.choice(("", " CASCADE")) if table.shape.partition else ""
-
-
 def compact_minor(table: TableState) -> Actions | None:
     if not table.shape.full_acid and table.aborted and table.writers:
         # Hive would take nothing in, and lose the rows at a time of its cleaner's choice
@@ -366,7 +252,7 @@ def open_write(table: TableState) -> Actions | None:
     deletes = _may_delete(table) and not table.writers and table.rng.random() < 0.5
     where = table.condition() if deletes else None
     if deletes and partition is not None:
-        if _NULL_PARTITION in partition:
+        if NULL_PARTITION in partition:
             return None
         where = f"({where}) AND {table.in_partition(partition, whole=True)}"
     identities: tuple[int, ...] = ()
@@ -402,8 +288,6 @@ def _may_delete(table: TableState) -> bool:
     return table.shape.full_acid and table.transactional and not any(table.writers.values())
 
 
-Operation = Callable[[TableState], "Actions | None"]
-
 OPERATIONS: dict[str, Operation] = {
     "insert values": insert_values,
     "insert from select": insert_select,
@@ -423,8 +307,7 @@ OPERATIONS: dict[str, Operation] = {
     "drop partition": drop_partition,
     "add a dropped partition": add_partition_again,
     "load data": load_data,
-    "add column": add_column,
-    "rename column": rename_column,
+    **ALTERATIONS,
     "minor compaction": compact_minor,
     "major compaction": compact_major,
     "aborted write": aborted_write,
