@@ -32,8 +32,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,6 +50,7 @@ from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.plan import locations, plan_full_acid
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from integration.hive import HiveClient, HiveServer
+from integration.metastore_calls import counted_calls
 
 T = TypeVar("T")
 
@@ -257,23 +257,6 @@ def timed(step: Callable[[], T]) -> tuple[float, T]:
     start = time.perf_counter()
     result = step()
     return time.perf_counter() - start, result
-
-
-@contextmanager
-def counted_calls() -> Iterator[list[str]]:
-    """The names of the metastore calls made in the block."""
-    calls: list[str] = []
-    once = Channel.once
-
-    def counting(self: Channel, call: str, subject: str, run: Callable[[ThriftMetastore], T]) -> T:
-        calls.append(call)
-        return once(self, call, subject, run)
-
-    Channel.once = counting  # type: ignore[method-assign]
-    try:
-        yield calls
-    finally:
-        Channel.once = once  # type: ignore[method-assign]
 
 
 def print_memory(spark: SparkSession) -> None:

@@ -279,3 +279,25 @@ def test_a_loss_that_no_heartbeat_finds_leaves_the_target_as_it_was(
     assert abort.transaction is not None
     assert outcome(project) == {name: lost(name, abort.transaction)}
     assert contents(spark, database) == before
+
+
+def test_a_file_that_vanishes_after_a_loss_that_no_heartbeat_finds(
+    make_project: MakeProject, hasty_hive: HiveServer, hasty_client: HiveClient
+) -> None:
+    """The loss is what is told: it is why Hive's cleaner was free to remove the file."""
+    project = make_project(heartbeat_interval=0)
+    project.models(
+        gone='{{ config(pre_hook="create temporary view seen as select * from '
+        "{{ source('shop', 'orders') }}\") }} select * from seen"
+    )
+    (file,) = (hasty_hive.warehouse / "shop.db" / "orders").glob("delta_*/bucket_*")
+    aborted: list[str] = []
+
+    def abort_and_remove(event: Any) -> None:
+        if event.info.name == "SQLQuery" and "select * from seen" in event.data.sql:
+            aborted.append(abort_transaction(hasty_client))
+            file.unlink()
+
+    assert not project.invoke("run", on_event=abort_and_remove).success
+    (transaction,) = aborted
+    assert outcome(project) == {"gone": lost("gone", transaction)}

@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
 from integration.dbt_project import DbtProject, node_results
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient
+from integration.metastore_calls import counted_calls
 from integration.scans import scanned
 from integration.test_dbt_run import rows
 
@@ -73,6 +74,29 @@ def test_files_that_spark_does_not_look_up(
         expected = canonical(hive_client.query(f"SELECT * FROM {acid}"))
         assert canonical(frame.collect()) == expected
         assert canonical(other.sparkSession.table("seen").collect()) == expected
+
+
+def test_metastore_calls_do_not_grow_with_files(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    table = f"{database}.grown"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (p int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+    )
+
+    def calls_and_files() -> tuple[list[str], int]:
+        with counted_calls() as calls, differential.pinned_frame(table) as (plan, _):
+            return list(calls), len(plan.data) + len(plan.deletes)
+
+    hive_client.execute(f"INSERT INTO {table} VALUES (0, 0), (0, 1)")
+    first, files = calls_and_files()
+    for i in range(1, 6):
+        hive_client.execute(f"INSERT INTO {table} VALUES ({i}, 0), ({i}, 1)")
+    hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    now, more_files = calls_and_files()
+    assert (files, more_files) == (2, 14)
+    assert first and now == first
 
 
 def test_a_filter_on_partitions_opens_their_files_only(

@@ -200,6 +200,25 @@ def test_a_file_that_vanishes(
     assert cleaner in messages["late"] and cleaner in messages["during"]
 
 
+def test_a_table_of_a_storage_handler(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    """One that is transactional: others are left to Spark, as any table is."""
+    handler = "org.apache.hadoop.hive.ql.metadata.DefaultStorageHandler"
+    hive_client.script(
+        f"""
+        CREATE TABLE handled (id int) {ACID};
+        ALTER TABLE handled SET TBLPROPERTIES ('storage_handler'='{handler}');
+        """
+    )
+    dbt_project.sources("handled")
+    dbt_project.models(copied="select * from {{ source('shop', 'handled') }}")
+    (node,) = node_results(dbt_project.invoke("run"))
+    assert f"{database}.handled is kept by the storage handler {handler}, whose rows are" in str(
+        node.message
+    )
+
+
 def test_views_of_hive(
     tmp_path: Path,
     hive: HiveServer,
