@@ -32,6 +32,10 @@ CASES: dict[CrashPoint, tuple[str | None, str | None]] = {
     CrashPoint("orc", "appending", "one file moved"): (None, None),
     CrashPoint("delta", "by unique_key", "before the commit"): (FASTER, None),
     CrashPoint("delta", "appending", "changes staged"): (FASTER, None),
+    # The second run removes the branch of the first one, with rows in it or not.
+    CrashPoint("iceberg", "by unique_key", "before the statement"): (FASTER, None),
+    CrashPoint("iceberg", "by row id", "written in a branch"): (FASTER, None),
+    CrashPoint("iceberg", "appending", "changes staged"): (FASTER, None),
 }
 
 
@@ -88,6 +92,13 @@ def test_two_runs_at_the_same_time(
     assert all(message.startswith("OK") for message in incremental.run().values())
     for point in CASES:
         incremental.assert_like_hive([point.model], point.source)
-    tables = {row.tableName for row in spark.sql(f"show tables in {database}").collect()}
+    tables = {
+        row.tableName
+        for schema in (database, f"lake.{database}")
+        for row in spark.sql(f"show tables in {schema}").collect()
+    }
     assert tables == {"orders", "events", *models}
+    for point in CASES:
+        if point.file_format == "iceberg":
+            assert incremental.rows(f"{point.model}.refs", "name") == [("main",)]
     assert_nothing_held(hive, database)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyorc
 import pytest
 
 from integration.differential import Differential
-from integration.hive import HiveClient
+from integration.hive import HiveClient, HiveServer
 from integration.tables import FULL_ACID, INSERT_ONLY
 
 
@@ -115,6 +116,7 @@ def test_deletes_across_partitions_of_several_types(
     ids=["full acid", "parquet", "text"],
 )
 def test_decimal_partitions_through_their_life(
+    hive: HiveServer,
     differential: Differential,
     hive_client: HiveClient,
     database: str,
@@ -184,3 +186,44 @@ def test_partitions_repeat_row_ids(
     hive_client.execute(f"DELETE FROM {table} WHERE p = 1 AND id < 20")
     hive_client.execute(f"DELETE FROM {table} WHERE p = 2 AND id >= 20")
     assert len(differential.check(table, where="p IN (1, 2)").rows) == 30
+
+
+@pytest.mark.parametrize("format", ["TEXTFILE", "ORC", "PARQUET"])
+def test_dynamic_writes_to_a_partition_with_its_own_location(
+    hive: HiveServer,
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    tmp_path: Path,
+    format: str,
+) -> None:
+    """Hive writes base_3/base_3/000000_0 into the partition of an insert-only table, and reads it.
+
+    A random history found it (seed 4079653012).
+    """
+    table = f"{database}.moved_{format.lower()}"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, name string) PARTITIONED BY (p string) STORED AS {format} "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a', 'x'), (2, 'b', 'z')")
+    place = tmp_path / "elsewhere"
+    shutil.move(Path(hive.warehouse) / f"{database}.db" / table.split(".")[1] / "p=z", place)
+    hive_client.execute(f"ALTER TABLE {table} PARTITION (p='z') SET LOCATION 'file://{place}'")
+    deepest = 0
+    for statement in (
+        "INSERT INTO {} VALUES (3, 'c', 'z'), (4, 'd', 'x')",
+        "INSERT INTO {} SELECT 5, 'e', 'z' UNION ALL SELECT 6, 'f', 'z'",
+        "INSERT INTO {} PARTITION (p='z') SELECT 7, 'g'",
+        "INSERT OVERWRITE TABLE {} PARTITION (p) SELECT 8, 'h', 'z'",
+        "INSERT INTO {} VALUES (9, 'i', 'z')",
+    ):
+        hive_client.execute(statement.format(table))
+        differential.check(table, where="p = 'z' AND id > 5")
+        deepest = max(deepest, sum(1 for _ in place.glob("*/*/*_0")))
+    assert deepest >= 3, sorted(place.rglob("*"))
+    for kind in ("minor", "major"):
+        hive_client.compact(table, kind, partition="p='z'")
+        differential.check(table, where="p = 'z' AND id > 5")
+        hive_client.execute(f"INSERT INTO {table} VALUES (10, 'j', 'z'), (11, 'k', 'z')")
+        differential.check(table, where="p = 'z' AND id > 5")

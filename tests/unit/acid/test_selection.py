@@ -233,9 +233,21 @@ def test_a_name_that_cannot_be_understood_is_refused(path):
         select(listing(path), write_ids(5), ALL_TXNS)
 
 
-def test_an_acid_directory_inside_another_is_refused():
-    with pytest.raises(UnreadableTableError, match="delta_1_1_0/delta_1_1_0"):
-        select(listing("delta_1_1_0/delta_1_1_0/bucket_00000"), write_ids(1), ALL_TXNS)
+@pytest.mark.parametrize(
+    "directory",
+    ["delta_1_1_0/delta_2_2_0", "sub/delta_1_1_0", "base_1/base_1/base_1", "base_1/sub/base_1"],
+)
+def test_an_acid_directory_inside_another_is_refused(directory):
+    with pytest.raises(UnreadableTableError, match=f"inside another directory: {directory}"):
+        select(listing(f"{directory}/bucket_00000"), write_ids(2), ALL_TXNS)
+
+
+def test_a_directory_inside_one_of_the_same_name_belongs_to_it():
+    nested = ("base_1/base_1/000000_0", "delta_2_2_0/delta_2_2_0/000000_0")
+    state = select(listing(*nested), write_ids(2), ALL_TXNS)
+    assert [file.relative for d in state.of_rows for file in d.files] == list(nested)
+    assert [d.directory.name for d in state.of_rows] == ["base_1", "delta_2_2_0"]
+    assert state.skipped == ()
 
 
 # The cases of Hive's own TestAcidUtils (and so of Trino's TestAcidTables) that are not above.

@@ -161,6 +161,10 @@ def test_delete_events_are_counted():
             {"delete_delta_1_1_0/sub/bucket_00000": ACID},
             "sub/bucket_00000 is in a directory inside delete_delta_1_1_0",
         ),
+        (
+            {"delta_1_1_0/delta_1_1_0/bucket_00000": ACID},
+            "bucket_00000 is in a directory inside delta_1_1_0",
+        ),
         ({"delete_delta_1_1_0/bucket_00000": RAW}, "is in a delete delta but no delete file"),
         ({"delta_1_3/000000_0": RAW}, "spans write ids 1 to 3 but holds files without ACID"),
         (
@@ -191,6 +195,14 @@ def test_an_insert_only_plan_holds_files_of_any_format():
         "delta_1_1_0/part-0.csv": None,
         UNION: None,
     }
+
+
+def test_insert_only_files_may_lie_in_a_directory_of_the_same_name():
+    files = ["base_1/base_1/000000_0", f"delta_2_2_0/{UNION}"]
+    planned = plan(dict.fromkeys(files), valid(2), plan_insert_only)
+    assert [file.file.relative for file in planned.data] == files
+    with pytest.raises(UnreadableTableError, match="base_1 has files and a directory of its own"):
+        plan(dict.fromkeys([*files, "base_1/000000_0"]), valid(2), plan_insert_only)
 
 
 def test_insert_only_files_in_a_directory_that_hive_passes_over_are_refused():

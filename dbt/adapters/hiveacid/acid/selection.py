@@ -152,7 +152,9 @@ def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[L
     """The files of each ACID directory right below the location, and those outside of any.
 
     An ACID directory further down is refused: Hive 4.0.1 reads such a copy twice or not at all,
-    depending on the file system (trinodb/trino#8920 shows a table that had them).
+    depending on the file system (trinodb/trino#8920 shows a table that had them). But it makes one
+    itself, of the same name, where it writes dynamic partitions of an insert-only table and one of
+    them has a location of its own: `base_3/base_3/000000_0`.
     """
     files: dict[str, list[ListedFile]] = {}
     for relative in listing.directories:
@@ -166,9 +168,13 @@ def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[L
 
 
 def _outside_of_others(listing: Listing, relative: str) -> str:
-    """The first part of a path, if no other part is named as an ACID directory."""
-    top, separator, below = relative.partition("/")
-    if separator and any(map(_is_acid_name, below.split("/"))):
+    """The first part of a path, if no other part but a second one like it names an ACID directory.
+
+    Raises:
+        UnreadableTableError: another part does.
+    """
+    top, *below = relative.split("/")
+    if any(map(_is_acid_name, below[1:] if below[:1] == [top] else below)):
         raise UnreadableTableError(
             f"{listing.location} has an ACID directory inside another directory: {relative}. "
             "Move it away, or compact the table in Hive, and run again."

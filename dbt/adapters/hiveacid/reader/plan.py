@@ -7,7 +7,7 @@ into a delta or base. Its row ids follow from where it lies, as in Hive's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.hiveacid.acid.bucket import BucketProperty
@@ -170,7 +170,7 @@ def plan_full_acid(
     skipped: list[Skipped] = []
     to_be_lost: list[str] = []
     for place in places:
-        _check_depth(pinned, place, lambda name: False)
+        _check_depth(pinned, place)
         here = _delete_files(pinned, place, footers)
         lowest = 0 if row_ids else _lowest_deleted(here)
         deletes.extend(here)
@@ -206,7 +206,7 @@ def plan_insert_only(
             raise _refusal(
                 pinned, f"{place.listing.location}/{name} is a delete delta in an insert-only table"
             )
-        _check_depth(pinned, place, is_union_directory)
+        _check_depth(pinned, place, is_insert_only=True)
         files = list(place.state.originals)
         for directory in place.state.of_rows:
             _check_whole(pinned, place, directory)
@@ -264,19 +264,29 @@ def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
     return write_ids.is_range_valid(low, high) is not RangeResponse.ALL
 
 
-def _check_depth(pinned: PinnedTable, place: Location, is_known: Callable[[str], bool]) -> None:
+def _check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = False) -> None:
     """Refuse files further down in a base or delta, but for directories that Hive makes there.
 
     Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
-    those of an insert-only table.
+    those of an insert-only table. There it makes directories for the branches of UNION ALL, and one
+    of the same name in a partition with a location of its own (`acid.selection`).
     """
     for directory in place.state.directories:
+        name = directory.directory.name
+        in_namesake = set()
         for file in directory.files:
             _, *inner, _ = file.relative.split("/")
-            if not all(map(is_known, inner)):
-                raise _refusal(
-                    pinned, f"{file.path} is in a directory inside {directory.directory.name}"
-                )
+            is_nested = is_insert_only and inner[:1] == [name]
+            in_namesake.add(is_nested)
+            rest = inner[1:] if is_nested else inner
+            if not all(is_insert_only and is_union_directory(part) for part in rest):
+                raise _refusal(pinned, f"{file.path} is in a directory inside {name}")
+        if len(in_namesake) > 1:
+            raise _refusal(
+                pinned,
+                f"{place.listing.location}/{name} has files and a directory of its own name with "
+                "files, one of which may be a copy",
+            )
 
 
 def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -> None:
