@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, within_length
+from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 from dbt.adapters.hiveacid.spark.jvm import java
@@ -61,22 +62,25 @@ def check_avro_module(spark: SparkSession, table: TableName) -> None:
         ) from error
 
 
-def avro_schema(columns: TableColumns) -> StructType:
+def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
     """The schema to scan with: Avro has no integers of less than 32 bits."""
-    fields = columns.data.fields
+    fields = with_stored(columns.data, stored).fields
     return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
 
 
 def avro_columns(
-    spark: SparkSession, columns: TableColumns, times: WriterTimes | None
+    spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
 ) -> list[Column]:
     """The table's columns; `times` is None if it has no dates or timestamps."""
     clock = None
     if times is not None and times.zone is not None:
         clock = WallClock.of(spark, times.zone, times.julian)
     selected = []
-    for field, hive_type in zip(columns.data.fields, columns.data_types, strict=True):
-        column = within_length(F.col(quoted(field.name)), hive_type)
+    scanned = [F.col(quoted(name)) for name in columns.data.names]
+    for field, hive_type, column in zip(
+        columns.data, columns.data_types, as_wanted(scanned, columns.data, stored), strict=True
+    ):
+        column = within_length(column, hive_type)
         if _stored(field.dataType) != field.dataType:
             column = column.cast(field.dataType)
         if clock is not None:

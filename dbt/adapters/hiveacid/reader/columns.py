@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
+from pyspark.sql.types import (
+    CharType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
@@ -157,16 +165,18 @@ def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor)
     """The columns that Hive reads from the Parquet files of one partition.
 
     It looks for the *table's* names and types, but shows only as many as the partition has, with
-    texts no longer than the partition's (`ProjectionPusher`, `ParquetHiveSerDe`).
+    texts no longer, and decimals no larger or finer, than the partition's (`ProjectionPusher`,
+    `ParquetHiveSerDe`).
     """
     count = len(storage.columns)
-    types = tuple(
-        own.type if has_length(own.type) and field.dataType == StringType() else hive_type
-        for field, hive_type, own in zip(
-            columns.data, columns.data_types, storage.columns, strict=False
-        )
-    )
-    return replace(columns, data=StructType(columns.data.fields[:count]), data_types=types)
+    types = []
+    for field, hive_type, own in zip(
+        columns.data, columns.data_types, storage.columns, strict=False
+    ):
+        is_text = has_length(own.type) and field.dataType == StringType()
+        is_decimal = own.type.startswith("decimal") and isinstance(field.dataType, DecimalType)
+        types.append(own.type if is_text or is_decimal else hive_type)
+    return replace(columns, data=StructType(columns.data.fields[:count]), data_types=tuple(types))
 
 
 def as_in_table(data: Sequence[Column], own: TableColumns, columns: TableColumns) -> list[Column]:

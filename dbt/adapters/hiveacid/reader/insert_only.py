@@ -35,6 +35,7 @@ from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
+from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, file_types, stored_types
 from dbt.adapters.hiveacid.reader.text import (
     TextFormat,
     text_columns,
@@ -81,7 +82,8 @@ def file_format(table: TableName, storage: StorageDescriptor) -> str:
 class _Layout:
     """What files must have in common to be read by one scan.
 
-    `own` are the columns that the files are read with: the partition's in some formats.
+    `own` are the columns that the files are read with: the partition's in some formats. `stored`
+    are those of them that are converted from other types.
     """
 
     format: str
@@ -90,6 +92,7 @@ class _Layout:
     converted: tuple[int, ...]
     own: TableColumns
     times: WriterTimes | None
+    stored: StoredTypes = ()
 
 
 def insert_only_rows(
@@ -142,14 +145,16 @@ def _groups(
     places = plan.pinned.storages
     formats = [file_format(table.name, storage) for storage in places]
     times: dict[ListedFile, WriterTimes | None] = {}
+    types: dict[ListedFile, StructType] = {}
     for format in sorted({"parquet", "avro"}.intersection(formats)):
         files = [file.file for file in plan.data if formats[file.partition] == format]
         times.update(writer_times(spark, format, files, columns.data))
+        if format == "avro":
+            check_avro_module(spark, table.name)
+        types.update(file_types(spark, table, format, files))
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)
-    if "avro" in formats:
-        check_avro_module(spark, table.name)
     groups: dict[_Layout, list[DataFile]] = {}
     for file in plan.data:
         format, storage = formats[file.partition], places[file.partition]
@@ -157,7 +162,10 @@ def _groups(
         own = columns
         if format in _BY_PARTITION and storage.columns != table.storage.columns:
             own = _BY_PARTITION[format](columns, storage)
-        layout = _Layout(format, text, file.columns, file.converted, own, times.get(file.file))
+        stored = stored_types(own, format, file.file, types.get(file.file))
+        layout = _Layout(
+            format, text, file.columns, file.converted, own, times.get(file.file), stored
+        )
         groups.setdefault(layout, []).append(file)
     return groups
 
@@ -173,11 +181,12 @@ def _data_columns(
     if layout.format == "json":
         return "value string", {}, json_columns(columns)
     if layout.format == "avro":
-        return avro_schema(columns), AVRO_OPTIONS, avro_columns(spark, columns, layout.times)
+        shown = avro_columns(spark, columns, layout.times, layout.stored)
+        return avro_schema(columns, layout.stored), AVRO_OPTIONS, shown
     if layout.text is not None:
         return "value string", {}, text_columns(columns, layout.text)
     if layout.format == "parquet":
-        return columns.data, *parquet_columns(spark, columns, layout.times)
+        return parquet_columns(spark, columns, layout.times, layout.stored)
     present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
     data = [F.col(quoted(name)) for name, _ in present]

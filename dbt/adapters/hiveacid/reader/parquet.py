@@ -6,16 +6,19 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, StructType
 
-from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, within_length
+from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, try_cast, within_length
+from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.types import spark_type
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 
 
 def parquet_columns(
-    spark: SparkSession, columns: TableColumns, times: WriterTimes | None
-) -> tuple[Mapping[str, str], list[Column]]:
-    """Options and columns for Parquet; `times` is None if the table has no dates or timestamps.
+    spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
+) -> tuple[StructType, Mapping[str, str], list[Column]]:
+    """Schema, options and columns; `times` is None if the table has no dates or timestamps.
 
     Spark's own conversion of old timestamps depends on the zone of the Java process, so it is left
     to `WallClock`; that of dates does not, and keeps filters on them pushed down.
@@ -30,9 +33,16 @@ def parquet_columns(
         if times.zone is not None:
             clock = WallClock.of(spark, times.zone, times.julian)
     data = []
-    for field, hive_type in zip(columns.data.fields, columns.data_types, strict=True):
-        column = within_length(F.col(quoted(field.name)), hive_type)
+    scanned = [F.col(quoted(name)) for name in columns.data.names]
+    for field, hive_type, column in zip(
+        columns.data, columns.data_types, as_wanted(scanned, columns.data, stored), strict=True
+    ):
+        column = within_length(column, hive_type)
+        own = spark_type(hive_type)
+        if isinstance(own, DecimalType) and own != field.dataType:
+            # The partition's: NULL for what it has no room for, in the table's digits.
+            column = try_cast(try_cast(column, own), field.dataType)
         if clock is not None:
             column = clock.show(column, field.dataType)
         data.append(column.alias(field.name))
-    return options, data
+    return with_stored(columns.data, stored), options, data

@@ -1,0 +1,186 @@
+"""What Parquet and Avro files store in columns that have become something else in the table.
+
+Spark's readers convert few types, and none to others than they are asked for. So a column is read
+as the file has it, and converted as Hive's readers do it (`ETypeConverter`, Avro's resolution).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import starmap
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import Table
+from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast
+from dbt.adapters.hiveacid.reader.container import ask_file
+from dbt.adapters.hiveacid.reader.hadoop import THREADS
+from dbt.adapters.hiveacid.spark.jvm import java
+
+StoredTypes = tuple[tuple[int, DataType], ...]
+"""The columns to convert: their positions, and the types that a file has for them."""
+
+_ALTERED = "last_modified_time"
+"""The table property that Hive's ALTER TABLE leaves. Without it no file is asked."""
+
+_UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
+_INTEGERS = (*_UP_TO_32_BITS, LongType)
+_FLOATING = (FloatType, DoubleType)
+
+_KNOWN: dict[ListedFile, StructType] = {}
+"""Files do not change, so one reading is enough for the life of the process."""
+
+
+def file_types(
+    spark: SparkSession, table: Table, format: str, files: Iterable[ListedFile]
+) -> dict[ListedFile, StructType]:
+    """The columns of files of `format` (`parquet` or `avro`); none if the table is as it was made.
+
+    Raises:
+        UnreadableTableError: a file cannot be read.
+    """
+    if _ALTERED not in table.parameters:
+        return {}
+    wanted = list(files)
+    missing = [file for file in wanted if file not in _KNOWN]
+    question = {"parquet": _parquet, "avro": _avro}[format]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = pool.map(
+            lambda file: ask_file(spark, file, format, lambda reader: question(spark, reader)),
+            missing,
+        )
+        _KNOWN.update(zip(missing, found, strict=True))
+    return {file: _KNOWN[file] for file in wanted}
+
+
+def stored_types(
+    columns: TableColumns, format: str, file: ListedFile, types: StructType | None
+) -> StoredTypes:
+    """Which columns of a file that has these `types` are to be converted.
+
+    Raises:
+        UnreadableTableError: Spark would show other values inside of a column than Hive.
+    """
+    if types is None:
+        return ()
+    in_file = {field.name.lower(): field.dataType for field in types}
+    found = []
+    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        stored = in_file.get(field.name.lower(), field.dataType)
+        if is_converted(format, stored, field.dataType):
+            found.append((i, stored))
+        elif format == "parquet" and _differs_inside(stored, field.dataType):
+            raise UnreadableTableError(
+                f"{columns.table}: {file.path} has {stored.simpleString()} for column "
+                f"{field.name}, which is {hive_type} now, and Hive shows something else in it "
+                "than Spark (NULL for a struct of which the file has no field, a double made of a "
+                "float for an int). Let Hive write the rows anew, by a major compaction."
+            )
+    return tuple(found)
+
+
+def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
+    """Whether values have to be converted here, for which Hive's reader of the format does it.
+
+    What is left goes to Spark's reader, which widens integers and floats as Hive does and fails on
+    all else. A timestamp that became a text is among the latter: it may have nanoseconds.
+    """
+    if stored == wanted:
+        return False
+    if format == "avro":
+        to_float = isinstance(stored, _INTEGERS) and isinstance(wanted, FloatType)
+        return to_float or (isinstance(stored, LongType) and isinstance(wanted, DoubleType))
+    if isinstance(stored, _INTEGERS):
+        return isinstance(wanted, (*_FLOATING, DecimalType, StringType))
+    if isinstance(stored, DecimalType):
+        return isinstance(wanted, (*_FLOATING, DecimalType, StringType))
+    return isinstance(stored, _FLOATING) and isinstance(wanted, StringType)
+
+
+def converted(column: Column, stored: DataType, wanted: DataType) -> Column:
+    """A column as Hive shows it, NULL for a number that a decimal has no room for."""
+    if isinstance(wanted, _FLOATING) and isinstance(stored, _INTEGERS):
+        # `ETypeConverter` makes a double of a short integer by way of a float.
+        through = FloatType() if isinstance(stored, _UP_TO_32_BITS) else wanted
+        # Spark drops a cast to float before one to double, also before one of the query's own.
+        return F.negate(F.negate(column.cast(through))).cast(wanted)
+    if isinstance(wanted, StringType) and isinstance(stored, DecimalType) and stored.scale:
+        return F.regexp_replace(column.cast(wanted), r"\.?0+\z", "")
+    return try_cast(column, wanted)
+
+
+def with_stored(data: StructType, stored: StoredTypes) -> StructType:
+    """The schema to scan with: the file's own types where they are converted."""
+    own = dict(stored)
+    return StructType(
+        [StructField(field.name, own.get(i, field.dataType)) for i, field in enumerate(data)]
+    )
+
+
+def as_wanted(columns: Sequence[Column], data: StructType, stored: StoredTypes) -> list[Column]:
+    """The columns of such a scan, converted."""
+    own = dict(stored)
+    return [
+        converted(column, own[i], field.dataType) if i in own else column
+        for i, (column, field) in enumerate(zip(columns, data, strict=True))
+    ]
+
+
+def _differs_inside(stored: DataType, wanted: DataType) -> bool:
+    """Whether Hive shows a value of an array, map or struct in a Parquet file otherwise than Spark.
+
+    Integers become doubles by way of floats, and a struct without any field of the file's is NULL,
+    as is the array that it is in.
+    """
+    if isinstance(stored, StructType) and isinstance(wanted, StructType):
+        in_file = {field.name.lower(): field.dataType for field in stored}
+        pairs = [
+            (in_file[field.name.lower()], field.dataType)
+            for field in wanted
+            if field.name.lower() in in_file
+        ]
+        return not pairs or any(starmap(_differs_inside, pairs))
+    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
+        return _differs_inside(stored.elementType, wanted.elementType)
+    if isinstance(stored, MapType) and isinstance(wanted, MapType):
+        return _differs_inside(stored.keyType, wanted.keyType) or _differs_inside(
+            stored.valueType, wanted.valueType
+        )
+    return isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)
+
+
+def _parquet(spark: SparkSession, reader: Any) -> StructType:
+    package = "org.apache.spark.sql.execution.datasources.parquet"
+    converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
+    schema = reader.getFooter().getFileMetaData().getSchema()
+    return _from_java(converter(spark._jsparkSession.sessionState().conf()).convert(schema))
+
+
+def _avro(spark: SparkSession, reader: Any) -> StructType:
+    converters = java(spark.sparkContext, "org.apache.spark.sql.avro.SchemaConverters")
+    return _from_java(converters.toSqlType(reader.getSchema()).dataType())
+
+
+def _from_java(schema: Any) -> StructType:
+    return StructType.fromJson(json.loads(schema.json()))

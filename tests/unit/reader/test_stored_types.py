@@ -1,0 +1,93 @@
+"""Which columns of a file are converted, as Hive's readers do it, and which refused."""
+
+from unittest.mock import MagicMock
+
+import pytest
+from pyspark.sql.types import StructType
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader.columns import parquet_partition_columns, table_columns
+from dbt.adapters.hiveacid.reader.stored_types import file_types, stored_types, with_stored
+from dbt.adapters.hiveacid.reader.types import spark_type
+
+FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
+
+
+def storage(**columns):
+    return StorageDescriptor("file:/t", tuple(Column(*c) for c in columns.items()), None, None, {})
+
+
+def table(**columns):
+    return Table(TableName("shop", "t"), "MANAGED_TABLE", storage(**columns), (), {}, 0)
+
+
+def stored(format, old, new):
+    in_file = StructType().add("C", spark_type(old))
+    return stored_types(table_columns(table(c=new)), format, FILE, in_file)
+
+
+@pytest.mark.parametrize(
+    ("format", "old", "new", "converted"),
+    [
+        ("parquet", "int", "double", True),
+        ("parquet", "tinyint", "decimal(9,0)", True),
+        ("parquet", "bigint", "varchar(3)", True),
+        ("parquet", "decimal(10,2)", "decimal(20,4)", True),
+        ("parquet", "double", "string", True),
+        ("parquet", "int", "int", False),
+        ("parquet", "int", "bigint", False),
+        ("parquet", "float", "double", False),
+        ("parquet", "string", "varchar(3)", False),
+        ("parquet", "timestamp", "string", False),
+        ("parquet", "string", "int", False),
+        ("avro", "int", "float", True),
+        ("avro", "bigint", "double", True),
+        ("avro", "int", "double", False),
+        ("avro", "int", "string", False),
+    ],
+)
+def test_what_is_converted(format, old, new, converted):
+    found = stored(format, old, new)
+    assert found == (((0, spark_type(old)),) if converted else ())
+    data = table_columns(table(c=new)).data
+    assert with_stored(data, found)["c"].dataType == spark_type(old if converted else new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("struct<a:int>", "struct<a:double>"),
+        ("array<struct<a:smallint,b:int>>", "array<struct<a:double>>"),
+        ("map<int,int>", "map<int,double>"),
+        ("struct<a:int>", "struct<b:int>"),
+        ("array<struct<a:int>>", "array<struct<b:string>>"),
+    ],
+)
+def test_what_is_refused_inside_of_a_column(old, new):
+    with pytest.raises(UnreadableTableError) as error:
+        stored("parquet", old, new)
+    assert f"shop.t: file:/t/000000_0 has {old} for column c, which is {new} now" in str(
+        error.value
+    )
+    assert stored("avro", old, new) == ()
+
+
+@pytest.mark.parametrize("new", ["struct<a:int,c:int>", "struct<a:bigint>", "struct<b:string>"])
+def test_what_is_left_to_spark_inside_of_a_column(new):
+    assert stored("parquet", "struct<a:int,b:string>", new) == ()
+
+
+def test_files_of_a_table_that_was_never_altered_are_not_asked():
+    spark = MagicMock()
+    assert file_types(spark, table(c="int"), "parquet", [FILE]) == {}
+    assert not spark.mock_calls
+    assert stored_types(table_columns(table(c="double")), "parquet", FILE, None) == ()
+
+
+def test_a_parquet_partition_keeps_its_decimals_and_lengths():
+    columns = table_columns(table(a="decimal(20,4)", b="string", c="bigint", d="int"))
+    own = parquet_partition_columns(columns, storage(a="decimal(10,2)", b="varchar(3)", c="int"))
+    assert own.data_types == ("decimal(10,2)", "varchar(3)", "bigint")
+    assert own.data == StructType(columns.data.fields[:3])
