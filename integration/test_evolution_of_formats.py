@@ -15,7 +15,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient, HiveSqlError
 from integration.hive.client import Row
-from integration.tables import INSERT_ONLY, compact_everywhere
+from integration.tables import INSERT_ONLY
 from integration.test_reader_evolution import PAIRS, VALUES
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
@@ -50,7 +50,7 @@ def we_refuse(format: str, old: str, new: str) -> bool:
 
 @contextmanager
 def any_change_of_type(client: HiveClient) -> Iterator[None]:
-    """Let Hive change types back to what they were."""
+    """Let Hive change types back, and those of Avro, which has a tinyint as an int from then on."""
     name = "metaconf:hive.metastore.disallow.incompatible.col.type.changes"
     client.execute(f"SET {name}=false")
     try:
@@ -77,20 +77,15 @@ def test_every_widening(
         f"INSERT INTO {table} SELECT 0, {edges[0]} UNION ALL SELECT 1, {edges[1]} "
         f"UNION ALL SELECT 2, {nulls}"
     )
-    readable = []
+    readable = [i for i, pair in enumerate(PAIRS) if not hive_fails(format, *pair)]
+    types = {i: PAIRS[i][i in readable] for i in range(len(PAIRS))}
     with any_change_of_type(hive_client):
-        for i, pair in enumerate(PAIRS):
-            if not hive_fails(format, *pair):
-                readable.append(i)
-                continue
-            before, after = pair
-            hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN c{i} c{i} {after}")
-            outcome = _outcome(differential, table, [f"c{i}"])
-            # A string has no length in Avro's schema, where Hive looks for that of the varchar.
-            assert outcome == (ONLY_WE if before == "string" else NEITHER), pair
-            hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN c{i} c{i} {before}")
-    for i in readable:
-        hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN c{i} c{i} {PAIRS[i][1]}")
+        if format == "AVRO":  # which knows no REPLACE
+            for i in readable:
+                hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN c{i} c{i} {types[i]}")
+        else:
+            new = ", ".join(f"c{i} {type_}" for i, type_ in types.items())
+            hive_client.execute(f"ALTER TABLE {table} REPLACE COLUMNS (id int, {new})")
     hive_client.execute(f"INSERT INTO {table} SELECT 3, {edges[0]} UNION ALL SELECT 4, {edges[1]}")
     read = [i for i in readable if not we_refuse(format, *PAIRS[i])]
     refused = sorted({*readable} - {*read})
@@ -107,6 +102,31 @@ def test_every_widening(
     hive_client.execute(f"INSERT INTO {table} SELECT 5, {edges[1]}")
     hive_client.compact(table, "major")
     _check_values(differential, table, readable)
+
+
+@pytest.mark.parametrize("format", ["PARQUET", "AVRO"])
+def test_widenings_that_hive_cannot_read(
+    differential: Differential, hive_client: HiveClient, database: str, format: str
+) -> None:
+    table = f"{database}.unreadable"
+    types = list(VALUES)
+    columns = ", ".join(f"c{n} {old}" for n, old in enumerate(types))
+    values = ", ".join(f"cast({VALUES[old][1]} AS {old})" for old in types)
+    hive_client.execute(
+        f"CREATE TABLE {table} ({columns}) STORED AS {format} TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {table} SELECT {values}")
+    with any_change_of_type(hive_client):
+        for n, old in enumerate(types):
+            change = f"ALTER TABLE {table} CHANGE COLUMN c{n} c{n}"
+            for pair in PAIRS:
+                if pair[0] == old and hive_fails(format, *pair):
+                    hive_client.execute(f"{change} {pair[1]}")
+                    # A string has no length in the file, where Hive looks for the varchar's.
+                    expected = ONLY_WE if old == "string" else NEITHER
+                    assert _outcome(differential, table, [f"c{n}"]) == expected, pair
+            hive_client.execute(f"{change} {old}")
+    assert _outcome(differential, table, ["c0", "c1"]) == SAME
 
 
 def _check_values(differential: Differential, table: str, columns: Sequence[int]) -> None:
@@ -199,8 +219,9 @@ def test_columns_added_renamed_moved_and_dropped(
         except HiveSqlError:
             refused.append(step)
             continue
-        insert(values, partition)
-        differential.check(table, where="id > 1 AND b = 'b'", hive_counts=False)
+        if "AFTER" in step or not step.startswith("CHANGE"):
+            insert(values, partition)
+        differential.check(table, hive_counts=False)
     if format == "JSONFILE":
         assert refused == [step for step in STEPS if step != "ADD COLUMNS (x bigint)"]
     elif format == "AVRO":
@@ -209,12 +230,10 @@ def test_columns_added_renamed_moved_and_dropped(
         assert refused == [FIRST, WHOLESALE, DROP]
     else:
         assert refused == [FIRST, WHOLESALE]
-    for kind in ("minor", "major"):
-        if kind == "major" and format != "JSONFILE":
-            insert("13, 'a', 'b', 130", 1)
-        compact_everywhere(hive_client, table, kind, parted)
-        rows = differential.check(table, where="id > 1 AND b = 'b'").rows
-        assert len(rows) > 1
+    for kind in ("minor", "major") if format != "JSONFILE" else ():
+        insert("13, 'a', 'b', 130", 1)
+        hive_client.compact(table, kind, partition="p=1" if parted else None)
+        differential.check(table, where="id > 1 AND b = 'b'", hive_counts=kind == "major")
 
 
 NESTED = (
@@ -224,7 +243,6 @@ NESTED = (
     "s s struct<a:bigint,b:string,c:int>",
     "s s struct<renamed:bigint,b:string,c:int>",
     "s s struct<b:string,renamed:bigint>",
-    "l l array<struct<y:string>>",
 )
 
 
@@ -249,12 +267,42 @@ def test_fields_inside_of_columns(
     _check_nested(differential, table)
 
 
-def _check_nested(differential: Differential, table: str) -> None:
+@pytest.mark.parametrize(
+    "change",
+    ["s s struct<a:double,b:string>", "s s struct<c:string>", "l l array<struct<y:string>>"],
+)
+def test_refused_changes_inside_of_parquet_columns(
+    differential: Differential, hive_client: HiveClient, database: str, change: str
+) -> None:
+    """Spark would show 2147483647 where Hive shows 2147483648, and a struct where it shows NULL."""
+    table = f"{database}.refused"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, s struct<a:int,b:string>, l array<struct<x:int>>) "
+        f"STORED AS PARQUET TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    values = "1, named_struct('a', 2147483647, 'b', 'x'), array(named_struct('x', 1))"
+    for _ in (1, 2):
+        hive_client.execute(f"INSERT INTO {table} SELECT {values}")
+    hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN {change}")
+    where = rf"/000000_0 has .*<.*int.*> for column {change[0]}, which is {change[4:]} now"
+    with pytest.raises(UnreadableTableError, match=where):
+        differential.read(table)
+    if change.startswith("l"):
+        with pytest.raises(HiveSqlError, match="ParquetDecodingException"):
+            hive_client.query(f"SELECT * FROM {table}")
+        return
+    shown = hive_client.query(f"SELECT * FROM {table}")
+    hive_client.compact(table, "major")
+    assert hive_client.query(f"SELECT * FROM {table}") == shown
+    _check_nested(differential, table, "sl")
+
+
+def _check_nested(differential: Differential, table: str, columns: str = "slm") -> None:
     """HiveServer2 shows nested values as JSON."""
-    shown = [f"to_json({name}, map('ignoreNullFields', 'false'))" for name in "slm"]
+    shown = [f"to_json({name}, map('ignoreNullFields', 'false'))" for name in columns]
     with differential.pinned_frame(table) as (_, frame):
-        rows = frame.selectExpr("id", *shown).collect()
-    expected = differential.client.query(f"SELECT * FROM {table}")
+        rows = frame.selectExpr(*shown).collect()
+    expected = differential.client.query(f"SELECT {', '.join(columns)} FROM {table}")
     texts = [[v.decode() if isinstance(v, bytes) else v for v in row] for row in expected]
     assert canonical(rows) == canonical(texts)
 
@@ -268,7 +316,6 @@ CHANGES = {
     "d": ("decimal(10,2)", "decimal(20,4)", "1.25", "2.1254"),
     "e": ("decimal(10,2)", "decimal(20,4)", "99999999.99", "9999999999999999.1234"),
     "n": ("decimal(10,2)", "decimal(9,0)", "99999999.99", "1"),
-    "s": ("struct<x:int>", "struct<x:double>", "named_struct('x', 3)", "named_struct('x', 0.5D)"),
 }
 
 
@@ -289,10 +336,7 @@ def test_partitions_with_columns_of_other_types(
         hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN {name} {name} {new}{cascade}")
     for p in (1, 2):
         hive_client.execute(f"INSERT INTO {table} SELECT {p + 1}, {values[1]}, {p}")
-    shown = {name: name if name != "s" else "s.x" for name in CHANGES}
-    outcomes = {
-        name: outcome
-        for name, column in shown.items()
-        if (outcome := _outcome(differential, table, ["id", "p", column])) != SAME
-    }
-    assert outcomes == {}
+    outcomes = {name: _outcome(differential, table, ["id", "p", name]) for name in CHANGES}
+    # Hive reads Parquet by the table's types, and takes the values for the partition's.
+    failing = "ifx" if format == "PARQUET" and not cascade else ""
+    assert outcomes == {name: ONLY_WE if name in failing else SAME for name in CHANGES}
