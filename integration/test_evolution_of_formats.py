@@ -16,7 +16,7 @@ from integration.differential import Differential, canonical
 from integration.hive import HiveClient, HiveSqlError
 from integration.hive.client import Row
 from integration.tables import INSERT_ONLY
-from integration.test_reader_evolution import PAIRS, VALUES
+from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
 
@@ -97,17 +97,20 @@ def test_every_widening(
             assert "/widened/delta_0000001_0000001_0000/000000_0" in str(failed.value)
             assert f"c{i}" in str(failed.value), "the column is named, too"
     # A compaction of an insert-only table writes what a SELECT shows.
-    hive_client.compact(table, "minor")
-    _check_values(differential, table, readable)
-    hive_client.execute(f"INSERT INTO {table} SELECT 5, {edges[1]}")
-    hive_client.compact(table, "major")
+    hive_client.compact(table, "minor" if format == "AVRO" else "major")
     _check_values(differential, table, readable)
 
 
+#: They make no difference to a failure.
+LENGTHS = ("char(10)", "varchar(3)", "decimal(10,2)", "decimal(20,4)")
+
+
+@pytest.mark.parametrize("lengths", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("format", ["PARQUET", "AVRO"])
 def test_widenings_that_hive_cannot_read(
-    differential: Differential, hive_client: HiveClient, database: str, format: str
+    differential: Differential, hive_client: HiveClient, database: str, format: str, lengths: bool
 ) -> None:
+    pairs = [p for p in PAIRS if hive_fails(format, *p) and (p[1] in LENGTHS) == lengths]
     table = f"{database}.unreadable"
     types = list(VALUES)
     columns = ", ".join(f"c{n} {old}" for n, old in enumerate(types))
@@ -119,12 +122,11 @@ def test_widenings_that_hive_cannot_read(
     with any_change_of_type(hive_client):
         for n, old in enumerate(types):
             change = f"ALTER TABLE {table} CHANGE COLUMN c{n} c{n}"
-            for pair in PAIRS:
-                if pair[0] == old and hive_fails(format, *pair):
-                    hive_client.execute(f"{change} {pair[1]}")
-                    # A string has no length in the file, where Hive looks for the varchar's.
-                    expected = ONLY_WE if old == "string" else NEITHER
-                    assert _outcome(differential, table, [f"c{n}"]) == expected, pair
+            for new in (new for before, new in pairs if before == old):
+                hive_client.execute(f"{change} {new}")
+                # A string has no length in the file, where Hive looks for the varchar's.
+                expected = ONLY_WE if old == "string" else NEITHER
+                assert _outcome(differential, table, [f"c{n}"]) == expected, (old, new)
             hive_client.execute(f"{change} {old}")
     assert _outcome(differential, table, ["c0", "c1"]) == SAME
 
@@ -183,9 +185,7 @@ STEPS = {
     "ADD COLUMNS (x bigint)": "12, 'aa', 'b', 7000000000",
     "CHANGE COLUMN aa a string": "13, 'a', 'b', 130",
 }
-FIRST, WHOLESALE = "CHANGE COLUMN b b string FIRST", "REPLACE COLUMNS (b string, z int)"
-REPLACED = [step for step in STEPS if step.startswith("REPLACE")]
-DROP = REPLACED[-1]
+FIRST, REORDERED, WHOLESALE, DROP = [*STEPS][3:7]
 
 
 @pytest.mark.parametrize("layout", ["plain", "partitioned", "cascade"])
@@ -225,12 +225,13 @@ def test_columns_added_renamed_moved_and_dropped(
     if format == "JSONFILE":
         assert refused == [step for step in STEPS if step != "ADD COLUMNS (x bigint)"]
     elif format == "AVRO":
-        assert refused == [FIRST, *REPLACED]
+        assert refused == [FIRST, REORDERED, WHOLESALE, DROP]
     elif format == "PARQUET" and layout == "partitioned":
         assert refused == [FIRST, WHOLESALE, DROP]
     else:
         assert refused == [FIRST, WHOLESALE]
-    for kind in ("minor", "major") if format != "JSONFILE" else ():
+    kinds = ("minor", "major") if layout != "cascade" else ("major",)
+    for kind in kinds if format != "JSONFILE" else ():
         insert("13, 'a', 'b', 130", 1)
         hive_client.compact(table, kind, partition="p=1" if parted else None)
         differential.check(table, where="id > 1 AND b = 'b'", hive_counts=kind == "major")
@@ -262,9 +263,9 @@ def test_fields_inside_of_columns(
         )
     for change in NESTED:
         hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN {change}")
-        _check_nested(differential, table)
+        check_nested(differential, hive_client, table)
     hive_client.compact(table, "major")
-    _check_nested(differential, table)
+    check_nested(differential, hive_client, table)
 
 
 @pytest.mark.parametrize(
@@ -277,34 +278,20 @@ def test_refused_changes_inside_of_parquet_columns(
     """Spark would show 2147483647 where Hive shows 2147483648, and a struct where it shows NULL."""
     table = f"{database}.refused"
     hive_client.execute(
-        f"CREATE TABLE {table} (id int, s struct<a:int,b:string>, l array<struct<x:int>>) "
-        f"STORED AS PARQUET TBLPROPERTIES ({INSERT_ONLY})"
+        f"CREATE TABLE {table} (id int, s struct<a:int,b:string>, l array<struct<x:int>>, "
+        f"m map<string,int>) STORED AS PARQUET TBLPROPERTIES ({INSERT_ONLY})"
     )
-    values = "1, named_struct('a', 2147483647, 'b', 'x'), array(named_struct('x', 1))"
+    values = "1, named_struct('a', 2147483647, 'b', 'x'), array(named_struct('x', 1)), map('k', 2)"
     for _ in (1, 2):
         hive_client.execute(f"INSERT INTO {table} SELECT {values}")
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN {change}")
     where = rf"/000000_0 has .*<.*int.*> for column {change[0]}, which is {change[4:]} now"
     with pytest.raises(UnreadableTableError, match=where):
         differential.read(table)
-    if change.startswith("l"):
-        with pytest.raises(HiveSqlError, match="ParquetDecodingException"):
-            hive_client.query(f"SELECT * FROM {table}")
-        return
     shown = hive_client.query(f"SELECT * FROM {table}")
     hive_client.compact(table, "major")
     assert hive_client.query(f"SELECT * FROM {table}") == shown
-    _check_nested(differential, table, "sl")
-
-
-def _check_nested(differential: Differential, table: str, columns: str = "slm") -> None:
-    """HiveServer2 shows nested values as JSON."""
-    shown = [f"to_json({name}, map('ignoreNullFields', 'false'))" for name in columns]
-    with differential.pinned_frame(table) as (_, frame):
-        rows = frame.selectExpr(*shown).collect()
-    expected = differential.client.query(f"SELECT {', '.join(columns)} FROM {table}")
-    texts = [[v.decode() if isinstance(v, bytes) else v for v in row] for row in expected]
-    assert canonical(rows) == canonical(texts)
+    check_nested(differential, hive_client, table)
 
 
 #: Types before and after, and a value of each.

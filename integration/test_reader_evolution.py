@@ -217,9 +217,9 @@ def test_nested_fields_added_and_renamed(
         except HiveSqlError as error:
             refused.append((change, str(error)))
             continue
-        _check_nested(differential, hive_client, table)
+        check_nested(differential, hive_client, table)
     hive_client.compact(table, "major")
-    _check_nested(differential, hive_client, table)
+    check_nested(differential, hive_client, table)
     assert refused == []
 
 
@@ -255,7 +255,7 @@ def test_texts_made_shorter(
     differential.check_columns(table, shown)
 
 
-def _check_nested(differential: Differential, client: HiveClient, table: str) -> None:
+def check_nested(differential: Differential, client: HiveClient, table: str) -> None:
     """HiveServer2 shows nested values as JSON."""
     shown = [f"to_json({name}, map('ignoreNullFields', 'false'))" for name in ("s", "l", "m")]
     with differential.pinned_frame(table) as (_, frame):
