@@ -42,16 +42,19 @@ class OpenWriter:
         name: TableName,
         partition: tuple[str, ...] | None,
         deletes: bool,
+        txn_id: int | None = None,
     ) -> OpenWriter:
         """Open a transaction, lock the table as Hive's own writers do, take a write id.
 
-        Raises KeyError when there is no such partition.
+        `txn_id` is a transaction that is open already. Raises KeyError when there is no such
+        partition.
         """
         table = metastore.get_table(name)
         storage = table.storage
         if partition is not None:
             storage = {p.values: p.storage for p in metastore.get_partitions(name)}[partition]
-        txn_id = metastore.open_txn("writer", "localhost", _AGENT, read_only=False)
+        if txn_id is None:
+            txn_id = metastore.open_txn("writer", "localhost", _AGENT, read_only=False)
         _lock(metastore, txn_id, name, deletes)
         write_id = metastore.allocate_table_write_ids(txn_id, name)
         path = Path(storage.location.removeprefix("file:").replace("//", "/", 1))

@@ -221,6 +221,13 @@ def test_a_compaction_over_an_aborted_write_id_is_read():
     assert len(planned.data) == 1
 
 
+def test_write_ids_that_the_metastore_has_forgotten_do_not_hide_a_compaction():
+    planned = plan({"delta_1_3_v7/000000_0": None}, valid(2), plan_insert_only)
+    assert len(planned.data) == 1
+    with pytest.raises(UnreadableTableError, match=r"open: \[2\], high-water mark 2"):
+        plan({"delta_1_3_v7/000000_0": None}, valid(2, open=[2]), plan_insert_only)
+
+
 def test_a_delete_delta_in_an_insert_only_table_is_refused():
     with pytest.raises(UnreadableTableError, match="delete delta in an insert-only table"):
         plan({"delete_delta_1_1_0/bucket_00000": None}, planner=plan_insert_only)

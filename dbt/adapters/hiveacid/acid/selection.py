@@ -220,11 +220,9 @@ def _best_base(
     ordered = sorted(bases, key=rank, reverse=True)
     best = next((base for base in ordered if is_valid(base)), None)
     if best is None and any(base.name in compacted for base in ordered):
-        oldest = ordered[-1]
         raise UnreadableTableError(
-            f"{listing.location}: not enough history. The oldest base is {oldest.name}, but write "
-            f"ids {sorted(write_ids.invalid)} up to {write_ids.high_watermark} must not be seen. "
-            "A compaction has removed what this snapshot needs; run again with a new snapshot."
+            f"{listing.location}: not enough history. The oldest base is {ordered[-1].name}, but "
+            f"{_why_none_is_valid(ordered, write_ids)}"
         )
     for base in ordered:
         if base is best:
@@ -235,6 +233,22 @@ def _best_base(
             reason = f"its write id {base.write_id} is not valid in this snapshot"
         skipped.append(Skipped(base.name, reason))
     return best
+
+
+def _why_none_is_valid(bases: Sequence[BaseDir], write_ids: ValidWriteIdList) -> str:
+    """The end of an error's sentence, and what to do."""
+    mark = write_ids.high_watermark
+    if mark < min(base.write_id for base in bases) < write_ids.min_open:
+        # The compaction is visible, so all its write ids had ended: the mark has gone back since.
+        return (
+            f"the high-water mark of the write ids is {mark}: the metastore does not know of "
+            "higher ones until the next write, and Hive cannot read the table either. Insert a row "
+            "in Hive, and run again."
+        )
+    return (
+        f"write ids {sorted(write_ids.invalid)} up to {mark} must not be seen. A compaction has "
+        "removed what this snapshot needs; run again with a new snapshot."
+    )
 
 
 def _best_deltas(

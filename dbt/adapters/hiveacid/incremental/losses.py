@@ -85,8 +85,9 @@ def table_losses(pinned: PinnedTable, since: SourceState, options: str) -> list[
         gone = valid_only_in(since.write_ids, pinned.write_ids)
         if gone:
             found.append(
-                f"write ids {gone} had been seen and are no longer valid, as after the metastore "
-                "was restored from a backup"
+                f"write ids {gone} had been seen and are no longer valid: the metastore was "
+                "restored from a backup, or does not know of them until the next write, as happens "
+                "in Hive 4 when a later transaction took a lower write id and was aborted"
             )
     if since.options != options:
         found.append(

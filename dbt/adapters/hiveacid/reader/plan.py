@@ -290,10 +290,15 @@ def _check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool =
 
 
 def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -> None:
-    """A compaction leaves out what was aborted, but never what is still open."""
+    """A compaction leaves out what was aborted, but never what is still open.
+
+    One that the snapshot may see began when all its write ids had ended. If they go on above the
+    high-water mark, that has gone back since (docs/decisions.md).
+    """
     low, high = directory.write_id_range
     open_ids = sorted(i for i in pinned.write_ids.open if low <= i <= high)
-    if open_ids or high > pinned.write_ids.high_watermark:
+    is_above = high > pinned.write_ids.high_watermark
+    if open_ids or (is_above and not directory.directory.visibility_txn):
         raise _refusal(
             pinned,
             f"{place.listing.location}/{directory.directory.name} holds rows of write ids that "
