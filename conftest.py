@@ -4,6 +4,7 @@ import os
 
 import hypothesis
 import pytest
+from dbt_common.tests import enable_test_caching
 
 # dbt's fixtures of a project and a profile; the page on dbt's own tests.
 pytest_plugins = ["dbt.tests.fixtures.project", "tests.functional.conformance.report"]
@@ -12,6 +13,9 @@ pytest_plugins = ["dbt.tests.fixtures.project", "tests.functional.conformance.re
 pytest.register_assert_rewrite(
     "integration.changes", "integration.differential", "integration.dbt_project"
 )
+
+# Each test's project has dbt's and our macros anew: dbt keeps what it has parsed of them.
+enable_test_caching()
 
 # What CI says of a commit must not depend on luck; a developer's runs look for new examples.
 # Nor on what else its machine has to do.
