@@ -117,18 +117,19 @@ def small_tables(hive: HiveServer, hive_session: HiveClient) -> Iterator[str]:
 def spark(hive: HiveServer) -> Iterator[SparkSession]:
     """The Spark that the tests share, dbt's commands in this process included.
 
-    It has Delta, Iceberg and the module for Avro, and its catalog is Hive's metastore, unless it is
-    another line of Spark (see `tools/spark_line.py`).
+    It has the module for Avro; Delta, Iceberg and a catalog that is Hive's metastore it has unless
+    it is another line of Spark (see `tools/spark_line.py`).
     """
     builder = SparkSession.builder
+    jars = [*map(str, avro_jars(say))]
     if pyspark.__version__.startswith(DEVELOPMENT_LINE):
         settings = {**spark_settings(hive), **delta_settings(say)}
         settings |= iceberg_settings(hive.work / "lake")
-        jars = [settings["spark.jars"], *map(str, [*avro_jars(say), *iceberg_jars(say)])]
-        settings["spark.jars"] = ",".join(jars)
+        jars += [settings["spark.jars"], *map(str, iceberg_jars(say))]
         builder = builder.enableHiveSupport()
     else:
         settings = {k: v for k, v in spark_settings(hive).items() if "hive" not in k}
+    settings["spark.jars"] = ",".join(jars)
     session = builder.config(map={**settings}).getOrCreate()
     yield session
     session.stop()
