@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyspark
+from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -23,6 +25,9 @@ from dbt.adapters.hiveacid.metastore import models
 from dbt.adapters.hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, change
 from dbt.adapters.hiveacid.reader.types import has_length, spark_type
+from dbt.adapters.hiveacid.spark.jvm import java
+
+_SQL = "org.apache.spark.sql"
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The partition value that stands for NULL."""
@@ -187,7 +192,7 @@ def as_in_table(data: Sequence[Column], own: TableColumns, columns: TableColumns
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
         value = data[i] if i < len(data) else F.lit(None)
         if i >= len(data) or own.data[i].dataType != field.dataType:
-            value = value.try_cast(field.dataType)
+            value = try_cast(value, field.dataType)
         if own.data_types[i : i + 1] != (hive_type,) and has_length(hive_type):
             value = within_length(value, hive_type)
         shown.append(value.alias(field.name))
@@ -215,8 +220,18 @@ def quoted(name: str) -> str:
 
 
 def try_cast(value: Column, data_type: DataType) -> Column:
-    """A value of another type, NULL where there is none.
-
-    PySpark 3.5 lacks the method: there `cast` does it, or fails under `spark.sql.ansi.enabled`.
-    """
-    return value.try_cast(data_type) if hasattr(value, "try_cast") else value.cast(data_type)
+    """A value of another type, NULL where there is none."""
+    # Not by `hasattr`: a column of PySpark 3.5 has every attribute, as a field of its struct.
+    if not pyspark.__version__.startswith("3."):
+        return value.try_cast(data_type)
+    # PySpark 3.5 lacks the method, Spark 3.5 has the expression.
+    context = SparkContext._active_spark_context
+    assert context is not None
+    catalyst = f"{_SQL}.catalyst.expressions"
+    cast = java(context, f"{catalyst}.Cast")(
+        value._jc.expr(),  # type: ignore[operator]
+        java(context, f"{_SQL}.types.DataType").fromJson(data_type.json()),
+        java(context, "scala.Option").empty(),
+        java(context, f"{catalyst}.EvalMode").TRY(),
+    )
+    return Column(java(context, f"{_SQL}.Column")(cast))

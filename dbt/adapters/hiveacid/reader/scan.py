@@ -88,7 +88,7 @@ def scan(
 
 
 def _metadata_column(frame: DataFrame) -> Column:
-    if hasattr(frame, "metadataColumn"):
+    if hasattr(DataFrame, "metadataColumn"):
         return frame.metadataColumn("_metadata")
     # PySpark 3.5 lacks the method that its Java side has.
     return Column(frame._jdf.metadataColumn("_metadata"))

@@ -203,7 +203,9 @@ def _map(cell: Column, data_type: MapType, format: TextFormat, level: int) -> Co
         lambda entry: entry["key"].isNotNull(),
     )
     keys = F.transform(entries, lambda entry: entry["key"])
-    first = F.filter(
-        entries, lambda entry, i: F.array_position(keys, entry["key"]) == i.cast("bigint") + 1
-    )
-    return F.map_from_entries(first)
+
+    def is_first(entry: Column, i: Column) -> Column:
+        # PySpark 3.5's own `array_position` takes no column for the value.
+        return F.call_function("array_position", keys, entry["key"]) == i.cast("bigint") + 1
+
+    return F.map_from_entries(F.filter(entries, is_first))
