@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
 
@@ -94,7 +95,8 @@ def test_every_widening(
         for i in refused:
             with pytest.raises(Py4JJavaError) as failed:
                 frame.select(f"c{i}").collect()
-            assert "/widened/delta_0000001_0000001_0000/000000_0" in str(failed.value)
+            if format != "AVRO" or not pyspark.__version__.startswith("3."):  # which names no file
+                assert "/widened/delta_0000001_0000001_0000/000000_0" in str(failed.value)
             assert f"c{i}" in str(failed.value), "the column is named, too"
     # A compaction of an insert-only table writes what a SELECT shows.
     hive_client.compact(table, "minor" if format == "AVRO" else "major")

@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader import stored_types as module
 from dbt.adapters.hiveacid.reader.columns import parquet_partition_columns, table_columns
 from dbt.adapters.hiveacid.reader.stored_types import file_types, stored_types, with_stored
 from dbt.adapters.hiveacid.reader.types import spark_type
@@ -77,6 +78,25 @@ def test_what_is_refused_inside_of_a_column(old, new):
 @pytest.mark.parametrize("new", ["struct<a:int,c:int>", "struct<a:bigint>", "struct<b:string>"])
 def test_what_is_left_to_spark_inside_of_a_column(new):
     assert stored("parquet", "struct<a:int,b:string>", new) == ()
+
+
+@pytest.mark.parametrize(
+    ("format", "old", "new", "scanned"),
+    [
+        ("parquet", "int", "bigint", "int"),
+        ("parquet", "float", "double", "float"),
+        ("avro", "int", "double", "int"),
+        # By the table's fields, so that a cast makes the table's type of it.
+        ("avro", "struct<a:int,b:int>", "struct<b:bigint,c:int>", "struct<b:int,c:int>"),
+        ("avro", "array<int>", "array<bigint>", "array<int>"),
+        ("parquet", "map<int,float>", "map<bigint,double>", "map<int,float>"),
+    ],
+)
+def test_what_spark_3_does_not_widen(monkeypatch, format, old, new, scanned):
+    assert stored(format, old, new) == ()
+    monkeypatch.setattr(module, "_SPARK_WIDENS", False)
+    assert stored(format, old, new) == ((0, spark_type(scanned)),)
+    assert stored(format, new, new) == ()
 
 
 def test_files_of_a_table_that_was_never_altered_are_not_asked():

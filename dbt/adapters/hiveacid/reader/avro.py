@@ -77,9 +77,8 @@ def avro_columns(
         clock = WallClock.of(spark, times.zone, times.julian)
     selected = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
-    for field, hive_type, column in zip(
-        columns.data, columns.data_types, as_wanted(scanned, columns.data, stored), strict=True
-    ):
+    scanned = as_wanted("avro", scanned, columns.data, stored)
+    for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
         column = within_length(column, hive_type)
         if _stored(field.dataType) != field.dataType:
             column = column.cast(field.dataType)

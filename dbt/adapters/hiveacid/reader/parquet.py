@@ -34,9 +34,8 @@ def parquet_columns(
             clock = WallClock.of(spark, times.zone, times.julian)
     data = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
-    for field, hive_type, column in zip(
-        columns.data, columns.data_types, as_wanted(scanned, columns.data, stored), strict=True
-    ):
+    scanned = as_wanted("parquet", scanned, columns.data, stored)
+    for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
         column = within_length(column, hive_type)
         own = spark_type(hive_type)
         if isinstance(own, DecimalType) and own != field.dataType:

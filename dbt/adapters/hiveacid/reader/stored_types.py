@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import starmap
 from typing import Any
 
+import pyspark
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -47,6 +48,14 @@ _ALTERED = "last_modified_time"
 _UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
 _INTEGERS = (*_UP_TO_32_BITS, LongType)
 _FLOATING = (FloatType, DoubleType)
+
+_WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
+    LongType: _UP_TO_32_BITS,
+    DoubleType: (*_UP_TO_32_BITS, FloatType),
+}
+_SPARK_WIDENS = not pyspark.__version__.startswith("3.")
+"""Whether Spark's readers widen these by themselves. Those of Spark 3.5 do not: a file is read with
+its own types, and what is read is cast."""
 
 _KNOWN: dict[ListedFile, StructType] = {}
 """Files do not change, so one reading is enough for the life of the process."""
@@ -97,14 +106,19 @@ def stored_types(
                 "than Spark (NULL for a struct of which the file has no field, a double made of a "
                 "float for an int). Let Hive write the rows anew, by a major compaction."
             )
+        elif not _SPARK_WIDENS:
+            narrow = _not_widened(stored, field.dataType)
+            if narrow != field.dataType:
+                found.append((i, narrow))
     return tuple(found)
 
 
 def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
     """Whether values have to be converted here, for which Hive's reader of the format does it.
 
-    What is left goes to Spark's reader, which widens integers and floats as Hive does and fails on
-    all else. A timestamp that became a text is among the latter: it may have nanoseconds.
+    What is left goes to Spark's reader, which widens integers and floats as Hive does (but see
+    `_SPARK_WIDENS`) and fails on all else. A timestamp that became a text is among the latter: it
+    may have nanoseconds.
     """
     if stored == wanted:
         return False
@@ -118,11 +132,12 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
     return isinstance(stored, _FLOATING) and isinstance(wanted, StringType)
 
 
-def converted(column: Column, stored: DataType, wanted: DataType) -> Column:
+def converted(format: str, column: Column, stored: DataType, wanted: DataType) -> Column:
     """A column as Hive shows it, NULL for a number that a decimal has no room for."""
     if isinstance(wanted, _FLOATING) and isinstance(stored, _INTEGERS):
-        # `ETypeConverter` makes a double of a short integer by way of a float.
-        through = FloatType() if isinstance(stored, _UP_TO_32_BITS) else wanted
+        # `ETypeConverter` makes a double of a short integer by way of a float, Avro does not.
+        is_short = format == "parquet" and isinstance(stored, _UP_TO_32_BITS)
+        through = FloatType() if is_short else wanted
         # Spark drops a cast to float before one to double, also before one of the query's own.
         return F.negate(F.negate(column.cast(through))).cast(wanted)
     if isinstance(wanted, StringType) and isinstance(stored, DecimalType) and stored.scale:
@@ -138,11 +153,13 @@ def with_stored(data: StructType, stored: StoredTypes) -> StructType:
     )
 
 
-def as_wanted(columns: Sequence[Column], data: StructType, stored: StoredTypes) -> list[Column]:
+def as_wanted(
+    format: str, columns: Sequence[Column], data: StructType, stored: StoredTypes
+) -> list[Column]:
     """The columns of such a scan, converted."""
     own = dict(stored)
     return [
-        converted(column, own[i], field.dataType) if i in own else column
+        converted(format, column, own[i], field.dataType) if i in own else column
         for i, (column, field) in enumerate(zip(columns, data, strict=True))
     ]
 
@@ -168,6 +185,29 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
             stored.valueType, wanted.valueType
         )
     return isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)
+
+
+def _not_widened(stored: DataType, wanted: DataType) -> DataType:
+    """The type wanted, but with the integers and floats of which the file has narrower ones."""
+    if isinstance(stored, StructType) and isinstance(wanted, StructType):
+        in_file = {field.name.lower(): field.dataType for field in stored}
+        return StructType(
+            [
+                StructField(
+                    field.name,
+                    _not_widened(in_file.get(field.name.lower(), field.dataType), field.dataType),
+                )
+                for field in wanted
+            ]
+        )
+    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
+        return ArrayType(_not_widened(stored.elementType, wanted.elementType))
+    if isinstance(stored, MapType) and isinstance(wanted, MapType):
+        return MapType(
+            _not_widened(stored.keyType, wanted.keyType),
+            _not_widened(stored.valueType, wanted.valueType),
+        )
+    return stored if isinstance(stored, _WIDENED.get(type(wanted), ())) else wanted
 
 
 def _parquet(spark: SparkSession, reader: Any) -> StructType:
