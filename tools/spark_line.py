@@ -20,6 +20,16 @@ CUT = [
     "integration/test_faults.py",
     "integration/test_verify.py",
     "integration/test_reader_transactions.py",
+    "integration/test_reader_formats.py",
+    *(
+        f"integration/test_evolution_of_formats.py::{test}"
+        for test in (
+            "test_every_widening",
+            "test_fields_inside_of_columns",
+            "test_refused_changes_inside_of_parquet_columns",
+            "test_partitions_with_columns_of_other_types",
+        )
+    ),
 ]
 
 
