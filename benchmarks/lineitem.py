@@ -6,14 +6,15 @@
     python -m benchmarks.lineitem --scale 0.1 --suites layouts
 
 A real Hive writes the tables from TPC-H's rows (`pip install tpchgen-cli`); `--work` keeps them
-for the next call. In each round every query runs once on every table, so that what disturbs the
-machine disturbs all of them. The first table is flat ORC. A cell has the fastest round's wall
-seconds, and as ratios to the flat table the wall seconds and the processor seconds of Java.
+for the next call with the same scale and suites. In each round every query runs once on every
+table, so that what disturbs the machine disturbs all of them. The first table is flat ORC. A cell
+has the fastest round's wall seconds, and as ratios to the flat table the wall seconds and the
+processor seconds of Java.
 
 layouts     base only, one delete delta, one insert delta, five deletes, five of both; 1 % each.
             They are snapshots of one table: other valid write ids, another layout.
 originals   a flat table that was made transactional, without and with five deletes.
-many        a sixth of the rows deleted at once, by each way of leaving out deleted rows.
+many        a million rows deleted at once, by each way of leaving out deleted rows.
 """
 
 from __future__ import annotations
@@ -82,24 +83,36 @@ _PART = "pmod(hash(l_orderkey, l_linenumber), {})"
 _READY = "ready"
 """A file of this name says that a directory has its tables."""
 
-_ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+_TRANSACTIONAL = "('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+_ACID = f"STORED AS ORC TBLPROPERTIES {_TRANSACTIONAL}"
 _FLAT = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
 
-_STATEMENTS = (
-    *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
-    *(
-        f"INSERT INTO lineitem SELECT * FROM flat WHERE {_PART.format(100)} = {i}"
-        for i in range(50, 55)
-    ),
-    f"CREATE TABLE originals ({COLUMNS}) {_FLAT}",
-    "INSERT INTO originals SELECT * FROM flat",
-    "ALTER TABLE originals SET TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')",
-    *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
-    f"CREATE TABLE many ({COLUMNS}) {_ACID}",
-    "INSERT OVERWRITE TABLE many SELECT * FROM flat",
-    f"DELETE FROM many WHERE {_PART.format(6)} = 0",
-)
-"""What makes the layouts of `lineitem`, and the tables `originals` and `many`."""
+
+def _statements(suites: Iterable[str], scale: str) -> list[str]:
+    """What makes the tables of some suites: the layouts of `lineitem`, `originals`, `many`."""
+    # Of 6 million rows a scale factor a million is to go.
+    parts = max(2, round(6 * float(scale)))
+    made = {
+        "layouts": [
+            *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
+            *(
+                f"INSERT INTO lineitem SELECT * FROM flat WHERE {_PART.format(100)} = {i}"
+                for i in range(50, 55)
+            ),
+        ],
+        "originals": [
+            f"CREATE TABLE originals ({COLUMNS}) {_FLAT}",
+            "INSERT INTO originals SELECT * FROM flat",
+            f"ALTER TABLE originals SET TBLPROPERTIES {_TRANSACTIONAL}",
+            *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
+        ],
+        "many": [
+            f"CREATE TABLE many ({COLUMNS}) {_ACID}",
+            "INSERT OVERWRITE TABLE many SELECT * FROM flat",
+            f"DELETE FROM many WHERE {_PART.format(parts)} = 0",
+        ],
+    }
+    return [statement for suite in suites for statement in made[suite]]
 
 
 def main() -> None:
@@ -107,7 +120,8 @@ def main() -> None:
     parser = options_parser("ACID tables beside flat ORC.", rounds=5)
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
     options = parser.parse_args()
-    with hive_with_lineitem(options.scale, options.work, _STATEMENTS) as (hive, _):
+    statements = _statements(options.suites, options.scale)
+    with hive_with_lineitem(options.scale, options.work, statements) as (hive, _):
         spark = start_spark("4g")
         try:
             Benchmark(hive, spark, options.rounds).run(options.suites)
