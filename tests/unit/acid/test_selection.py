@@ -99,6 +99,9 @@ def test_a_mark_that_has_gone_back_below_the_only_base_is_told():
     listed = listing("base_5_v0000020/bucket_00000")
     with pytest.raises(UnreadableTableError, match="high-water mark of the write ids is 4"):
         select(listed, write_ids(4, aborted=[4]), ALL_TXNS)
+    of_hive_3 = listing("base_5/bucket_00000", data_formats={"base_5": "compacted"})
+    with pytest.raises(UnreadableTableError, match="run again with a new snapshot"):
+        select(of_hive_3, write_ids(4), ALL_TXNS)
 
 
 def test_a_base_compacted_by_hive_3_is_known_by_its_metadata_file():

@@ -238,8 +238,10 @@ def _best_base(
 def _why_none_is_valid(bases: Sequence[BaseDir], write_ids: ValidWriteIdList) -> str:
     """The end of an error's sentence, and what to do."""
     mark = write_ids.high_watermark
-    if mark < min(base.write_id for base in bases) < write_ids.min_open:
-        # The compaction is visible, so all its write ids had ended: the mark has gone back since.
+    lowest = min(base.write_id for base in bases)
+    if mark < lowest < write_ids.min_open and all(base.visibility_txn for base in bases):
+        # The compactions are visible, so all their write ids had ended: the mark has gone back
+        # since. Of one without a visibility transaction (Hive 3) that is not known.
         return (
             f"the high-water mark of the write ids is {mark}: the metastore does not know of "
             "higher ones until the next write, and Hive cannot read the table either. Insert a row "
