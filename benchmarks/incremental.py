@@ -152,7 +152,7 @@ class Benchmark:
         spark["spark.jars"] = ",".join([spark["spark.jars"], *map(str, iceberg_jars(say))])
         self._hive = hive
         self._project = DbtProject(
-            project, hive, "default", schema="targets", threads=1, spark=spark
+            project, hive, "default", schema="targets", threads=1, spark=spark, compiled=True
         )
         self._project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
         self._project.sources("lineitem")

@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _project(path: Path, hive: HiveServer) -> DbtProject:
-    project = DbtProject(path, hive, "default", schema="targets")
+    project = DbtProject(path, hive, "default", schema="targets", compiled=True)
     with HiveClient(hive.hs2_port) as client:
         add_large_project(project, client)
         for source in SOURCES:

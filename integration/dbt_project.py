@@ -141,10 +141,15 @@ class DbtProject(DbtDirectory):
         threads: int = 4,
         profile: Mapping[str, Any] | None = None,
         spark: Mapping[str, str] | None = None,
+        compiled: bool = False,
     ) -> None:
-        """`profile` and `spark` replace keys of the target and of its Spark settings."""
+        """`profile` and `spark` replace keys of the target and of its Spark settings.
+
+        Spark interprets queries unless they are to be `compiled`, as by its default.
+        """
         super().__init__(path)
         self.database = database
+        settings = spark_settings(hive) if compiled else {**spark_settings(hive), **INTERPRETED}
         target = {
             "type": "hiveacid",
             "method": "session",
@@ -152,7 +157,7 @@ class DbtProject(DbtDirectory):
             "threads": threads,
             "metastore_uri": hive.metastore_uri,
             "footer_cache": str(path / "footers"),
-            "server_side_parameters": {**spark_settings(hive), **INTERPRETED, **(spark or {})},
+            "server_side_parameters": {**settings, **(spark or {})},
             **(profile or {}),
         }
         self._targets = {"dev": target}
