@@ -173,9 +173,16 @@ class DbtProject(DbtDirectory):
             },
         )
 
-    def add_target(self, name: str, schema: str, **keys: Any) -> None:
-        """Add a target to the profile that differs from `dev` in its schema and these keys only."""
-        self._targets[name] = {**self._targets["dev"], "schema": schema, **keys}
+    def add_target(
+        self, name: str, schema: str, *, spark: Mapping[str, str] | None = None, **keys: Any
+    ) -> None:
+        """Add a target to the profile that differs from `dev` in its schema and these keys only.
+
+        `spark` adds to the Spark settings.
+        """
+        settings = {**self._targets["dev"]["server_side_parameters"], **(spark or {})}
+        own = {"schema": schema, "server_side_parameters": settings, **keys}
+        self._targets[name] = {**self._targets["dev"], **own}
         self._write_profile()
 
     def sources(self, *tables: str, **config: Any) -> None:
