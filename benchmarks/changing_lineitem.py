@@ -71,7 +71,7 @@ def _statements(pattern: str, percent: str, keys: float) -> Iterator[str]:
         # Line numbers go up to 7.
         number = {"0.1": 20, "1": 30, "10": 40}[percent]
         parts = round(float(percent) * 40)
-        yield _insert(number, f"pmod(hash(l_partkey, l_suppkey), 4000) < {parts}")
+        yield _insert(number, f"pmod(murmur_hash(l_partkey, l_suppkey), 4000) < {parts}")
         return
     if pattern == "places":
         low, high = (round(part * keys) for part in _PLACES[percent])
