@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from integration.dbt_project import DbtProject, spark_settings
+from integration.dbt_project import DbtProject
 from integration.hive import HiveClient, HiveServer
 from integration.large_project import SOURCES, add_large_project
 
@@ -58,13 +58,7 @@ def _project(path: Path, hive: HiveServer) -> DbtProject:
         for source in SOURCES:
             client.execute(f"INSERT INTO {source} VALUES (1), (2)")
         client.execute("CREATE DATABASE targets")
-    project.add_target(
-        "stock",
-        "targets",
-        type="spark",
-        host="localhost",
-        server_side_parameters=spark_settings(hive),
-    )
+    project.add_target("stock", "targets", type="spark", host="localhost")
     every = " union all ".join(f"select id from {{{{ source('shop', '{s}') }}}}" for s in SOURCES)
     project.models(one="select 1 as id", all_sources=every)
     return project
