@@ -4,11 +4,13 @@
 
     python -m benchmarks.planning                           # 200 partitions × 10 directories
     python -m benchmarks.planning --partitions 10000        # 100,000 directories
+    python -m benchmarks.planning --partitions 10000 --raw  # … without looking for checksums
 
 A real Hive makes the table and its first files; hard links to them fill the other directories, on
 the local file system, under write ids that the metastore has allotted. One in five directories is
 a delete delta. Each round plans like a dbt run of its own (nothing is remembered), in one process:
-the first one also pays for what Java has not compiled yet. The steps:
+the first one also pays for what Java has not compiled yet. With `--raw` Spark reads local files
+without Hadoop's checksum files beside them, which no other file system has. The steps:
 
 metastore  lock, snapshot, table and partitions (`RunSnapshot.pin`), and how many calls that took
 listing    all directories of all partitions
@@ -58,6 +60,7 @@ TABLE = TableName("default", "planned")
 
 _DELETES_EVERY = 5
 _PARTITIONS_A_CALL = 500
+_RAW_LOCAL = "org.apache.hadoop.fs.RawLocalFileSystem"
 _LINKS_A_FILE = 30_000
 """ext4 allows 65,000 hard links to one file."""
 
@@ -69,6 +72,7 @@ def main() -> None:
     parser.add_argument("--directories", type=int, default=10, help="in each partition")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", default="1g", help="of Spark's driver (default: 1g)")
+    parser.add_argument("--raw", action="store_true", help="no checksums of local files")
     parser.add_argument("--work", type=Path, help="keep Hive's files here (default: a new place)")
     options = parser.parse_args()
     with HiveServer(work=options.work) as hive:
@@ -77,7 +81,7 @@ def main() -> None:
         print(
             f"{total:,} directories in {options.partitions:,} partitions, made in {seconds:.1f} s"
         )
-        spark = start_spark(options.memory)
+        spark = start_spark(options.memory, raw=options.raw)
         try:
             for number in range(1, options.rounds + 1):
                 print(f"\nround {number}")
@@ -87,15 +91,17 @@ def main() -> None:
             spark.stop()
 
 
-def start_spark(memory: str) -> SparkSession:
+def start_spark(memory: str, raw: bool = False) -> SparkSession:
     """A local Spark with that much memory for its driver, and no catalog of Hive's."""
-    return (
+    builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", memory)
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
+    if raw:
+        builder = builder.config("spark.hadoop.fs.file.impl", _RAW_LOCAL)
+    return builder.getOrCreate()
 
 
 # The table

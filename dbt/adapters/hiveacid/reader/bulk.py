@@ -107,6 +107,12 @@ class Bulk:
             first.asType(first.type().changeReturnType(wanted)), second
         )
 
+    def after(self, effect: Any, type_: str) -> Any:
+        """The function from an object of a type to itself, once `effect` was called with it."""
+        class_ = self.class_(type_)
+        effect = effect.asType(self._type("void", [type_]))
+        return self._handles.foldArguments(self._handles.identity(class_), effect)
+
     def on(self, make: Any, method: Any) -> Any:
         """`method` of an object that `make`, which takes no argument, makes for each call."""
         return self._handles.collectArguments(method, 0, make)

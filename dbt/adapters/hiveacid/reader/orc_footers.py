@@ -30,7 +30,7 @@ ACID_COLUMNS = (
 _ACID_VERSION_KEY = "hive.acid.version"
 
 _BATCH = 250
-"""Files that are open at once in one thread."""
+"""Files whose footers are in Java's memory at once in one thread."""
 
 _OPTIONS = "org.apache.orc.OrcFile$ReaderOptions"
 _BUFFER = "java.nio.ByteBuffer"
@@ -175,8 +175,11 @@ class _FooterReader:
         self._bulk = Bulk(spark)
         self._configuration = spark._jsc.hadoopConfiguration()
         self._file_system = self._bulk.java(PATH)(path).getFileSystem(self._configuration)
-        self._open = self._bulk.static(
-            "org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS]
+        # All that is asked below is in memory then: an open file has buffers (64 KB by Spark's
+        # default), and there are limits of how many are open.
+        self._open = self._bulk.then(
+            self._bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS]),
+            self._bulk.after(self._bulk.method("java.io.Closeable", "close", "void"), _READER),
         )
         # New options for each file: ORC's library keeps the file's footer in them. The length is
         # known from the listing, so that nobody asks the file system again.
@@ -192,7 +195,6 @@ class _FooterReader:
             self._bulk.then(new_options, on_file_system),
             self._bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]),
         )
-        self._close = self._bulk.method("java.io.Closeable", "close", "void")
         self._rows = self._bulk.method(_READER, "getNumberOfRows", "long")
         self._schema = self._bulk.method(_READER, "getSchema", _SCHEMA)
         self._says_version = self._bulk.with_constants(
@@ -244,11 +246,7 @@ class _FooterReader:
             bulk.element_of(paths, PATH),
             bulk.then(bulk.element_of(lengths, "long"), self._options),
         )
-        readers = bulk.count_up(len(files), open_)
-        try:
-            return self._footers(readers)
-        finally:
-            bulk.for_each(readers, self._close)
+        return self._footers(bulk.count_up(len(files), open_))
 
     def _footers(self, readers: Any) -> list[OrcFooter]:
         shapes = self._shapes(readers)
