@@ -107,11 +107,10 @@ class Bulk:
             first.asType(first.type().changeReturnType(wanted)), second
         )
 
-    def after(self, effect: Any, type_: str) -> Any:
-        """The function from an object of a type to itself, once `effect` was called with it."""
-        class_ = self.class_(type_)
-        effect = effect.asType(self._type("void", [type_]))
-        return self._handles.foldArguments(self._handles.identity(class_), effect)
+    def after(self, effect: Any) -> Any:
+        """The function from an object to itself that calls `effect` with it first."""
+        identity = self._handles.identity(effect.type().parameterType(0))
+        return self._handles.foldArguments(identity, effect)
 
     def on(self, make: Any, method: Any) -> Any:
         """`method` of an object that `make`, which takes no argument, makes for each call."""

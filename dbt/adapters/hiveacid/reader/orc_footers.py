@@ -179,7 +179,7 @@ class _FooterReader:
         # default), and there are limits of how many are open.
         self._open = self._bulk.then(
             self._bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS]),
-            self._bulk.after(self._bulk.method("java.io.Closeable", "close", "void"), _READER),
+            self._bulk.after(self._bulk.method(_READER, "close", "void")),
         )
         # New options for each file: ORC's library keeps the file's footer in them. The length is
         # known from the listing, so that nobody asks the file system again.
