@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader import OrcFooters, hadoop
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, _FooterReader
+from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange, _FooterReader
 
 _LINUX = Path("/proc/self/fd").is_dir()
 
@@ -45,6 +46,59 @@ def test_a_damaged_file_among_others(spark: SparkSession, files: list[Path]) -> 
     damaged.write_bytes(damaged.read_bytes()[:-10])
     with pytest.raises(UnreadableTableError, match=rf"{damaged.name} \(\d+ bytes\) cannot be read"):
         OrcFooters().read(spark, map(listed, files))
+
+
+def test_a_file_that_pyspark_has_an_error_of_its_own_for(
+    spark: SparkSession, files: list[Path]
+) -> None:
+    """PySpark makes another exception of Java's IllegalArgumentException than of others."""
+    old = files[-1]
+    content = old.read_bytes()
+    # The end of the postscript: the version of the writer (field 6), the magic, and the length.
+    written_by, magic = content[-10:-8], content[-8:-1]
+    assert (written_by[0], magic[-3:]) == (0x30, b"ORC")
+    old.write_bytes(content[:-9] + b"\0" + content[-8:])
+    with pytest.raises(UnreadableTableError) as raised:
+        OrcFooters().read(spark, map(listed, files))
+    assert f"{old} ({len(content)} bytes) cannot be read as ORC: " in str(raised.value)
+    assert "IllegalArgumentException: ORC File with illegal version 0" in str(raised.value)
+
+
+def test_a_file_without_columns(spark: SparkSession, files: list[Path]) -> None:
+    single = files[-1]
+    with single.open("wb") as stream, pyorc.Writer(stream, "int") as writer:
+        writer.write(1)
+    with pytest.raises(UnreadableTableError, match=rf"{single.name} .* as ORC: 'int' is no struct"):
+        OrcFooters().read(spark, map(listed, files))
+
+
+ACID = "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,currentTransaction:bigint,row:struct<id:int>>"  # noqa: E501
+
+
+def test_files_of_several_kinds_together(spark: SparkSession, tmp_path: Path) -> None:
+    """What one kind of file has, and another has not, goes to the right one."""
+    paths = [tmp_path / f"bucket_{i:05}" for i in range(300)]
+    for i, path in enumerate(paths):
+        kind = i % 4
+        schema = "struct<at:timestamp>" if kind == 0 else ACID
+        with path.open("wb") as stream, pyorc.Writer(stream, schema) as writer:
+            if kind == 0:
+                writer.write((datetime(2026, 1, 1, tzinfo=timezone.utc),))
+            else:
+                writer.set_user_metadata(**{"hive.acid.version": b"2"} if kind > 1 else {})
+            if kind > 2:
+                writer.writerows((0, i, 536870912, row, i, (row,)) for row in range(3))
+    known = OrcFooters().read(spark, map(listed, paths))
+    for i, path in enumerate(paths):
+        footer = known[listed(path)]
+        assert (footer.columns, footer.is_acid, footer.acid_version) == [
+            (("at",), False, None),
+            (("id",), True, None),
+            (("id",), True, 2),
+            (("id",), True, 2),
+        ][i % 4]
+        ids = None if i % 4 < 3 else RowIdRange((i, i), (536870912, 536870912), (0, 2))
+        assert footer.row_id_range == ids
 
 
 @pytest.mark.skipif(not _LINUX, reason="there is no list of a process's open files in /proc")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.directories import ACID_VERSION_FILE
@@ -17,6 +16,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, java_exception
 from dbt.adapters.hiveacid.spark.jvm import java
 
 LOWEST_VERSION = 2
@@ -62,8 +62,8 @@ def _version_beside(spark: SparkSession, directory: str) -> int | None:
             return int(stream.read()) - ord("0")
         finally:
             stream.close()
-    except Py4JJavaError as error:
+    except JAVA_ERRORS as error:
         raise UnreadableTableError(
-            f"{path.toString()} cannot be read: {error.java_exception.toString()}. Restore the "
+            f"{path.toString()} cannot be read: {java_exception(error).toString()}. Restore the "
             "file: it holds the version of the ACID format, the digit 2."
         ) from error

@@ -1,241 +1,205 @@
 """One Java method for thousands of objects, in a handful of calls to the JVM.
 
 A call through py4j takes a tenth of a millisecond, often more than the work itself. Java's streams
-run a method over a whole array inside the JVM. They want function objects, which py4j cannot make;
-`java.lang.invoke` makes them of any public method (a *method handle*), without code of ours.
+run a function over a whole array inside the JVM. What is to be done with an array is put together
+from method handles once, and then costs one call, or a few, for each array.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.reader.method_handles import MethodHandles
 
 _SEPARATOR = "\0"
 """No path and no Java identifier has it."""
 
-_PRIMITIVES = {
-    "boolean": "Boolean",
-    "byte": "Byte",
-    "int": "Integer",
-    "long": "Long",
-    "void": "Void",
-}
+_FUNCTION = "java.util.function.Function"
+_BI_FUNCTION = "java.util.function.BiFunction"
+_INT_FUNCTION = "java.util.function.IntFunction"
+_TO_LONG_FUNCTION = "java.util.function.ToLongFunction"
+_STREAM = "java.util.stream.Stream"
+_INT_STREAM = "java.util.stream.IntStream"
+_LONG_STREAM = "java.util.stream.LongStream"
+_COLLECTOR = "java.util.stream.Collector"
+_ARRAYS = "java.util.Arrays"
 
 
-class Bulk:
-    """Methods and arrays of one JVM. Cheap to make; threads may share one."""
+def bulk_of(spark: SparkSession) -> Bulk:
+    """That of Spark's JVM."""
+    return _bulk_of(spark.sparkContext._gateway)
 
-    def __init__(self, spark: SparkSession) -> None:
-        gateway = spark.sparkContext._gateway
-        assert gateway is not None
-        self._client = gateway._gateway_client
-        self._new_array: Callable[[Any, int], Any] = gateway.new_array
-        self._handles = self.java("java.lang.invoke.MethodHandles")
-        self._method_type = self.java("java.lang.invoke.MethodType").methodType
-        self._lookup = self._handles.publicLookup()
-        self._loader = self.java("java.lang.Thread").currentThread().getContextClassLoader()
-        self._classes: dict[str, Any] = {}
-        self._stream_of = self._function(
-            "Function",
-            self.static("java.util.Arrays", "stream", "java.util.stream.Stream", ["[Object;"]),
-        )
 
-    def java(self, name: str) -> Any:
-        """A Java class, for its static methods and constructors, as `spark.jvm.java` gives it."""
-        return JavaClass(name, self._client)
+@lru_cache(maxsize=1)
+def _bulk_of(gateway: Any) -> Bulk:
+    return Bulk(gateway)
 
-    # Method handles
 
-    def class_(self, name: str) -> Any:
-        """A class by its name; a primitive type; `[Name;` for an array of objects, `[J` of longs.
+class Bulk(MethodHandles):
+    """Arrays of one JVM, and functions of them. Threads may share it."""
 
-        A name without a dot is one of `java.lang`.
-        """
-        if name not in self._classes:
-            self._classes[name] = self._class(name)
-        return self._classes[name]
-
-    def _class(self, name: str) -> Any:
-        if name in _PRIMITIVES:
-            return self.java(f"java.lang.{_PRIMITIVES[name]}").TYPE
-        if name.startswith("["):
-            name = name if name == "[J" else f"[L{_full(name[1:])}"
-        return self.java("java.lang.Class").forName(_full(name), True, self._loader)
-
-    def method(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
-        """A public method of `owner`; its first argument is the object itself."""
-        return self._lookup.findVirtual(self.class_(owner), name, self._type(returns, takes))
-
-    def static(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
-        """A public static method."""
-        handle = self._lookup.findStatic(self.class_(owner), name, self._type(returns, takes))
-        return handle.asFixedArity()
-
-    def constructor(self, owner: str, takes: Sequence[str]) -> Any:
-        """A public constructor."""
-        return self._lookup.findConstructor(self.class_(owner), self._type("void", takes))
-
-    def with_constants(self, handle: Any, position: int, *values: Any) -> Any:
-        """`handle` with its arguments from `position` on given; each must be a Java object."""
-        return self._handles.insertArguments(handle, position, self._array("Object", values))
-
-    def constant(self, type_: str, value: int) -> Any:
-        """The function without arguments that gives a number of a primitive type."""
-        return self._handles.constant(self.class_(type_), value)
-
-    def if_then_else(self, test: Any, then: Any, otherwise: Any) -> Any:
-        """`otherwise` of an object, or the constant `then` if `test` of it is true."""
-        takes = self._array("Class", [otherwise.type().parameterType(0)])
-        return self._handles.guardWithTest(
-            test, self._handles.dropArguments(then, 0, takes), otherwise
-        )
-
-    def implement(self, interface: str, handle: Any) -> Any:
-        """An object of an interface with one method, which is `handle`."""
-        return self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(
-            self.class_(interface), handle
-        )
-
-    def then(self, first: Any, second: Any) -> Any:
-        """`second` applied to what `first` returns."""
-        wanted = second.type().parameterType(0)
-        return self._handles.filterReturnValue(
-            first.asType(first.type().changeReturnType(wanted)), second
-        )
-
-    def after(self, effect: Any) -> Any:
-        """The function from an object to itself that calls `effect` with it first."""
-        identity = self._handles.identity(effect.type().parameterType(0))
-        return self._handles.foldArguments(identity, effect)
-
-    def on(self, make: Any, method: Any) -> Any:
-        """`method` of an object that `make`, which takes no argument, makes for each call."""
-        return self._handles.collectArguments(method, 0, make)
-
-    def of_one(self, handle: Any, *arguments: Any) -> Any:
-        """`handle` as a function of a single argument x: its i-th argument is `arguments[i]`(x).
-
-        None stands for x itself.
-        """
-        for i, argument in enumerate(arguments):
-            if argument is not None:
-                wanted = handle.type().parameterType(i)
-                argument = argument.asType(argument.type().changeReturnType(wanted))
-                handle = self._handles.filterArguments(
-                    handle, i, self._array("invoke.MethodHandle", [argument])
-                )
-        type_ = handle.type()
-        reorder = self._new_array(self.java("int"), len(arguments))
-        for i in range(len(arguments)):
-            reorder[i] = 0
-        single = self._method_type(type_.returnType(), type_.parameterType(0))
-        return self._handles.permuteArguments(handle, single, reorder)
-
-    def collecting(self, handle: Any, array: str) -> Any:
-        """`handle`, whose last argument is an array, with one element in its place."""
-        return handle.asCollector(self.class_(array), 1)
-
-    def element_of(self, array: Any, element: str) -> Any:
-        """The function from an index to that element of `array`, whose elements are `element`."""
-        return self._getter(element).bindTo(array)
-
-    def element(self, element: str, index: int) -> Any:
-        """The function from an array, whose elements are `element`, to the one at `index`."""
-        return self.with_constants(self._getter(element), 1, index)
-
-    def _getter(self, element: str) -> Any:
-        array = self.class_("[J" if element == "long" else f"[{element};")
-        return self._handles.arrayElementGetter(array)
-
-    # Arrays
+    # From Python to Java
 
     def paths(self, paths: Iterable[str]) -> Any:
-        """A `Path[]` from the paths as `Path.toString` gives them."""
-        return self.java("org.apache.hadoop.util.StringUtils").stringToPath(self._split(paths))
+        """A `Path[]` from the paths, at least one, as `Path.toString` gives them."""
+        return self._to_paths(_SEPARATOR.join(paths))
+
+    @cached_property
+    def _to_paths(self) -> Callable[[str], Any]:
+        split = self.method("java.util.regex.Pattern", "split", "[String;", ["CharSequence"])
+        to_paths = self.static(
+            "org.apache.hadoop.util.StringUtils",
+            "stringToPath",
+            "[org.apache.hadoop.fs.Path;",
+            ["[String;"],
+        )
+        return self._call(self.then(split.bindTo(self._separator), to_paths))
 
     def longs(self, values: Iterable[int]) -> Any:
-        """A `long[]`."""
+        """A `long[]` of at least one number."""
+        return self._to_longs(_SEPARATOR.join(map(str, values)))
+
+    @cached_property
+    def _to_longs(self) -> Callable[[str], Any]:
         parse = self.static("Long", "parseLong", "long", ["String"])
-        stream = self._stream_of.apply(self._split(map(str, values)))
-        return stream.mapToLong(self._function("ToLongFunction", parse)).toArray()
+        return self._call(self.then(self._pieces, self._mapped_to_long(parse)))
+
+    @cached_property
+    def _pieces(self) -> Any:
+        """The function from a text to the stream of its parts."""
+        split = self.method("java.util.regex.Pattern", "splitAsStream", _STREAM, ["CharSequence"])
+        return split.bindTo(self._separator)
 
     def objects(self, values: Sequence[Any]) -> Any:
         """An `Object[]` of some Java objects."""
         return self._array("Object", values)
 
-    def count_up(self, length: int, handle: Any) -> Any:
-        """An `Object[]` of `handle`(0), `handle`(1), … `handle`(`length` - 1)."""
-        numbers = self.java("java.util.stream.IntStream").range(0, length)
-        return numbers.mapToObj(self._function("IntFunction", handle)).toArray()
+    @cached_property
+    def _separator(self) -> Any:
+        return self.java("java.util.regex.Pattern").compile(_SEPARATOR)
 
-    def map(self, array: Any, handle: Any) -> Any:
+    # Functions of arrays
+
+    def map(self, handle: Any) -> Callable[[Any], Any]:
         """An `Object[]` of what `handle` makes of each element."""
-        return self._stream_of.apply(array).map(self._function("Function", handle)).toArray()
+        return self._call(self.then(self._elements, self._mapped(handle), self._to_array))
 
-    def for_each(self, array: Any, handle: Any) -> None:
-        """Call `handle` with each element."""
-        self._stream_of.apply(array).forEach(self._function("Consumer", handle))
-
-    def to_list(self, array: Any) -> Any:
-        """A `java.util.List` of the elements."""
-        return self._stream_of.apply(array).collect(
-            self.java("java.util.stream.Collectors").toList()
-        )
-
-    # From Java to Python
-
-    def strings(self, array: Any, handle: Any) -> list[str]:
+    def strings(self, handle: Any) -> Callable[[Any], list[str]]:
         """`toString` of what `handle` makes of each element."""
         to_string = self.method("Object", "toString", "String")
-        stream = self._stream_of.apply(array).map(
-            self._function("Function", self.then(handle, to_string))
+        join = self._collected("joining", _SEPARATOR, _SEPARATOR, "")
+        joined = self._call(
+            self.then(self._elements, self._mapped(self.then(handle, to_string)), join)
         )
-        # Told apart: no element, and one that is an empty string.
-        joined = stream.collect(
-            self.java("java.util.stream.Collectors").joining(_SEPARATOR, _SEPARATOR, "")
-        )
-        return joined.split(_SEPARATOR)[1:] if len(joined) > 1 or len(array) else []
 
-    def texts(self, array: Any) -> list[str]:
-        """`toString` of each element."""
-        return self.strings(array, self.method("Object", "toString", "String"))
+        def strings(array: Any) -> list[str]:
+            text = joined(array)
+            # Only the length tells no element from one that is an empty string.
+            found: list[str] = text.split(_SEPARATOR)[1:] if len(text) > 1 or len(array) else []
+            return found
 
-    def integers(self, array: Any, handle: Any) -> list[int]:
+        return strings
+
+    def integers(self, handle: Any) -> Callable[[Any], list[int]]:
         """The long that `handle` makes of each element."""
-        stream = self._stream_of.apply(array).mapToLong(self._function("ToLongFunction", handle))
+        to_text = self.static(_ARRAYS, "toString", "String", ["[J"])
+        text = self._call(self.then(self._elements, self._mapped_to_long(handle), to_text))
         # `[1, 2]`, as JSON has it: read in one go.
-        found: list[int] = json.loads(self.java("java.util.Arrays").toString(stream.toArray()))
-        return found
+        return lambda array: json.loads(text(array))
 
-    def booleans(self, array: Any, handle: Any) -> list[bool]:
+    def booleans(self, handle: Any) -> Callable[[Any], list[bool]]:
         """The boolean that `handle` makes of each element."""
-        text = self.java("java.util.Arrays").toString(self.map(array, handle))
-        found: list[bool] = json.loads(text)
-        return found
+        to_text = self.static(_ARRAYS, "toString", "String", ["[Object;"])
+        text = self._call(self.then(self._elements, self._mapped(handle), self._to_array, to_text))
+        return lambda array: json.loads(text(array))
 
-    def _split(self, items: Iterable[str]) -> Any:
-        text = _SEPARATOR.join(items)
-        if not text:
-            return self._new_array(self.java("java.lang.String"), 0)
-        return self.java("java.util.regex.Pattern").compile(_SEPARATOR).split(text)
+    def zipped(self, handle: Any, *elements: str) -> Callable[..., Any]:
+        """The function from arrays to an `Object[]` of what `handle` makes of their elements.
 
-    def _function(self, interface: str, handle: Any) -> Any:
-        return self.implement(f"java.util.function.{interface}", handle)
+        `elements` are the types of the elements, which are the last arguments of `handle`. What it
+        takes before them is the same for all. The function takes the length of the arrays, what is
+        the same for all, and the arrays.
+        """
+        total = handle.type().parameterCount()
+        constants, index = total - len(elements), total
+        order = list(range(constants))
+        # Each element becomes two arguments, an array and an index; then all indexes become one.
+        for position in reversed(range(constants, total)):
+            handle = self.on(handle, position, self.getter(elements[position - constants]))
+        for position in range(constants, total):
+            order += [position, index]
+        at_index = self.permuted(handle, *order)
 
-    def _type(self, returns: str, takes: Sequence[str]) -> Any:
-        parameters = self._array("Class", [self.class_(name) for name in takes])
-        return self._method_type(self.class_(returns), parameters)
+        def zipped(length: int, *arguments: Any) -> Any:
+            bound = self.with_constants(at_index, 0, *arguments)
+            return self._count_up(length, self.implement(_INT_FUNCTION, bound))
 
-    def _array(self, element: str, values: Sequence[Any]) -> Any:
-        array = self._new_array(self.java(f"java.lang.{element}"), len(values))
-        for i, value in enumerate(values):
-            array[i] = value
-        return array
+        return zipped
 
+    @cached_property
+    def _count_up(self) -> Callable[[int, Any], Any]:
+        """An `Object[]` of what an `IntFunction` makes of 0, 1, … up to a length."""
+        numbers = self.static(_INT_STREAM, "range", _INT_STREAM, ["int", "int"])
+        map_ = self.method(_INT_STREAM, "mapToObj", _STREAM, [_INT_FUNCTION])
+        mapped = self.on(map_, 0, self.with_constants(numbers, 0, 0))
+        return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
 
-def _full(name: str) -> str:
-    return name if "." in name or name.startswith("[") else f"java.lang.{name}"
+    def some(self, array: Any, indexes: Sequence[int]) -> Any:
+        """An `Object[]` of the elements at some indexes of an `Object[]`."""
+        if not indexes:
+            return self.objects([])
+        element = self.implement(_FUNCTION, self._at_index.bindTo(array))
+        return self._map_pieces(_SEPARATOR.join(map(str, indexes)), element)
+
+    @cached_property
+    def _at_index(self) -> Any:
+        parse = self.static("Integer", "parseInt", "int", ["String"])
+        return self.on(self.getter("Object"), 1, parse)
+
+    @cached_property
+    def _map_pieces(self) -> Callable[[str, Any], Any]:
+        map_ = self.method(_STREAM, "map", _STREAM, [_FUNCTION])
+        return self._call(self.then(self.on(map_, 0, self._pieces), self._to_array), _BI_FUNCTION)
+
+    @cached_property
+    def to_list(self) -> Callable[[Any], Any]:
+        """A `java.util.List` of the elements."""
+        return self._call(self.then(self._elements, self._collected("toList")))
+
+    @cached_property
+    def texts(self) -> Callable[[Any], list[str]]:
+        """`toString` of each element."""
+        return self.strings(self._handles.identity(self.class_("Object")))
+
+    # Their parts
+
+    def _call(self, handle: Any, interface: str = _FUNCTION) -> Callable[..., Any]:
+        call: Callable[..., Any] = self.implement(interface, handle).apply
+        return call
+
+    @cached_property
+    def _elements(self) -> Any:
+        return self.static(_ARRAYS, "stream", _STREAM, ["[Object;"])
+
+    @cached_property
+    def _to_array(self) -> Any:
+        return self.method(_STREAM, "toArray", "[Object;")
+
+    def _mapped(self, handle: Any) -> Any:
+        map_ = self.method(_STREAM, "map", _STREAM, [_FUNCTION])
+        return self.with_constants(map_, 1, self.implement(_FUNCTION, handle))
+
+    def _mapped_to_long(self, handle: Any) -> Any:
+        map_ = self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
+        mapped = self.with_constants(map_, 1, self.implement(_TO_LONG_FUNCTION, handle))
+        return self.then(mapped, self.method(_LONG_STREAM, "toArray", "[J"))
+
+    def _collected(self, collector: str, *arguments: str) -> Any:
+        collect = self.method(_STREAM, "collect", "Object", [_COLLECTOR])
+        collectors = self.java("java.util.stream.Collectors")
+        return self.with_constants(collect, 1, getattr(collectors, collector)(*arguments))

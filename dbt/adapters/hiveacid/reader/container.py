@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, java_exception
 from dbt.adapters.hiveacid.spark.jvm import java
 
 Answer = TypeVar("Answer")
@@ -33,10 +33,10 @@ def ask_file(
             return question(reader)
         finally:
             reader.close()
-    except Py4JJavaError as error:
+    except JAVA_ERRORS as error:
         raise UnreadableTableError(
             f"{file.path} ({file.length} bytes) cannot be read as {format}: "
-            f"{error.java_exception.toString()}. If the file is gone, the run lost its lock or "
+            f"{java_exception(error).toString()}. If the file is gone, the run lost its lock or "
             "somebody removed it by hand; if it is damaged, restore it."
         ) from error
 

@@ -9,7 +9,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.directories import (
@@ -19,22 +18,18 @@ from dbt.adapters.hiveacid.acid.directories import (
 )
 from dbt.adapters.hiveacid.acid.listing import HIDDEN, ListedFile, Listing
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader.bulk import Bulk
+from dbt.adapters.hiveacid.reader.bulk import bulk_of
+from dbt.adapters.hiveacid.reader.file_statuses import DIRECTORY, PATH, FileStatuses, Status
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, JavaError, java_exception
 
 THREADS = 8
 """Calls to the JVM under way at once while planning; each mostly waits for the file system."""
-
-PATH = "org.apache.hadoop.fs.Path"
-FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 
 _BATCH = 1_000
 """Directories that one call lists at most."""
 
 _WANTED_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
 """What is not hidden, and the one hidden file that is read; Hive puts another into each delta."""
-
-_DIRECTORY = -1
-"""Stands in the place of a directory's length."""
 
 _MAX_METADATA_BYTES = 1 << 20
 
@@ -58,8 +53,9 @@ def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listin
             together = _Lister(spark, pool).run([location for _, location in group])
             for (i, location), listing in zip(group, together, strict=True):
                 # What failed is looked at by itself: it may be missing, or have changed meanwhile.
-                failed = isinstance(listing, Py4JJavaError)
-                listings[i] = list_location(spark, location) if failed else listing
+                if not isinstance(listing, Listing):
+                    listing = list_location(spark, location)
+                listings[i] = listing
     return [listing for listing in listings if listing is not None]
 
 
@@ -72,7 +68,7 @@ def list_location(spark: SparkSession, location: str) -> Listing:
             return listing
         # Hive's cleaner may remove a directory that no open transaction needs between the listing
         # of its parent and its own: look again.
-        reason = listing.java_exception.toString()
+        reason = java_exception(listing).toString()
         if "java.io.FileNotFoundException" not in reason or attempt == _ATTEMPTS:
             raise UnreadableTableError(
                 f"{location} cannot be listed: {reason}. Check that Spark may read it and has the "
@@ -105,7 +101,7 @@ class _Location:
     data_formats: dict[str, str] = field(default_factory=dict)
     compacted: list[_Directory] = field(default_factory=list)
     without_files: set[str] = field(default_factory=set)
-    error: Py4JJavaError | None = None
+    error: JavaError | None = None
 
     def compacted_without_data(self) -> list[_Directory]:
         """The directories of compactions in which no file has been found."""
@@ -131,29 +127,18 @@ class _Directory(NamedTuple):
     path: str
 
 
-_Status = tuple[str, int, int]
-"""The path, the length, or `_DIRECTORY`, and the modification time."""
-
-
 class _Lister:
     """Lists locations of one file system together, level by level."""
 
     def __init__(self, spark: SparkSession, pool: Executor) -> None:
         self._configuration = spark._jsc.hadoopConfiguration()
         self._pool = pool
-        bulk = self._bulk = Bulk(spark)
-        self._path_of = bulk.method(FILE_STATUS, "getPath", PATH)
-        self._length = bulk.if_then_else(
-            bulk.method(FILE_STATUS, "isDirectory", "boolean"),
-            bulk.constant("long", _DIRECTORY),
-            bulk.method(FILE_STATUS, "getLen", "long"),
-        )
-        self._time = bulk.method(FILE_STATUS, "getModificationTime", "long")
-        self._wanted = self._filter(_WANTED_NAMES)
+        self._bulk = bulk_of(spark)
+        self._statuses = FileStatuses.of(spark)
 
     def run(
         self, locations: Sequence[str], may_be_missing: bool = False
-    ) -> list[Listing | Py4JJavaError]:
+    ) -> list[Listing | JavaError]:
         """The listing of each location, or the error that Java gave for one of its directories.
 
         With `may_be_missing` a location that does not exist is empty, otherwise an error.
@@ -161,11 +146,11 @@ class _Lister:
         found = [_Location() for _ in locations]
         try:
             level = self._roots(found, locations, may_be_missing)
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             return [error for _ in locations]
         while level:
             below: list[_Directory] = []
-            for batch, statuses in self._listed(level, self._wanted):
+            for batch, statuses in self._listed(level, _WANTED_NAMES):
                 below.extend(self._sort_in(batch, statuses))
             level = [directory for directory in below if directory.location.error is None]
         self._look_for_version_files(found)
@@ -181,72 +166,49 @@ class _Lister:
             return
         for directory in doubtful:
             directory.location.without_files.add(directory.relative)
-        for batch, statuses in self._listed(doubtful, self._filter(ACID_VERSION_FILE)):
+        for batch, statuses in self._listed(doubtful, re.escape(ACID_VERSION_FILE)):
             for parent, _, _ in _by_parent(batch, statuses):
                 parent.location.without_files.discard(parent.relative)
 
     def _roots(
         self, found: Sequence[_Location], locations: Sequence[str], may_be_missing: bool
     ) -> list[_Directory]:
-        first = self._bulk.java(PATH)(locations[0])
-        self._file_system = first.getFileSystem(self._configuration)
-        if may_be_missing and not self._file_system.exists(first):
+        paths = self._bulk.paths(locations)
+        self._file_system = paths[0].getFileSystem(self._configuration)
+        if may_be_missing and not self._file_system.exists(paths[0]):
             return []
         # As the file system will name them: with its scheme and authority.
-        qualified = self._bulk.method(
-            "org.apache.hadoop.fs.FileSystem", "makeQualified", PATH, [PATH]
-        ).bindTo(self._file_system)
-        paths = self._bulk.strings(self._bulk.paths(locations), qualified)
-        return [_Directory(it, "", path) for it, path in zip(found, paths, strict=True)]
+        qualified = self._statuses.qualified(self._file_system, paths)
+        return [_Directory(it, "", path) for it, path in zip(found, qualified, strict=True)]
 
     def _listed(
-        self, directories: Sequence[_Directory], name_filter: Any
-    ) -> Iterator[tuple[Sequence[_Directory], list[_Status]]]:
+        self, directories: Sequence[_Directory], names: str
+    ) -> Iterator[tuple[Sequence[_Directory], list[Status]]]:
         """What is in the directories, in batches; those that fail get the error."""
         for batch, statuses in self._in_parallel(
-            batches(directories, _BATCH), lambda batch: self._statuses(batch, name_filter)
+            batches(directories, _BATCH), lambda batch: self._list(batch, names)
         ):
-            if isinstance(statuses, Py4JJavaError):
+            if isinstance(statuses, JAVA_ERRORS):
                 for directory in batch:
                     directory.location.error = statuses
             else:
                 yield batch, statuses
 
-    def _in_parallel(
-        self, items: Sequence[T], call: Any
-    ) -> Iterator[tuple[T, Any | Py4JJavaError]]:
-        def attempt(item: T) -> Any | Py4JJavaError:
+    def _in_parallel(self, items: Sequence[T], call: Any) -> Iterator[tuple[T, Any | JavaError]]:
+        def attempt(item: T) -> Any | JavaError:
             try:
                 return call(item)
-            except Py4JJavaError as error:
+            except JAVA_ERRORS as error:
                 return error
 
         return zip(items, self._pool.map(attempt, items), strict=True)
 
-    def _filter(self, names: str) -> Any:
-        """A Java filter of the paths whose last part matches a pattern."""
-        bulk = self._bulk
-        matches = bulk.java("java.util.regex.Pattern").compile(names).asMatchPredicate()
-        test = bulk.method("java.util.function.Predicate", "test", "boolean", ["Object"])
-        return bulk.implement(
-            "org.apache.hadoop.fs.PathFilter",
-            bulk.then(bulk.method(PATH, "getName", "String"), test.bindTo(matches)),
-        )
-
-    def _statuses(self, directories: Sequence[_Directory], name_filter: Any) -> list[_Status]:
+    def _list(self, directories: Sequence[_Directory], names: str) -> list[Status]:
         paths = self._bulk.paths([directory.path for directory in directories])
-        found = self._file_system.listStatus(paths, name_filter)
-        return list(
-            zip(
-                self._bulk.strings(found, self._path_of),
-                self._bulk.integers(found, self._length),
-                self._bulk.integers(found, self._time),
-                strict=True,
-            )
-        )
+        return self._statuses.listed(self._file_system, paths, names)
 
     def _sort_in(
-        self, directories: Sequence[_Directory], statuses: Iterable[_Status]
+        self, directories: Sequence[_Directory], statuses: Iterable[Status]
     ) -> Iterator[_Directory]:
         """Enter what was found into the locations, and give the directories that come next."""
         metadata = []
@@ -255,7 +217,7 @@ class _Lister:
             if name == METADATA_FILE:
                 if parent.relative:
                     metadata.append((parent, path))
-            elif length == _DIRECTORY:
+            elif length == DIRECTORY:
                 parent.location.directories.append(child)
                 below = _Directory(parent.location, child, path)
                 acid = None if parent.relative else try_parse_directory(child)
@@ -267,7 +229,7 @@ class _Lister:
         for (parent, _), data_format in self._in_parallel(
             metadata, lambda item: self._data_format(item[1])
         ):
-            if isinstance(data_format, Py4JJavaError):
+            if isinstance(data_format, JAVA_ERRORS):
                 parent.location.error = data_format
             else:
                 parent.location.data_formats[parent.relative] = data_format
@@ -291,8 +253,8 @@ class _Lister:
 
 
 def _by_parent(
-    directories: Sequence[_Directory], statuses: Iterable[_Status]
-) -> Iterator[tuple[_Directory, str, _Status]]:
+    directories: Sequence[_Directory], statuses: Iterable[Status]
+) -> Iterator[tuple[_Directory, str, Status]]:
     """Each status with the directory that it was found in, and its name there."""
     parents: Mapping[str, _Directory] = {
         directory.path.rstrip("/"): directory for directory in directories

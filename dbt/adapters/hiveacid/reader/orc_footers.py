@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
-from dbt.adapters.hiveacid.reader.bulk import Bulk
-from dbt.adapters.hiveacid.reader.hadoop import PATH, THREADS, batches, by_file_system
+from dbt.adapters.hiveacid.reader.hadoop import THREADS, batches, by_file_system
+from dbt.adapters.hiveacid.reader.orc_readers import OrcReaders
 from dbt.adapters.hiveacid.reader.orc_timestamps import shows_nanoseconds, timestamps_in
 from dbt.adapters.hiveacid.reader.types import struct_fields
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, JavaError, java_exception
 
 ACID_COLUMNS = (
     "operation",
@@ -27,22 +27,8 @@ ACID_COLUMNS = (
 )
 """The columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
 
-_ACID_VERSION_KEY = "hive.acid.version"
-
 _BATCH = 250
 """Files whose footers are in Java's memory at once in one thread."""
-
-_OPTIONS = "org.apache.orc.OrcFile$ReaderOptions"
-_BUFFER = "java.nio.ByteBuffer"
-_CONFIGURATION = "org.apache.hadoop.conf.Configuration"
-_FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
-_READER = "org.apache.orc.Reader"
-_STATISTICS = "org.apache.orc.ColumnStatistics"
-_INTEGERS = "org.apache.orc.IntegerColumnStatistics"
-_SCHEMA = "org.apache.orc.TypeDescription"
-
-_ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
-"""The numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
 
 _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
 """The number of the statistics of the first user's column, by whether there are ACID columns."""
@@ -172,60 +158,14 @@ class _FooterReader:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         """`path` is that of any of the files."""
-        self._bulk = Bulk(spark)
-        self._configuration = spark._jsc.hadoopConfiguration()
-        self._file_system = self._bulk.java(PATH)(path).getFileSystem(self._configuration)
-        # All that is asked below is in memory then: an open file has buffers (64 KB by Spark's
-        # default), and there are limits of how many are open.
-        self._open = self._bulk.then(
-            self._bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS]),
-            self._bulk.after(self._bulk.method(_READER, "close", "void")),
-        )
-        # New options for each file: ORC's library keeps the file's footer in them. The length is
-        # known from the listing, so that nobody asks the file system again.
-        new_options = self._bulk.with_constants(
-            self._bulk.constructor(_OPTIONS, [_CONFIGURATION]), 0, self._configuration
-        )
-        on_file_system = self._bulk.with_constants(
-            self._bulk.method(_OPTIONS, "filesystem", _OPTIONS, [_FILE_SYSTEM]),
-            1,
-            self._file_system,
-        )
-        self._options = self._bulk.on(
-            self._bulk.then(new_options, on_file_system),
-            self._bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]),
-        )
-        self._rows = self._bulk.method(_READER, "getNumberOfRows", "long")
-        self._schema = self._bulk.method(_READER, "getSchema", _SCHEMA)
-        self._says_version = self._bulk.with_constants(
-            self._bulk.method(_READER, "hasMetadataValue", "boolean", ["String"]),
-            1,
-            _ACID_VERSION_KEY,
-        )
-        self._version = self._bulk.then(
-            self._bulk.with_constants(
-                self._bulk.method(_READER, "getMetadataValue", _BUFFER, ["String"]),
-                1,
-                _ACID_VERSION_KEY,
-            ),
-            self._bulk.with_constants(self._bulk.method(_BUFFER, "get", "byte", ["int"]), 1, 0),
-        )
-        # Made anew by each call, so each file is asked once.
-        self._statistics = self._bulk.method(_READER, "getStatistics", f"[{_STATISTICS};")
-        # From statistics of a column that does not hold integers these raise, as they should.
-        self._row_ids = [
-            self._bulk.then(
-                self._bulk.element(_STATISTICS, column), self._bulk.method(_INTEGERS, name, "long")
-            )
-            for column in (_ORIGINAL_WRITE_ID, _BUCKET, _ROW)
-            for name in ("getMinimum", "getMaximum")
-        ]
+        self._ask = OrcReaders.of(spark)
+        self._open = self._ask.opener(spark, path)
 
     def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
         """The footer of each file. Raises UnreadableTableError, naming the file."""
         try:
             return self._read(files)
-        except Py4JJavaError as error:
+        except (*JAVA_ERRORS, ValueError) as error:
             if len(files) > 1:
                 # Java does not say which file it was.
                 return [found for file in files for found in self.read([file])]
@@ -238,78 +178,57 @@ class _FooterReader:
             ) from error
 
     def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
-        bulk = self._bulk
-        paths = bulk.paths([file.path for file in files])
-        lengths = bulk.longs([file.length for file in files])
-        open_ = bulk.of_one(
-            self._open,
-            bulk.element_of(paths, PATH),
-            bulk.then(bulk.element_of(lengths, "long"), self._options),
-        )
-        return self._footers(bulk.count_up(len(files), open_))
+        readers = self._open([file.path for file in files], [file.length for file in files])
+        return self._footers(readers)
 
     def _footers(self, readers: Any) -> list[OrcFooter]:
-        shapes = self._shapes(readers)
-        rows = self._bulk.integers(readers, self._rows)
-        statistics = self._bulk.map(readers, self._statistics)
-        ranges = self._row_id_ranges(statistics, shapes, rows)
-        versions = self._acid_versions(readers)
-        nanoseconds = self._nanoseconds(statistics, shapes)
+        ask = self._ask
+        # Not `toJson`: it does not escape quotes in names.
+        schemas = ask.schemas(readers)
+        known = {schema: _shape(schema) for schema in set(schemas)}
+        shapes = [known[schema] for schema in schemas]
+        rows = ask.rows(readers)
+        statistics = ask.statistics(readers)
         return [
             OrcFooter(count, shape.columns, shape.is_acid, row_ids, version, shape.types, finer)
             for shape, count, row_ids, version, finer in zip(
-                shapes, rows, ranges, versions, nanoseconds, strict=True
+                shapes,
+                rows,
+                self._row_id_ranges(statistics, shapes, rows),
+                ask.acid_versions(readers),
+                self._nanoseconds(statistics, shapes),
+                strict=True,
             )
         ]
-
-    def _shapes(self, readers: Any) -> list[_Shape]:
-        # Not `toJson`: it does not escape quotes in names.
-        schemas = self._bulk.strings(readers, self._schema)
-        known = {schema: _shape(schema) for schema in set(schemas)}
-        return [known[schema] for schema in schemas]
 
     def _row_id_ranges(
         self, statistics: Any, shapes: Sequence[_Shape], rows: Sequence[int]
     ) -> list[RowIdRange | None]:
         members = [i for i, shape in enumerate(shapes) if shape.is_acid and rows[i] > 0]
-        with_ids = self._some(statistics, members, len(shapes))
-        columns = [self._bulk.integers(with_ids, function) for function in self._row_ids]
         found: list[RowIdRange | None] = [None] * len(shapes)
-        for i, numbers in zip(members, zip(*columns, strict=True), strict=True):
-            found[i] = RowIdRange.of(numbers)
+        numbers = self._ask.row_ids(self._ask.some(statistics, members, len(shapes)))
+        for i, of_file in zip(members, numbers, strict=True):
+            found[i] = RowIdRange.of(of_file)
         return found
 
     def _nanoseconds(self, statistics: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
         found: list[set[int]] = [set() for _ in shapes]
         for shape in {shape for shape in shapes if shape.timestamps}:
             members = [i for i, other in enumerate(shapes) if other == shape]
-            alike = self._some(statistics, members, len(shapes))
+            alike = self._ask.some(statistics, members, len(shapes))
             for position, number in shape.timestamps:
-                texts = self._bulk.strings(alike, self._bulk.element(_STATISTICS, number))
+                texts = self._ask.texts(number, alike)
                 for i, text in zip(members, texts, strict=True):
                     if shows_nanoseconds(text):
                         found[i].add(position)
         return [tuple(sorted(positions)) for positions in found]
 
-    def _some(self, array: Any, members: Sequence[int], length: int) -> Any:
-        """The elements with these numbers of an array of that length."""
-        whole = len(members) == length
-        return array if whole else self._bulk.objects([array[i] for i in members])
 
-    def _acid_versions(self, readers: Any) -> list[int | None]:
-        """The version is one digit in ASCII."""
-        said = self._bulk.booleans(readers, self._says_version)
-        if all(said):
-            return [digit - ord("0") for digit in self._bulk.integers(readers, self._version)]
-        return [
-            readers[i].getMetadataValue(_ACID_VERSION_KEY).get(0) - ord("0") if says else None
-            for i, says in enumerate(said)
-        ]
-
-
-def _reason(error: Py4JJavaError) -> str:
+def _reason(error: JavaError | ValueError) -> str:
     """What Java says, without the wrapping that a call by method handle adds."""
-    exception = error.java_exception
+    if isinstance(error, ValueError):
+        return str(error)
+    exception = java_exception(error)
     cause = exception.getCause()
     wrapped = exception.getClass().getSimpleName() == "UndeclaredThrowableException"
     return str((cause if wrapped and cause is not None else exception).toString())

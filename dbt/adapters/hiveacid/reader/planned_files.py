@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader.bulk import Bulk
-from dbt.adapters.hiveacid.reader.hadoop import (
-    FILE_STATUS,
-    PATH,
-    THREADS,
-    batches,
-    by_file_system,
-)
+from dbt.adapters.hiveacid.reader.bulk import Bulk, bulk_of
+from dbt.adapters.hiveacid.reader.file_statuses import FILE_STATUS, FILE_SYSTEM, PATH
+from dbt.adapters.hiveacid.reader.hadoop import THREADS, batches, by_file_system
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _BLOCKS = "[org.apache.hadoop.fs.BlockLocation;"
@@ -65,7 +61,7 @@ class FileIndexes:
 def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
     """A DataFrame as `frame`, a plain scan of one file, but of the files of `index`."""
     relation = frame._jdf.queryExecution().analyzed().relation()
-    other = Bulk(spark).java(f"{_SOURCES}.HadoopFsRelation")(
+    other = bulk_of(spark).java(f"{_SOURCES}.HadoopFsRelation")(
         index,
         relation.partitionSchema(),
         relation.dataSchema(),
@@ -78,11 +74,11 @@ def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
 
 
 def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
-    bulk = Bulk(spark)
+    bulk = bulk_of(spark)
     # A cache of its own for each call: other indexes do not see what is put here.
     cache = bulk.java(f"{_SOURCES}.FileStatusCache").getOrCreate(spark._jsparkSession)
     for group in by_file_system(files, lambda file: file.path):
-        _fill(spark, bulk, cache, group)
+        _fill(spark, cache, group)
     scala = bulk.java("scala.Option")
     to_seq = bulk.java("org.apache.spark.api.python.PythonUtils").toSeq
     no_partitions = bulk.java(f"{_SOURCES}.PartitionSpec").emptySpec()
@@ -99,9 +95,29 @@ def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
     return index
 
 
-def _fill(spark: SparkSession, bulk: Bulk, cache: Any, files: Sequence[ListedFile]) -> None:
+def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
     """Put the statuses of files of one file system into the cache, each under its own path."""
+    bulk = bulk_of(spark)
+    put = _put(bulk)
     file_system = bulk.java(PATH)(files[0].path).getFileSystem(spark._jsc.hadoopConfiguration())
+
+    def fill(part: Sequence[ListedFile]) -> None:
+        lengths = bulk.longs([file.length for file in part])
+        times = bulk.longs([file.modification_time for file in part])
+        paths = bulk.paths([file.path for file in part])
+        put(len(part), cache, file_system, lengths, times, paths)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(fill, batches(files, _BATCH)))
+
+
+@lru_cache(maxsize=1)
+def _put(bulk: Bulk) -> Callable[..., Any]:
+    """The function that puts statuses of files into a cache.
+
+    It takes the number of files, the cache, the file system, and arrays of the files' lengths,
+    modification times and paths.
+    """
     new = bulk.with_constants(
         bulk.constructor(FILE_STATUS, ["long", "boolean", "int", "long", "long", PATH]),
         1,
@@ -109,51 +125,26 @@ def _fill(spark: SparkSession, bulk: Bulk, cache: Any, files: Sequence[ListedFil
         1,
         bulk.java("java.lang.Long")(_BLOCK_SIZE),
     )
-    located = _located(bulk, file_system)
-    put = bulk.of_one(
-        bulk.collecting(
-            bulk.method(
-                f"{_SOURCES}.FileStatusCache", "putLeafFiles", "void", [PATH, f"[{FILE_STATUS};"]
-            ).bindTo(cache),
-            f"[{FILE_STATUS};",
-        ),
-        bulk.method(FILE_STATUS, "getPath", PATH),
-        None,
+    put_leaf_files = bulk.method(
+        f"{_SOURCES}.FileStatusCache", "putLeafFiles", "void", [PATH, f"[{FILE_STATUS};"]
     )
-
-    def fill(part: Sequence[ListedFile]) -> None:
-        paths = bulk.paths([file.path for file in part])
-        lengths = bulk.longs([file.length for file in part])
-        times = bulk.longs([file.modification_time for file in part])
-        statuses = bulk.count_up(
-            len(part),
-            bulk.of_one(
-                new,
-                bulk.element_of(lengths, "long"),
-                bulk.element_of(times, "long"),
-                bulk.element_of(paths, PATH),
-            ),
-        )
-        bulk.for_each(bulk.map(statuses, located), put)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(fill, batches(files, _BATCH)))
+    put_one = bulk.collecting(put_leaf_files, f"[{FILE_STATUS};")
+    path_of = bulk.method(FILE_STATUS, "getPath", PATH)
+    put = bulk.permuted(bulk.on(put_one, 1, path_of), 0, 1, 1)
+    return bulk.zipped(bulk.on(put, 1, bulk.on(_located(bulk), 1, new)), "long", "long", PATH)
 
 
-def _located(bulk: Bulk, file_system: Any) -> Any:
-    """The function that adds to a status where the blocks lie, as Spark does for its own.
+def _located(bulk: Bulk) -> Any:
+    """The function from a file system and a status to the status with where the blocks lie.
 
-    HDFS is asked once a file; object stores and the local file system know without asking.
+    Spark does so for its own. HDFS is asked once a file; object stores and the local file system
+    know without asking.
     """
     blocks = bulk.method(
-        "org.apache.hadoop.fs.FileSystem",
-        "getFileBlockLocations",
-        _BLOCKS,
-        [FILE_STATUS, "long", "long"],
-    ).bindTo(file_system)
-    of_all = bulk.of_one(
-        bulk.with_constants(blocks, 1, bulk.java("java.lang.Long")(0)),
-        None,
-        bulk.method(FILE_STATUS, "getLen", "long"),
+        FILE_SYSTEM, "getFileBlockLocations", _BLOCKS, [FILE_STATUS, "long", "long"]
     )
-    return bulk.of_one(bulk.constructor(_LOCATED, [FILE_STATUS, _BLOCKS]), None, of_all)
+    from_start = bulk.with_constants(blocks, 2, bulk.java("java.lang.Long")(0))
+    length = bulk.method(FILE_STATUS, "getLen", "long")
+    blocks_of = bulk.permuted(bulk.on(from_start, 2, length), 0, 1, 1)
+    located = bulk.on(bulk.constructor(_LOCATED, [FILE_STATUS, _BLOCKS]), 1, blocks_of)
+    return bulk.permuted(located, 1, 0, 1)

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError, VanishedFileError
-from dbt.adapters.hiveacid.reader.bulk import Bulk
+from dbt.adapters.hiveacid.reader.bulk import bulk_of
 from dbt.adapters.hiveacid.reader.planned_files import FileIndexes, with_files
 
 FILE_PATH = "__hiveacid_file"
@@ -69,7 +69,7 @@ def scan(
         if looked_up is not files:
             index = _INDEXES.of(spark, files)
             frame = with_files(spark, frame, index)
-            seen = Bulk(spark).texts(index.inputFiles())
+            seen = bulk_of(spark).texts(index.inputFiles())
         else:
             seen = frame.inputFiles()
     by_path = _check(seen, files)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
 T = TypeVar("T")
+
+JavaError: TypeAlias = Py4JJavaError | CapturedException
+"""What a call to Java raises; `isinstance` and `except` take it as `JAVA_ERRORS`.
+
+PySpark turns Java's IllegalArgumentException and some others into exceptions of its own.
+"""
+
+JAVA_ERRORS = (Py4JJavaError, CapturedException)
 
 _SHOWN_LINES, _SHOWN_LETTERS = 12, 1500
 """So much of a statement an error shows; a model's whole SQL is in target/."""
@@ -42,6 +50,11 @@ def short_message(error: BaseException) -> str:
     message = "\nCaused by: ".join(messages) or type(error).__name__
     symptom, advice = _OLD_HIVE_CLIENT
     return f"{message}\n{advice}" if symptom in message else message
+
+
+def java_exception(error: JavaError) -> Any:
+    """The Java object of what a call to Java raised."""
+    return error._origin if isinstance(error, CapturedException) else error.java_exception
 
 
 def with_statement(message: str, statement: str) -> str:

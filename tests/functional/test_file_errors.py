@@ -1,0 +1,47 @@
+"""What Java throws names the place, whatever PySpark makes of the exception."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader.container import ask_file
+from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.spark.jvm import java
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("nosuch://host/t", "UnsupportedFileSystemException: No FileSystem for scheme"),
+        # PySpark has an exception of its own for Java's IllegalArgumentException.
+        ("file://host/t", "IllegalArgumentException: Wrong FS"),
+        ("hdfs://nameservice.invalid/t", "UnknownHostException: nameservice.invalid"),
+    ],
+)
+def test_a_location_that_cannot_be_listed(
+    spark: SparkSession, tmp_path: Path, location: str, reason: str
+) -> None:
+    with pytest.raises(UnreadableTableError) as raised:
+        list_locations(spark, [f"file:{tmp_path}", location])
+    assert f"{location} cannot be listed: " in str(raised.value)
+    assert reason in str(raised.value)
+
+
+def test_a_question_that_java_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(1).coalesce(1).write.parquet(f"{tmp_path}/rows")
+    (path,) = (tmp_path / "rows").glob("part-*")
+    file = ListedFile(path.name, f"file:{path}", path.stat().st_size)
+    with pytest.raises(UnreadableTableError) as raised:
+        ask_file(
+            spark,
+            file,
+            "parquet",
+            lambda reader: java(spark.sparkContext, "org.apache.hadoop.fs.Path")(""),
+        )
+    assert f"{file.path} ({file.length} bytes) cannot be read as parquet: " in str(raised.value)
+    assert "IllegalArgumentException: Can not create a Path" in str(raised.value)
