@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader.columns import quoted
+from dbt.adapters.hiveacid.reader.projection import quoted
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient
 from integration.tables import FULL_ACID, INSERT_ONLY

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.hiveacid.incremental.comparison import Kind, location_names
 from dbt.adapters.hiveacid.incremental.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
-from dbt.adapters.hiveacid.reader.columns import quoted, table_columns
+from dbt.adapters.hiveacid.reader.columns import table_columns
 from dbt.adapters.hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -43,6 +43,7 @@ from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.full_acid import full_acid_rows, row_id_columns
 from dbt.adapters.hiveacid.reader.insert_only import insert_only_rows
 from dbt.adapters.hiveacid.reader.plan import ReadPlan
+from dbt.adapters.hiveacid.reader.projection import project, quoted
 from dbt.adapters.hiveacid.reader.read import no_rows, plan_places
 from dbt.adapters.hiveacid.reader.write_id_filter import is_in, is_valid
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
@@ -193,10 +194,13 @@ def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
     frame, by_path = acid_scan(spark, [delete.file for delete in plan.deletes], StructType())
     writer = F.coalesce("currentTransaction", F.lit(-1))
     number = partition_number(by_path, plan.deletes)
-    events = frame.where(is_valid(writer, plan.pinned.write_ids)).select(
-        *row_id_columns(plan.deletes),
-        number.alias(PARTITION),
-        writer.cast("bigint").alias(_DELETER),
+    events = project(
+        frame.where(is_valid(writer, plan.pinned.write_ids)),
+        [
+            *row_id_columns(plan.deletes),
+            (PARTITION, number),
+            (_DELETER, writer.cast("bigint")),
+        ],
     )
     of_seen_rows = never_null(events).where(is_valid(F.col(WRITE_ID_COLUMN), seen))
     is_new = is_in(F.col(_DELETER), plan.new_write_ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -18,7 +18,8 @@ from pyspark.sql.types import (
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, within_length
+from dbt.adapters.hiveacid.reader.columns import TableColumns, within_length
+from dbt.adapters.hiveacid.reader.projection import Shown, quoted
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
@@ -70,12 +71,12 @@ def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
 
 def avro_columns(
     spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
-) -> list[Column]:
+) -> list[Shown]:
     """The table's columns; `times` is None if it has no dates or timestamps."""
     clock = None
     if times is not None and times.zone is not None:
         clock = WallClock.of(spark, times.zone, times.julian)
-    selected = []
+    selected: list[Shown] = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("avro", scanned, columns.data, stored)
     for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
@@ -86,7 +87,7 @@ def avro_columns(
             column = clock.show(column, field.dataType)
         if times is not None and times.julian:
             column = gregorian_dates(column, field.dataType)
-        selected.append(column.alias(field.name))
+        selected.append((field.name, column))
     return selected
 
 

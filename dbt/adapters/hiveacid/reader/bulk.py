@@ -67,13 +67,23 @@ class Bulk(MethodHandles):
     @cached_property
     def _to_longs(self) -> Callable[[str], Any]:
         parse = self.static("Long", "parseLong", "long", ["String"])
-        return self._call(self.then(self._pieces, self._mapped_to_long(parse)))
+        map_ = self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
+        mapped = self.with_constants(map_, 1, self.implement(_TO_LONG_FUNCTION, parse))
+        return self._call(self.then(self._pieces, mapped, self._to_longs_array))
 
     @cached_property
     def _pieces(self) -> Any:
         """The function from a text to the stream of its parts."""
         split = self.method("java.util.regex.Pattern", "splitAsStream", _STREAM, ["CharSequence"])
         return split.bindTo(self._separator)
+
+    def texts_list(self, texts: Iterable[str]) -> Any:
+        """A `java.util.List` of at least one text."""
+        return self._to_texts_list(_SEPARATOR.join(texts))
+
+    @cached_property
+    def _to_texts_list(self) -> Callable[[str], Any]:
+        return self._call(self.then(self._pieces, self._collected("toList")))
 
     def objects(self, values: Sequence[Any]) -> Any:
         """An `Object[]` of some Java objects."""
@@ -87,18 +97,15 @@ class Bulk(MethodHandles):
 
     def map(self, handle: Any) -> Callable[[Any], Any]:
         """An `Object[]` of what `handle` makes of each element."""
-        return self._call(self.then(self._elements, self._mapped(handle), self._to_array))
+        function = self.implement(_FUNCTION, handle)
+        return lambda array: self._map_elements(array, function)
 
     def strings(self, handle: Any) -> Callable[[Any], list[str]]:
         """`toString` of what `handle` makes of each element."""
-        to_string = self.method("Object", "toString", "String")
-        join = self._collected("joining", _SEPARATOR, _SEPARATOR, "")
-        joined = self._call(
-            self.then(self._elements, self._mapped(self.then(handle, to_string)), join)
-        )
+        function = self.implement(_FUNCTION, handle)
 
         def strings(array: Any) -> list[str]:
-            text = joined(array)
+            text = self._join_elements(array, function)
             # Only the length tells no element from one that is an empty string.
             found: list[str] = text.split(_SEPARATOR)[1:] if len(text) > 1 or len(array) else []
             return found
@@ -107,16 +114,14 @@ class Bulk(MethodHandles):
 
     def integers(self, handle: Any) -> Callable[[Any], list[int]]:
         """The long that `handle` makes of each element."""
-        to_text = self.static(_ARRAYS, "toString", "String", ["[J"])
-        text = self._call(self.then(self._elements, self._mapped_to_long(handle), to_text))
+        function = self.implement(_TO_LONG_FUNCTION, handle)
         # `[1, 2]`, as JSON has it: read in one go.
-        return lambda array: json.loads(text(array))
+        return lambda array: json.loads(self._print_longs(array, function))
 
     def booleans(self, handle: Any) -> Callable[[Any], list[bool]]:
         """The boolean that `handle` makes of each element."""
-        to_text = self.static(_ARRAYS, "toString", "String", ["[Object;"])
-        text = self._call(self.then(self._elements, self._mapped(handle), self._to_array, to_text))
-        return lambda array: json.loads(text(array))
+        function = self.implement(_FUNCTION, handle)
+        return lambda array: json.loads(self._print_elements(array, function))
 
     def zipped(self, handle: Any, *elements: str) -> Callable[..., Any]:
         """The function from arrays to an `Object[]` of what `handle` makes of their elements.
@@ -163,8 +168,8 @@ class Bulk(MethodHandles):
 
     @cached_property
     def _map_pieces(self) -> Callable[[str, Any], Any]:
-        map_ = self.method(_STREAM, "map", _STREAM, [_FUNCTION])
-        return self._call(self.then(self.on(map_, 0, self._pieces), self._to_array), _BI_FUNCTION)
+        mapped = self.on(self._map, 0, self._pieces)
+        return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
 
     @cached_property
     def to_list(self) -> Callable[[Any], Any]:
@@ -175,6 +180,31 @@ class Bulk(MethodHandles):
     def texts(self) -> Callable[[Any], list[str]]:
         """`toString` of each element."""
         return self.strings(self._handles.identity(self.class_("Object")))
+
+    # What is done with an array and a function of its elements
+
+    @cached_property
+    def _map_elements(self) -> Callable[[Any, Any], Any]:
+        return self._call(self.then(self._mapped, self._to_array), _BI_FUNCTION)
+
+    @cached_property
+    def _print_elements(self) -> Callable[[Any, Any], str]:
+        to_text = self.static(_ARRAYS, "toString", "String", ["[Object;"])
+        return self._call(self.then(self._mapped, self._to_array, to_text), _BI_FUNCTION)
+
+    @cached_property
+    def _print_longs(self) -> Callable[[Any, Any], str]:
+        map_ = self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
+        mapped = self.on(map_, 0, self._elements)
+        to_text = self.static(_ARRAYS, "toString", "String", ["[J"])
+        return self._call(self.then(mapped, self._to_longs_array, to_text), _BI_FUNCTION)
+
+    @cached_property
+    def _join_elements(self) -> Callable[[Any, Any], str]:
+        to_string = self.implement(_FUNCTION, self.method("Object", "toString", "String"))
+        texts = self.with_constants(self._map, 1, to_string)
+        joined = self._collected("joining", _SEPARATOR, _SEPARATOR, "")
+        return self._call(self.then(self._mapped, texts, joined), _BI_FUNCTION)
 
     # Their parts
 
@@ -187,17 +217,20 @@ class Bulk(MethodHandles):
         return self.static(_ARRAYS, "stream", _STREAM, ["[Object;"])
 
     @cached_property
+    def _map(self) -> Any:
+        return self.method(_STREAM, "map", _STREAM, [_FUNCTION])
+
+    @cached_property
+    def _mapped(self) -> Any:
+        return self.on(self._map, 0, self._elements)
+
+    @cached_property
     def _to_array(self) -> Any:
         return self.method(_STREAM, "toArray", "[Object;")
 
-    def _mapped(self, handle: Any) -> Any:
-        map_ = self.method(_STREAM, "map", _STREAM, [_FUNCTION])
-        return self.with_constants(map_, 1, self.implement(_FUNCTION, handle))
-
-    def _mapped_to_long(self, handle: Any) -> Any:
-        map_ = self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
-        mapped = self.with_constants(map_, 1, self.implement(_TO_LONG_FUNCTION, handle))
-        return self.then(mapped, self.method(_LONG_STREAM, "toArray", "[J"))
+    @cached_property
+    def _to_longs_array(self) -> Any:
+        return self.method(_LONG_STREAM, "toArray", "[J")
 
     def _collected(self, collector: str, *arguments: str) -> Any:
         collect = self.method(_STREAM, "collect", "Object", [_COLLECTOR])

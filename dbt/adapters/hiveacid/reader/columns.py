@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
 from dbt.adapters.hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, change
 from dbt.adapters.hiveacid.reader.types import has_length, spark_type
 from dbt.adapters.hiveacid.spark.jvm import java
@@ -96,14 +97,14 @@ def _field(table: TableName, column: models.Column) -> StructField:
 
 def partition_values(
     number: Column, partitions: Sequence[Partition], columns: TableColumns
-) -> list[Column]:
+) -> list[Shown]:
     """The partition columns of a row in partition `number` (counted in `partitions`)."""
-    selected = []
+    selected: list[Shown] = []
     for i, field in enumerate(columns.partition.fields):
         value = _value(number, [partition.values[i] for partition in partitions], field.dataType)
         if columns.partition_types[i].startswith("char"):
             value = F.rtrim(value)  # the metastore keeps it padded, Hive shows it without
-        selected.append(value.alias(field.name))
+        selected.append((field.name, value))
     return selected
 
 
@@ -116,26 +117,28 @@ def _value(number: Column, values: Sequence[str], data_type: DataType) -> Column
 
 def orc_columns(
     columns: TableColumns,
-    present: Sequence[Column],
+    present: Sequence[str],
     clock: WallClock,
     converted: Sequence[int] = (),
-) -> list[Column]:
+) -> list[Shown]:
     """The table's data columns from those of an ORC file, which go by position, as in Hive.
 
-    `present` are the file's own. The table may have more: they were added after the file was
-    written, and are NULL. Those at the positions `converted` have another type in the file.
+    `present` are the file's own, in SQL. The table may have more: they were added after the file
+    was written, and are NULL. Those at the positions `converted` have another type in the file.
     """
-    fields = columns.data.fields
-    present = [
-        _converted(column, hive_type) if i in converted else column
-        for i, (column, hive_type) in enumerate(zip(present, columns.data_types, strict=False))
-    ]
-    shown = [
-        clock.show(column, field.dataType).alias(field.name)
-        for column, field in zip(present, fields, strict=False)
-    ]
-    absent = fields[len(shown) :]
-    return shown + [F.lit(None).cast(field.dataType).alias(field.name) for field in absent]
+    shown: list[Shown] = []
+    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        value: Expression
+        if i >= len(present):
+            value = F.lit(None).cast(field.dataType)
+        else:
+            value = present[i]
+            if i in converted:
+                value = _converted(F.expr(value), hive_type)
+            if clock.moves(field.dataType):
+                value = clock.show(as_column(value), field.dataType)
+        shown.append((field.name, value))
+    return shown
 
 
 def _converted(column: Column, hive_type: str) -> Column:
@@ -184,18 +187,18 @@ def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor)
     return replace(columns, data=StructType(columns.data.fields[:count]), data_types=tuple(types))
 
 
-def as_in_table(data: Sequence[Column], own: TableColumns, columns: TableColumns) -> list[Column]:
+def as_in_table(data: Sequence[Shown], own: TableColumns, columns: TableColumns) -> list[Shown]:
     """The table's data columns from those of a partition, by position (`partition_columns`)."""
     if own == columns:
         return list(data)
-    shown = []
+    shown: list[Shown] = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
-        value = data[i] if i < len(data) else F.lit(None)
+        value = as_column(data[i][1]) if i < len(data) else F.lit(None)
         if i >= len(data) or own.data[i].dataType != field.dataType:
             value = try_cast(value, field.dataType)
         if own.data_types[i : i + 1] != (hive_type,) and has_length(hive_type):
             value = within_length(value, hive_type)
-        shown.append(value.alias(field.name))
+        shown.append((field.name, value))
     return shown
 
 
@@ -212,11 +215,6 @@ def within_length(column: Column, hive_type: str) -> Column:
         return F.rtrim(short) if isinstance(of, CharType) else short
 
     return change(column, spark_type(hive_type, with_lengths=True), (CharType, VarcharType), kept)
-
-
-def quoted(name: str) -> str:
-    """A column name in backticks, for Spark's expression parser."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def try_cast(value: Column, data_type: DataType) -> Column:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
-from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values, quoted
+from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values
 from dbt.adapters.hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -30,6 +30,7 @@ from dbt.adapters.hiveacid.reader.deletes import (
 )
 from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
+from dbt.adapters.hiveacid.reader.projection import Shown, project, quoted
 from dbt.adapters.hiveacid.reader.raw_row_ids import with_raw_row_ids
 from dbt.adapters.hiveacid.reader.scan import scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
@@ -55,7 +56,7 @@ def full_acid_rows(
     if keyed:
         live = _without_deleted(spark, plan, _union(keyed))
         shown = [*columns.names, *(ROW_ID if row_ids else ())]
-        plain.append(live.select(*[quoted(name) for name in shown]))
+        plain.append(project(live, [(name, quoted(name)) for name in shown]))
     if not plain:
         return None
     return never_null(_union(plain)) if row_ids else _union(plain)
@@ -103,12 +104,12 @@ def _acid_scan(
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
-    key = [*row_id_columns(files), number.alias(PARTITION)] if keyed else []
-    return frame.select(*data, *_parts(plan, columns, number), *key)
+    key = [*row_id_columns(files), (PARTITION, number)] if keyed else []
+    return project(frame, [*data, *_parts(plan, columns, number), *key])
 
 
-def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[Column]:
-    """The row id from the ACID columns of a scan of these files.
+def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[Shown]:
+    """The row id without the partition, from the ACID columns of a scan of these files.
 
     A part that is the same in all rows, as the files' statistics say, is a literal: Spark need not
     decode it, nor compare it for each row. A filter by the columns alone would be pushed down: see
@@ -116,30 +117,30 @@ def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[Column]:
     """
     ranges = [file.row_id_range for file in files if file.row_id_range is not None]
 
-    def part(name: str, type_: str, ends: Iterable[tuple[int, int]]) -> Column:
+    def part(name: str, type_: str, ends: Iterable[tuple[int, int]]) -> str:
         values = {value for pair in ends for value in pair}
-        return F.lit(values.pop()).cast(type_) if len(values) == 1 else F.col(name)
+        return f"cast({values.pop()} AS {type_})" if len(values) == 1 else name
 
     return [
-        part("originalTransaction", "bigint", (ids.write_id for ids in ranges)).alias(WRITE_ID),
-        part("bucket", "int", (ids.bucket for ids in ranges)).alias(BUCKET),
-        F.col("rowId").alias(ROW),
+        (WRITE_ID, part("originalTransaction", "bigint", (ids.write_id for ids in ranges))),
+        (BUCKET, part("bucket", "int", (ids.bucket for ids in ranges))),
+        (ROW, "rowId"),
     ]
 
 
-def _row_field(name: str, held_back: bool) -> Column:
+def _row_field(name: str, held_back: bool) -> str:
     """A user's column; with `held_back`, one that no predicate is pushed down on.
 
     ORC looks for the `row.x` of a pushed predicate inside the user's own column `row`, if the file
     has one.
     """
-    column = F.col(f"row.{quoted(name)}")
+    column = f"row.{quoted(name)}"
     if not held_back:
         return column
-    return F.when(F.coalesce("operation", "bucket").isNotNull(), column)
+    return f"CASE WHEN coalesce(operation, bucket) IS NOT NULL THEN {column} END"
 
 
-def _parts(plan: ReadPlan, columns: TableColumns, number: Column) -> list[Column]:
+def _parts(plan: ReadPlan, columns: TableColumns, number: Column) -> list[Shown]:
     return partition_values(number, plan.pinned.partitions, columns)
 
 
@@ -156,15 +157,16 @@ def _raw_scan(
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
     number = partition_number(by_path, files)
-    present = [F.col(quoted(name)) for name, _ in fields]
+    present = [quoted(name) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
     if not keyed:
-        return frame.select(*selected)
+        return project(frame, selected)
 
     row_ids = {file.file: file.row_ids for file in files if file.row_ids is not None}
     rows = with_raw_row_ids(frame, by_path, row_ids)
-    return rows.select(*selected, WRITE_ID, BUCKET, ROW, number.alias(PARTITION))
+    key = [(name, name) for name in (WRITE_ID, BUCKET, ROW)]
+    return project(rows, [*selected, *key, (PARTITION, number)])
 
 
 def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
@@ -188,5 +190,5 @@ def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
         frame, by_path = acid_scan(spark, [file.file for file in files], StructType())
         frame = _visible(frame, hides_rows, plan.pinned.write_ids)
         number = partition_number(by_path, files)
-        frames.append(frame.select(*row_id_columns(files), number.alias(PARTITION)))
+        frames.append(project(frame, [*row_id_columns(files), (PARTITION, number)]))
     return _union(frames)

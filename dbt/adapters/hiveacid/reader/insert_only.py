@@ -27,13 +27,13 @@ from dbt.adapters.hiveacid.reader.columns import (
     parquet_partition_columns,
     partition_columns,
     partition_values,
-    quoted,
 )
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID
 from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
+from dbt.adapters.hiveacid.reader.projection import Shown, project, quoted
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, file_types, stored_types
 from dbt.adapters.hiveacid.reader.text import (
@@ -118,8 +118,8 @@ def insert_only_rows(
             frame = without_header(frame, layout.text.header)
         number = partition_number(by_path, files)
         parts = partition_values(number, plan.pinned.partitions, columns)
-        writer = [_write_id(by_path).alias(WRITE_ID)] if write_ids else []
-        selected = frame.select(*as_in_table(data, layout.own, columns), *parts, *writer)
+        writer = [(WRITE_ID, _write_id(by_path))] if write_ids else []
+        selected = project(frame, [*as_in_table(data, layout.own, columns), *parts, *writer])
         rows = selected if rows is None else rows.union(selected)
     return rows
 
@@ -172,7 +172,7 @@ def _groups(
 
 def _data_columns(
     spark: SparkSession, layout: _Layout
-) -> tuple[StructType | str, Mapping[str, str], list[Column]]:
+) -> tuple[StructType | str, Mapping[str, str], list[Shown]]:
     """The schema and options to scan with, and the columns `layout.own` from the scan.
 
     ORC goes by position, as in `full_acid`; text by the place in the line; the others by name.
@@ -189,5 +189,5 @@ def _data_columns(
         return parquet_columns(spark, columns, layout.times, layout.stored)
     present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
-    data = [F.col(quoted(name)) for name, _ in present]
+    data = [quoted(name) for name, _ in present]
     return schema, {}, orc_columns(columns, data, WallClock.of(spark), layout.converted)

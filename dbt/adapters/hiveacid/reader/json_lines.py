@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 )
 
 from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast
+from dbt.adapters.hiveacid.reader.projection import Shown
 from dbt.adapters.hiveacid.reader.types import spark_type
 
 _MEMBERS = "__hiveacid_members"
@@ -46,12 +47,12 @@ def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:
     return frame.withColumn(_MEMBERS, members)
 
 
-def json_columns(columns: TableColumns) -> list[Column]:
+def json_columns(columns: TableColumns) -> list[Shown]:
     """The table's columns from what `with_members` gives."""
     types = [spark_type(hive_type, with_lengths=True) for hive_type in columns.data_types]
     reader = _Reader(f"{columns.table}")
     record = reader.record(F.col("value"), F.col(_MEMBERS), columns.data.names, types)
-    return [column.alias(name) for column, name in zip(record, columns.data.names, strict=True)]
+    return list(zip(columns.data.names, record, strict=True))
 
 
 class _Reader:

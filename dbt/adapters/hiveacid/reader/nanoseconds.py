@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
-from dbt.adapters.hiveacid.reader.columns import quoted
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
+from dbt.adapters.hiveacid.reader.projection import quoted
 from dbt.adapters.hiveacid.reader.scan import scan
 
 _FINER = r"\.\d{6}\d*[1-9]$"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StructType
 
-from dbt.adapters.hiveacid.reader.columns import TableColumns, quoted, try_cast, within_length
+from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast, within_length
+from dbt.adapters.hiveacid.reader.projection import Shown, quoted
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
 from dbt.adapters.hiveacid.reader.types import spark_type
@@ -17,7 +18,7 @@ from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 
 def parquet_columns(
     spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
-) -> tuple[StructType, Mapping[str, str], list[Column]]:
+) -> tuple[StructType, Mapping[str, str], list[Shown]]:
     """Schema, options and columns; `times` is None if the table has no dates or timestamps.
 
     Spark's own conversion of old timestamps depends on the zone of the Java process, so it is left
@@ -32,7 +33,7 @@ def parquet_columns(
         }
         if times.zone is not None:
             clock = WallClock.of(spark, times.zone, times.julian)
-    data = []
+    data: list[Shown] = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("parquet", scanned, columns.data, stored)
     for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
@@ -43,5 +44,5 @@ def parquet_columns(
             column = try_cast(try_cast(column, own), field.dataType)
         if clock is not None:
             column = clock.show(column, field.dataType)
-        data.append(column.alias(field.name))
+        data.append((field.name, column))
     return with_stored(columns.data, stored), options, data

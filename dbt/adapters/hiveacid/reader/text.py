@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table
 from dbt.adapters.hiveacid.reader.columns import TableColumns
+from dbt.adapters.hiveacid.reader.projection import Shown
 from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH
 from dbt.adapters.hiveacid.reader.text_values import text_value
 from dbt.adapters.hiveacid.reader.types import spark_type
@@ -84,7 +85,7 @@ def _byte(properties: Mapping[str, str], name: str) -> str | None:
     return value[0]
 
 
-def text_columns(columns: TableColumns, format: TextFormat) -> list[Column]:
+def text_columns(columns: TableColumns, format: TextFormat) -> list[Shown]:
     """The table's columns from a line in the column `value`.
 
     Raises:
@@ -92,7 +93,7 @@ def text_columns(columns: TableColumns, format: TextFormat) -> list[Column]:
     """
     count = len(columns.data.fields)
     cells = _split(F.col("value"), format.separators[0], format.escape)
-    selected = []
+    selected: list[Shown] = []
     for i, (field, hive_type) in enumerate(
         zip(columns.data.fields, columns.data_types, strict=True)
     ):
@@ -108,7 +109,7 @@ def text_columns(columns: TableColumns, format: TextFormat) -> list[Column]:
             cell = F.when(F.size(cells) > i, joined)
         else:
             cell = F.get(cells, F.lit(i))
-        selected.append(_value(cell, data_type, format, 1).alias(field.name))
+        selected.append((field.name, _value(cell, data_type, format, 1)))
     return selected
 
 

@@ -69,11 +69,14 @@ class WallClock:
 
     def show(self, column: Column, data_type: DataType) -> Column:
         """A column as the session has to show it, timestamps inside of it included."""
-        if (self.file_zone == self.session_zone and not self.julian) or not has(
-            data_type, TimestampType
-        ):
+        if not self.moves(data_type):
             return column
         return change(column, data_type, TimestampType, lambda instant, _: self._move(instant))
+
+    def moves(self, data_type: DataType) -> bool:
+        """Whether `show` changes a column of the type."""
+        differs = self.file_zone != self.session_zone or self.julian
+        return differs and has(data_type, TimestampType)
 
     def _move(self, instant: Column) -> Column:
         # `from_utc_timestamp` moves an instant by its zone's offset, `to_utc_timestamp` back.

@@ -1,0 +1,45 @@
+"""Selects of many columns: what they show, and that their calls to the JVM do not grow."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.reader.projection import project, quoted
+from tests.functional.test_bulk import count
+
+
+def test_texts_and_columns_in_the_order_given(spark: SparkSession) -> None:
+    frame = spark.range(2).select("id", F.struct(F.col("id").alias("a.b `c`")).alias("row"))
+    odd = "a.b `c`"
+    shown = project(
+        frame,
+        [
+            (odd, f"row.{quoted(odd)}"),
+            ("id", F.col("id") + 10),
+            ("row", "id"),
+            ("Größe", F.lit("x")),
+            ("select", "cast(7 AS bigint)"),
+        ],
+    )
+    assert shown.columns == [odd, "id", "row", "Größe", "select"]
+    assert sorted(map(tuple, shown.collect())) == [(0, 10, 0, "x", 7), (1, 11, 1, "x", 7)]
+
+
+def test_names_that_repeat_stay_apart(spark: SparkSession) -> None:
+    shown = project(spark.range(1), [("n", "id"), ("n", F.col("id") + 1)])
+    assert list(map(tuple, shown.collect())) == [(0, 1)]
+
+
+def test_calls_do_not_grow_with_the_columns(spark: SparkSession) -> None:
+    frame = spark.range(1)
+    few = [(f"c{i}", "id") for i in range(3)]
+    many = [(f"c{i}", "id") for i in range(300)]
+    project(frame, few)
+    assert count(lambda: project(frame, many)) == count(lambda: project(frame, few)) <= 20
+
+
+def test_spark_sees_one_projection(spark: SparkSession) -> None:
+    frame = project(spark.range(1), [("a", "id"), ("b", F.col("id") * 2)])
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("Project") == 1
