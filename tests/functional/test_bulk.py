@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyorc
 import pytest
-from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
@@ -16,38 +13,14 @@ from dbt.adapters.hiveacid.reader import OrcFooters
 from dbt.adapters.hiveacid.reader.bulk import Bulk, bulk_of
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, java_exception
+from tests.functional.jvm_calls import count
 
 PATHS = ["file:/a b/c", "hdfs://host:8020/ü%20=é/\n'", "file:/"]
-
-DETACH = "m"
-"""Tells Java that Python has let go of an object; when that is, is up to Python's collector."""
 
 
 @pytest.fixture
 def bulk(spark: SparkSession) -> Bulk:
     return bulk_of(spark)
-
-
-@contextmanager
-def calls() -> Iterator[list[str]]:
-    """The calls to the JVM in the block, by all threads."""
-    seen: list[str] = []
-    send = ClientServerConnection.send_command
-
-    def counting(self: ClientServerConnection, command: str) -> str:
-        if not command.startswith(DETACH):
-            seen.append(command)
-        return str(send(self, command))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClientServerConnection, "send_command", counting)
-        yield seen
-
-
-def count(action: Callable[[], object]) -> int:
-    with calls() as seen:
-        action()
-    return len(seen)
 
 
 def test_one_for_a_jvm(spark: SparkSession, bulk: Bulk) -> None:

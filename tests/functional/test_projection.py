@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.reader.projection import project, quoted
-from tests.functional.test_bulk import count
+from tests.functional.jvm_calls import count
 
 
 def test_texts_and_columns_in_the_order_given(spark: SparkSession) -> None:
