@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.hiveacid.reader.projection import project, quoted
+from dbt.adapters.hiveacid.reader.projection import named, project, quoted
 from tests.functional.jvm_calls import count
 
 
@@ -24,6 +25,18 @@ def test_texts_and_columns_in_the_order_given(spark: SparkSession) -> None:
     )
     assert shown.columns == [odd, "id", "row", "Größe", "select"]
     assert sorted(map(tuple, shown.collect())) == [(0, 10, 0, "x", 7), (1, 11, 1, "x", 7)]
+
+
+@pytest.mark.parametrize("name", ["x", "select", "a b", "a.b", ".*", "größe", "b`c"])
+def test_names_are_no_patterns(spark: SparkSession, name: str) -> None:
+    """With this setting, for users of Hive, Spark takes quoted names for regular expressions."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.parser.quotedRegexColumnNames", "true")
+    fields = [F.col("id").alias(name), F.lit(7).alias("ab")]
+    frame = session.range(1).select(*fields, F.struct(*fields).alias("row"))
+    shown = project(frame, [(name, named(name)), ("field", named("row", name))])
+    assert shown.columns == [name, "field"]
+    assert list(map(tuple, shown.collect())) == [(0, 0)]
 
 
 def test_names_that_repeat_stay_apart(spark: SparkSession) -> None:

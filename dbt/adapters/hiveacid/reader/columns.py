@@ -117,24 +117,23 @@ def _value(number: Column, values: Sequence[str], data_type: DataType) -> Column
 
 def orc_columns(
     columns: TableColumns,
-    present: Sequence[str],
+    present: Sequence[Expression],
     clock: WallClock,
     converted: Sequence[int] = (),
 ) -> list[Shown]:
     """The table's data columns from those of an ORC file, which go by position, as in Hive.
 
-    `present` are the file's own, in SQL. The table may have more: they were added after the file
-    was written, and are NULL. Those at the positions `converted` have another type in the file.
+    `present` are the file's own. The table may have more: they were added after the file was
+    written, and are NULL. Those at the positions `converted` have another type in the file.
     """
     shown: list[Shown] = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
-        value: Expression
         if i >= len(present):
-            value = F.lit(None).cast(field.dataType)
+            value: Expression = F.lit(None).cast(field.dataType)
         else:
             value = present[i]
             if i in converted:
-                value = _converted(F.expr(value), hive_type)
+                value = _converted(as_column(value), hive_type)
             if clock.moves(field.dataType):
                 value = clock.show(as_column(value), field.dataType)
         shown.append((field.name, value))

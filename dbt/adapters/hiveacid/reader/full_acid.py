@@ -30,7 +30,7 @@ from dbt.adapters.hiveacid.reader.deletes import (
 )
 from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
-from dbt.adapters.hiveacid.reader.projection import Shown, project, quoted
+from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column, named, project
 from dbt.adapters.hiveacid.reader.raw_row_ids import with_raw_row_ids
 from dbt.adapters.hiveacid.reader.scan import scan
 from dbt.adapters.hiveacid.reader.timestamps import WallClock
@@ -56,7 +56,7 @@ def full_acid_rows(
     if keyed:
         live = _without_deleted(spark, plan, _union(keyed))
         shown = [*columns.names, *(ROW_ID if row_ids else ())]
-        plain.append(project(live, [(name, quoted(name)) for name in shown]))
+        plain.append(project(live, [(name, named(name)) for name in shown]))
     if not plain:
         return None
     return never_null(_union(plain)) if row_ids else _union(plain)
@@ -128,16 +128,16 @@ def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[Shown]:
     ]
 
 
-def _row_field(name: str, held_back: bool) -> str:
+def _row_field(name: str, held_back: bool) -> Expression:
     """A user's column; with `held_back`, one that no predicate is pushed down on.
 
     ORC looks for the `row.x` of a pushed predicate inside the user's own column `row`, if the file
     has one.
     """
-    column = f"row.{quoted(name)}"
+    field = named("row", name)
     if not held_back:
-        return column
-    return f"CASE WHEN coalesce(operation, bucket) IS NOT NULL THEN {column} END"
+        return field
+    return F.when(F.coalesce("operation", "bucket").isNotNull(), as_column(field))
 
 
 def _parts(plan: ReadPlan, columns: TableColumns, number: Column) -> list[Shown]:
@@ -157,7 +157,7 @@ def _raw_scan(
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
     number = partition_number(by_path, files)
-    present = [quoted(name) for name, _ in fields]
+    present = [named(name) for name, _ in fields]
     data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
     if not keyed:

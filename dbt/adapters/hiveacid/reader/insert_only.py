@@ -33,7 +33,7 @@ from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, part
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
-from dbt.adapters.hiveacid.reader.projection import Shown, project, quoted
+from dbt.adapters.hiveacid.reader.projection import Shown, named, project
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, file_types, stored_types
 from dbt.adapters.hiveacid.reader.text import (
@@ -189,5 +189,5 @@ def _data_columns(
         return parquet_columns(spark, columns, layout.times, layout.stored)
     present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
-    data = [quoted(name) for name, _ in present]
+    data = [named(name) for name, _ in present]
     return schema, {}, orc_columns(columns, data, WallClock.of(spark), layout.converted)

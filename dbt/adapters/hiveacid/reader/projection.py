@@ -6,6 +6,7 @@ more than a second for a table of 500 columns, in each statement that reads it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +20,7 @@ Expression = str | Column
 Shown = tuple[str, Expression]
 """The name of a column, and what it shows."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
 _COMPUTED = "__hiveacid_computed_"
 
 
@@ -38,6 +40,16 @@ def project(frame: DataFrame, shown: Iterable[Shown]) -> DataFrame:
     bulk = bulk_of(spark)
     to_seq = bulk.java("org.apache.spark.api.python.PythonUtils").toSeq
     return DataFrame(frame._jdf.selectExpr(to_seq(bulk.texts_list(texts))), spark)
+
+
+def named(*parts: str) -> Expression:
+    """The column of a name, or the field of one.
+
+    A session may take quoted names for patterns (`spark.sql.parser.quotedRegexColumnNames`, as in
+    Hive), unless they are plain.
+    """
+    text = ".".join(map(quoted, parts))
+    return text if all(map(_PLAIN.fullmatch, parts)) else F.col(text)
 
 
 def as_column(expression: Expression) -> Column:
