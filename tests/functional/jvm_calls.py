@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pytest
 from py4j.clientserver import ClientServerConnection
 
-DETACH = "m"
-"""Tells Java that Python has let go of an object; when that is, is up to Python's collector."""
+_OTHERS = ("m\n", "A\n")
+"""Python has let go of an object, when its collector finds it; and the first word of a connection,
+of which there is one for each thread."""
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def calls() -> Iterator[list[str]]:
     send = ClientServerConnection.send_command
 
     def counting(self: ClientServerConnection, command: str) -> str:
-        if not command.startswith(DETACH):
+        if not command.startswith(_OTHERS):
             seen.append(command)
         return str(send(self, command))
 
