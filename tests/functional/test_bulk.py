@@ -50,8 +50,8 @@ def test_what_a_method_gives(bulk: Bulk) -> None:
 def test_functions_of_several_arrays(bulk: Bulk) -> None:
     """What comes before the elements is the same for all."""
     substring = bulk.method("String", "substring", "String", ["int", "int"])
-    add = bulk.static("Math", "toIntExact", "int", ["long"])
-    of_longs = bulk.on(bulk.on(substring, 2, add), 1, add)
+    to_int = bulk.static("Math", "toIntExact", "int", ["long"])
+    of_longs = bulk.on(bulk.on(substring, 2, to_int), 1, to_int)
     cut = bulk.zipped(of_longs, "long", "long")
     assert bulk.texts(cut(3, "abcdef", bulk.longs([0, 2, 6]), bulk.longs([1, 6, 6]))) == [
         "a",

@@ -16,6 +16,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader import OrcFooters, hadoop
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange, _FooterReader
+from tests.functional.jvm_calls import count
 
 _LINUX = Path("/proc/self/fd").is_dir()
 
@@ -88,7 +89,10 @@ def test_files_of_several_kinds_together(spark: SparkSession, tmp_path: Path) ->
                 writer.set_user_metadata(**{"hive.acid.version": b"2"} if kind > 1 else {})
             if kind > 2:
                 writer.writerows((0, i, 536870912, row, i, (row,)) for row in range(3))
-    known = OrcFooters().read(spark, map(listed, paths))
+    footers = OrcFooters()
+    # Were one taken for another, each file would be asked by itself, and the answers right again.
+    assert count(lambda: footers.read(spark, map(listed, paths))) < 4 * len(paths)
+    known = footers.read(spark, map(listed, paths))
     for i, path in enumerate(paths):
         footer = known[listed(path)]
         assert (footer.columns, footer.is_acid, footer.acid_version) == [

@@ -67,8 +67,7 @@ class Bulk(MethodHandles):
     @cached_property
     def _to_longs(self) -> Callable[[str], Any]:
         parse = self.static("Long", "parseLong", "long", ["String"])
-        map_ = self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
-        mapped = self.with_constants(map_, 1, self.implement(_TO_LONG_FUNCTION, parse))
+        mapped = self.with_constants(self._map_to_long, 1, self.implement(_TO_LONG_FUNCTION, parse))
         return self._call(self.then(self._pieces, mapped, self._to_longs_array))
 
     @cached_property
@@ -194,8 +193,7 @@ class Bulk(MethodHandles):
 
     @cached_property
     def _print_longs(self) -> Callable[[Any, Any], str]:
-        map_ = self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
-        mapped = self.on(map_, 0, self._elements)
+        mapped = self.on(self._map_to_long, 0, self._elements)
         to_text = self.static(_ARRAYS, "toString", "String", ["[J"])
         return self._call(self.then(mapped, self._to_longs_array, to_text), _BI_FUNCTION)
 
@@ -219,6 +217,10 @@ class Bulk(MethodHandles):
     @cached_property
     def _map(self) -> Any:
         return self.method(_STREAM, "map", _STREAM, [_FUNCTION])
+
+    @cached_property
+    def _map_to_long(self) -> Any:
+        return self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
 
     @cached_property
     def _mapped(self) -> Any:

@@ -22,6 +22,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.reader.bulk import Bulk, bulk_of
 from dbt.adapters.hiveacid.reader.file_statuses import FILE_STATUS, FILE_SYSTEM, PATH
 from dbt.adapters.hiveacid.reader.hadoop import THREADS, batches, by_file_system
+from dbt.adapters.hiveacid.spark.jvm import java, scala_seq
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _BLOCKS = "[org.apache.hadoop.fs.BlockLocation;"
@@ -61,7 +62,7 @@ class FileIndexes:
 def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
     """A DataFrame as `frame`, a plain scan of one file, but of the files of `index`."""
     relation = frame._jdf.queryExecution().analyzed().relation()
-    other = bulk_of(spark).java(f"{_SOURCES}.HadoopFsRelation")(
+    other = java(spark.sparkContext, f"{_SOURCES}.HadoopFsRelation")(
         index,
         relation.partitionSchema(),
         relation.dataSchema(),
@@ -80,11 +81,11 @@ def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
     for group in by_file_system(files, lambda file: file.path):
         _fill(spark, cache, group)
     scala = bulk.java("scala.Option")
-    to_seq = bulk.java("org.apache.spark.api.python.PythonUtils").toSeq
+    paths = bulk.to_list(bulk.paths([file.path for file in files]))
     no_partitions = bulk.java(f"{_SOURCES}.PartitionSpec").emptySpec()
     index = bulk.java(f"{_SOURCES}.InMemoryFileIndex")(
         spark._jsparkSession,
-        to_seq(bulk.to_list(bulk.paths([file.path for file in files]))),
+        scala_seq(spark.sparkContext, paths),
         bulk.java("scala.collection.immutable.Map$").__getattr__("MODULE$").empty(),
         scala.empty(),
         cache,

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.reader.bulk import bulk_of
+from dbt.adapters.hiveacid.spark.jvm import scala_seq
 
 Expression = str | Column
 """A text of SQL, where that is enough, or a column."""
@@ -37,9 +38,8 @@ def project(frame: DataFrame, shown: Iterable[Shown]) -> DataFrame:
     if computed:
         frame = frame.select("*", *computed)
     spark = frame.sparkSession
-    bulk = bulk_of(spark)
-    to_seq = bulk.java("org.apache.spark.api.python.PythonUtils").toSeq
-    return DataFrame(frame._jdf.selectExpr(to_seq(bulk.texts_list(texts))), spark)
+    expressions = scala_seq(spark.sparkContext, bulk_of(spark).texts_list(texts))
+    return DataFrame(frame._jdf.selectExpr(expressions), spark)
 
 
 def named(*parts: str) -> Expression:

@@ -19,6 +19,11 @@ def java(context: SparkContext, name: str) -> Any:
     return JavaClass(name, context._gateway._gateway_client)
 
 
+def scala_seq(context: SparkContext, java_list: Any) -> Any:
+    """A Scala `Seq` of what is in a `java.util.List`."""
+    return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
+
+
 def each(scala_sequence: Any) -> Iterator[Any]:
     """The elements of a Scala `Seq`, one call each: for the few that a plan has."""
     return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
