@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,10 @@ from dbt.adapters.hiveacid.reader import acid_scan, deletes
 from integration.differential import Differential
 from integration.hive import HiveClient
 
-FORMS: Mapping[str, Mapping[str, int]] = {
+FORMS: Mapping[str, Mapping[str, Any]] = {
     "bitmaps": {},
-    "bitmaps, after a look at their extent": {"_FEW_DELETES": 0},
+    "bitmaps, as the footers tell that they are small": {"_FEW_DELETES": 0},
+    "bitmaps, after a look at their extent": {"_FEW_DELETES": 0, "are_near": lambda _: False},
     "broadcast join, too many writes": {"_MAX_WRITES": 1, "_FEW_DELETES": 0},
     "broadcast join, too many blocks": {"_MAX_BLOCKS": 1},
     "shuffled join": {"_MAX_WRITES": 1, "_MAX_BROADCAST_DELETES": 0},
@@ -45,7 +47,7 @@ def test_all_forms_show_hives_rows(
                 patched.setattr(deletes, limit, value)
             for table in (plain, days):
                 read = differential.check(table, where="id > 250")
-                used = read.plan.deleted_rows.bitmaps(0, 0, pytest.fail)
+                used = read.plan.deleted_rows.bitmaps((), pytest.fail)
                 assert (used is not None) == name.startswith("bitmaps"), (table, name)
     monkeypatch.setattr(acid_scan, "_WHOLE_SCHEMA_VERSIONS", ())
     for table in (plain, days):

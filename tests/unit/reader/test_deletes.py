@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.hiveacid.reader.deletes import bitmap_range, build_bitmap
+from dbt.adapters.hiveacid.reader import deletes
+from dbt.adapters.hiveacid.reader.deletes import are_near, bitmap_range, build_bitmap
+from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
 
 blocks = st.integers(0, 2**42)
 near = st.tuples(blocks, st.integers(0, 2**12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -31,3 +39,86 @@ def test_every_mask_is_at_its_place_and_the_rest_is_zero(masks: dict[int, int]) 
     }
     assert found == {block: mask for block, mask in masks.items() if mask != 0}
     assert (bitmap.partition, bitmap.write_id, bitmap.bucket) == (3, 7, 536870912)
+
+
+@dataclass(frozen=True)
+class File:
+    """What the footer of a file of delete events says."""
+
+    partition: int
+    rows: int
+    row_id_range: RowIdRange | None
+
+
+def file(
+    writes: tuple[int, int], buckets: tuple[int, int], rows: tuple[int, int], partition: int = 0
+) -> File:
+    return File(partition, 1, RowIdRange(writes, buckets, rows))
+
+
+@pytest.mark.parametrize(
+    ("files", "near"),
+    [
+        ([], True),
+        ([File(0, 0, None)], True),
+        ([file((3, 3), (7, 7), (5, 6_000_000))], True),
+        ([file((3, 6), (7, 9), (0, 10))], True),
+        ([file((3, 6), (7, 11), (0, 10))], False),
+        ([file((3, 3), (7, 7), (0, 10), partition) for partition in range(16)], True),
+        ([file((3, 3), (7, 7), (0, 10), partition) for partition in range(17)], False),
+        ([file((3, 3), (7, 7), (0, 10)), file((3, 3), (7, 7), (2**27, 2**27))], False),
+        ([file((3, 3), (7, 7), (0, 10)), file((4, 4), (7, 7), (2**27, 2**27))], True),
+    ],
+    ids=[
+        "none",
+        "no events",
+        "one write",
+        "12 writes and buckets at most",
+        "20 at most",
+        "16 partitions",
+        "17 partitions",
+        "the same write far apart",
+        "two writes far apart",
+    ],
+)
+def test_what_footers_tell_of_the_extent_of_bitmaps(files: Sequence[File], near: bool) -> None:
+    assert are_near(files) == near
+
+
+@pytest.mark.parametrize(
+    ("rows", "extent", "are_few"),
+    [(100_001, (0, 200_000), True), (100_001, (0, 2**27), False), (100_000, (0, 2**27), True)],
+    ids=["near", "many and far apart", "few"],
+)
+def test_the_extent_is_asked_of_spark_only_where_it_is_not_known(
+    rows: int, extent: tuple[int, int], are_few: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks: Any = object()
+    calls = []
+    monkeypatch.setattr(deletes, "_collect", lambda *arguments: calls.append(arguments) or ())
+    of_file = File(0, rows, RowIdRange((1, 1), (0, 0), extent))
+    assert deletes.DeletedRows().bitmaps([of_file], lambda: masks) == ()
+    assert calls == [(masks, are_few)]
+
+
+small = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda pair: (min(pair), max(pair)))
+far = st.tuples(st.integers(0, 2**26), st.integers(0, 2**26)).map(lambda p: (min(p), max(p)))
+
+
+@given(
+    st.lists(st.builds(file, small, small, far, st.integers(0, 2)), max_size=6),
+    st.randoms(use_true_random=False),
+)
+def test_bitmaps_of_rows_in_the_ranges_fit(files: Sequence[File], random: Random) -> None:
+    """Whichever rows the files name, if the footers tell that they are near."""
+    blocks: dict[tuple[int, ...], list[int]] = {}
+    for of_file in files:
+        ids = of_file.row_id_range
+        assert ids is not None
+        for _ in range(8):
+            write, bucket, row = (
+                random.randint(*ends) for ends in (ids.write_id, ids.bucket, ids.row)
+            )
+            blocks.setdefault((of_file.partition, write, bucket), []).append(row >> 6)
+    if are_near(files):
+        assert deletes._fit([(min(found), max(found)) for found in blocks.values()])

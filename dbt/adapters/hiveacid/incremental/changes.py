@@ -51,8 +51,9 @@ from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 _ROW_ID_TYPE = "struct<write_id: bigint, bucket: int, row: bigint, partition: string>"
 _DELETER = "__hiveacid_deleter"
 
-_BROADCAST_DELETES = 1_000_000
-"""Up to so many delete events are sent to each executor to find their rows, some 100 MB."""
+_FEW_DELETES = 1_000_000
+"""Up to so many delete events one task reads them all, which is cheaper than the shuffle that the
+aggregate then does not need; and they are sent to each executor to find their rows, some 100 MB."""
 
 
 def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
@@ -148,12 +149,10 @@ def _found(
     spark: SparkSession, plan: ChangePlan, images: ReadPlan, rows: DataFrame, deleted: DataFrame
 ) -> DataFrame:
     """The rows that were deleted, with the write id `_DELETER`."""
-    events = sum(delete.rows for delete in plan.deletes)
     partitions = {data.partition for data in images.data} | {d.partition for d in plan.deletes}
-    bitmaps = DeletedRows().bitmaps(
-        events, len(partitions), lambda: delete_masks(deleted.drop(_DELETER), events)
-    )
-    if events <= _BROADCAST_DELETES:
+    masks = delete_masks(deleted.drop(_DELETER), plan.delete_events)
+    bitmaps = DeletedRows().bitmaps(plan.deletes, lambda: masks)
+    if plan.delete_events <= _FEW_DELETES:
         deleted = F.broadcast(deleted)
     if bitmaps is None:
         return rows.join(deleted, list(ROW_ID_COLUMNS))
@@ -203,6 +202,8 @@ def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
         ],
     )
     of_seen_rows = never_null(events).where(is_valid(F.col(WRITE_ID_COLUMN), seen))
+    if plan.delete_events <= _FEW_DELETES:
+        of_seen_rows = of_seen_rows.coalesce(1)
     is_new = is_in(F.col(_DELETER), plan.new_write_ids)
     once = of_seen_rows.groupBy(*ROW_ID_COLUMNS).agg(
         F.max(_DELETER).alias(_DELETER), F.bool_and(is_new).alias("__hiveacid_is_new")

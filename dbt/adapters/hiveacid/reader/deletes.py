@@ -10,15 +10,18 @@ neighbouring rows, and one mask is then far cheaper than 64 keys. Two forms foll
 
 from __future__ import annotations
 
+import itertools
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.reader.literals import longs_literal
+from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
 
 WRITE_ID = "__hiveacid_write_id"
 BUCKET = "__hiveacid_bucket"
@@ -40,7 +43,7 @@ _MAX_WRITES = 16
 with, one after the other, for every row."""
 
 _FEW_DELETES = 100_000
-"""Up to so many delete events their masks are collected without a look at their extent first."""
+"""Up to so many delete events their masks are collected, however far apart they may be."""
 
 _MAX_BLOCKS = 1 << 19
 """Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query. They have room
@@ -81,6 +84,22 @@ def build_bitmap(
     return Bitmap(partition, write_id, bucket, first, spread)
 
 
+class FileOfDeletes(Protocol):
+    """What `plan.DeleteFile` says of a file of delete events."""
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition that it is of."""
+
+    @property
+    def rows(self) -> int:
+        """How many delete events it has."""
+
+    @property
+    def row_id_range(self) -> RowIdRange | None:
+        """Around the row ids of the deleted rows; None without any."""
+
+
 @dataclass
 class DeletedRows:
     """The bitmaps of one plan, read once for all the sessions that use the plan."""
@@ -90,26 +109,44 @@ class DeletedRows:
     _bitmaps: tuple[Bitmap, ...] | None = None
 
     def bitmaps(
-        self, events: int, partitions: int, masks: Callable[[], DataFrame]
+        self, files: Sequence[FileOfDeletes], masks: Callable[[], DataFrame]
     ) -> tuple[Bitmap, ...] | None:
         """The bitmaps, or None where the deleted rows need a join.
 
         Args:
-            events: how many delete events there are.
-            partitions: how many partitions have delete events; each takes a bitmap at least.
+            files: what is known of the files of delete events.
             masks: the delete events as `delete_masks` gives them; a Spark job collects them.
         """
         with self._lock:
             if not self._read:
-                if events <= 64 * _MAX_BLOCKS and partitions <= _MAX_WRITES:
-                    self._bitmaps = _collect(masks(), events)
+                events = sum(file.rows for file in files)
+                partitions = {file.partition for file in files}
+                if events <= 64 * _MAX_BLOCKS and len(partitions) <= _MAX_WRITES:
+                    self._bitmaps = _collect(masks(), events <= _FEW_DELETES or are_near(files))
                 self._read = True
             return self._bitmaps
 
 
-def _collect(masks: DataFrame, events: int) -> tuple[Bitmap, ...] | None:
+def are_near(files: Iterable[FileOfDeletes]) -> bool:
+    """Whether the ranges of row ids alone tell that bitmaps are few and small enough."""
+    extents: dict[tuple[int, int, int], tuple[int, int]] = {}
+    for file in files:
+        ids = file.row_id_range
+        if ids is None:
+            continue
+        writes, buckets = (range(low, high + 1) for low, high in (ids.write_id, ids.bucket))
+        if len(writes) * len(buckets) > _MAX_WRITES:
+            return False
+        first, last = (row >> 6 for row in ids.row)
+        for key in itertools.product([file.partition], writes, buckets):
+            before = extents.get(key, (first, last))
+            extents[key] = min(first, before[0]), max(last, before[1])
+    return _fit(list(extents.values()))
+
+
+def _collect(masks: DataFrame, are_few: bool) -> tuple[Bitmap, ...] | None:
     key = [PARTITION, WRITE_ID, BUCKET]
-    if events > _FEW_DELETES:
+    if not are_few:
         first, last = F.min(ROW), F.max(ROW)
         writes = masks.groupBy(*key).agg(first.alias("first"), last.alias("last"))
         sizes = writes.limit(_MAX_WRITES + 1).collect()

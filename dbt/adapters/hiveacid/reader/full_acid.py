@@ -175,10 +175,10 @@ def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> Da
     def masks() -> DataFrame:
         return delete_masks(_delete_events(spark, plan), count)
 
-    partitions = len({delete.partition for delete in plan.deletes})
-    bitmaps = plan.deleted_rows.bitmaps(count, partitions, masks)
+    bitmaps = plan.deleted_rows.bitmaps(plan.deletes, masks)
     if bitmaps is None:
         return without_masks(rows, masks(), count)
+    partitions = len({delete.partition for delete in plan.deletes})
     return without_bitmaps(spark, rows, bitmaps, in_one_partition=partitions == 1)
 
 
