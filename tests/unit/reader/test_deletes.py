@@ -101,6 +101,14 @@ def test_the_extent_is_asked_of_spark_only_where_it_is_not_known(
     assert calls == [(masks, are_few)]
 
 
+@pytest.mark.parametrize(
+    ("rows", "files", "one_task"),
+    [(1_000_000, 1, True), (1_000_001, 1, False), (1, 64, True), (1, 65, False)],
+)
+def test_few_events_of_few_files_are_for_one_task(rows: int, files: int, one_task: bool) -> None:
+    assert deletes.one_task_reads([File(0, rows, None)] * files) == one_task
+
+
 small = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda pair: (min(pair), max(pair)))
 far = st.tuples(st.integers(0, 2**26), st.integers(0, 2**26)).map(lambda p: (min(p), max(p)))
 

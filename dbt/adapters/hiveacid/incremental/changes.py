@@ -36,6 +36,7 @@ from dbt.adapters.hiveacid.reader.deletes import (
     delete_masks,
     in_bitmaps,
     never_null,
+    one_task_reads,
 )
 from dbt.adapters.hiveacid.reader.deletes import ROW_ID as ROW_ID_COLUMNS
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID as WRITE_ID_COLUMN
@@ -51,9 +52,8 @@ from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 _ROW_ID_TYPE = "struct<write_id: bigint, bucket: int, row: bigint, partition: string>"
 _DELETER = "__hiveacid_deleter"
 
-_FEW_DELETES = 1_000_000
-"""Up to so many delete events one task reads them all, which is cheaper than the shuffle that the
-aggregate then does not need; and they are sent to each executor to find their rows, some 100 MB."""
+_BROADCAST_DELETES = 1_000_000
+"""Up to so many delete events are sent to each executor to find their rows, some 100 MB."""
 
 
 def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
@@ -150,9 +150,10 @@ def _found(
 ) -> DataFrame:
     """The rows that were deleted, with the write id `_DELETER`."""
     partitions = {data.partition for data in images.data} | {d.partition for d in plan.deletes}
-    masks = delete_masks(deleted.drop(_DELETER), plan.delete_events)
-    bitmaps = DeletedRows().bitmaps(plan.deletes, lambda: masks)
-    if plan.delete_events <= _FEW_DELETES:
+    bitmaps = DeletedRows().bitmaps(
+        plan.deletes, lambda: delete_masks(deleted.drop(_DELETER), one_task_reads(plan.deletes))
+    )
+    if sum(delete.rows for delete in plan.deletes) <= _BROADCAST_DELETES:
         deleted = F.broadcast(deleted)
     if bitmaps is None:
         return rows.join(deleted, list(ROW_ID_COLUMNS))
@@ -202,7 +203,7 @@ def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
         ],
     )
     of_seen_rows = never_null(events).where(is_valid(F.col(WRITE_ID_COLUMN), seen))
-    if plan.delete_events <= _FEW_DELETES:
+    if one_task_reads(plan.deletes):
         of_seen_rows = of_seen_rows.coalesce(1)
     is_new = is_in(F.col(_DELETER), plan.new_write_ids)
     once = of_seen_rows.groupBy(*ROW_ID_COLUMNS).agg(

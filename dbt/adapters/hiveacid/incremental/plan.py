@@ -97,11 +97,6 @@ class ChangePlan:
         return not (lost or self.added.data or self.grown.data or self.deletes)
 
     @property
-    def delete_events(self) -> int:
-        """How many delete events there are in the files of `deletes` together."""
-        return sum(delete.rows for delete in self.deletes)
-
-    @property
     def read(self) -> set[ListedFile]:
         """The files that inserted rows and deleted row ids are read from."""
         return {file for file, _ in self.files_read}

@@ -38,6 +38,9 @@ _BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
 _MAX_BROADCAST_DELETES = 1_000_000
 """Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""
 
+_FEW_FILES = 64
+"""So many files of delete events one task opens at most; more are for several tasks at once."""
+
 _MAX_WRITES = 16
 """Bitmaps are used for so many different (partition, write id, bucket) at most: each is compared
 with, one after the other, for every row."""
@@ -165,10 +168,17 @@ def _fit(ranges: Sequence[tuple[int, int]]) -> bool:
     return len(ranges) <= _MAX_WRITES and blocks <= _MAX_BLOCKS
 
 
-def delete_masks(events: DataFrame, count: int) -> DataFrame:
+def one_task_reads(files: Sequence[FileOfDeletes]) -> bool:
+    """Whether it is cheaper that one task reads all the delete events than to shuffle them."""
+    events = sum(file.rows for file in files)
+    return events <= _MAX_BROADCAST_DELETES and len(files) <= _FEW_FILES
+
+
+def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
     """Pack delete events, one a row with the columns of a row id, into blocks and masks.
 
-    `ROW` of the result is the block, the row divided by 64.
+    `ROW` of the result is the block, the row divided by 64. `in_one_task` says that one task is to
+    read them all (`one_task_reads`).
     """
     packed = events.select(
         WRITE_ID,
@@ -177,8 +187,7 @@ def delete_masks(events: DataFrame, count: int) -> DataFrame:
         PARTITION,
         F.expr(_BIT_OF_ROW).alias(MASK),
     )
-    if count <= _MAX_BROADCAST_DELETES:
-        # One task reads them all: cheaper than a shuffle, which the aggregate then does not need.
+    if in_one_task:
         packed = packed.coalesce(1)
     return packed.groupBy(WRITE_ID, BUCKET, ROW, PARTITION).agg(F.bit_or(MASK).alias(MASK))
 

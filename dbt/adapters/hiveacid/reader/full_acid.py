@@ -25,6 +25,7 @@ from dbt.adapters.hiveacid.reader.deletes import (
     WRITE_ID,
     delete_masks,
     never_null,
+    one_task_reads,
     without_bitmaps,
     without_masks,
 )
@@ -170,14 +171,12 @@ def _raw_scan(
 
 
 def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
-    count = plan.delete_events
-
     def masks() -> DataFrame:
-        return delete_masks(_delete_events(spark, plan), count)
+        return delete_masks(_delete_events(spark, plan), one_task_reads(plan.deletes))
 
     bitmaps = plan.deleted_rows.bitmaps(plan.deletes, masks)
     if bitmaps is None:
-        return without_masks(rows, masks(), count)
+        return without_masks(rows, masks(), plan.delete_events)
     partitions = len({delete.partition for delete in plan.deletes})
     return without_bitmaps(spark, rows, bitmaps, in_one_partition=partitions == 1)
 
