@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -11,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.reader import deletes
 from dbt.adapters.hiveacid.reader.deletes import are_near, bitmap_range, build_bitmap
 from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
+from dbt.adapters.hiveacid.reader.plan import DeleteFile
 
 blocks = st.integers(0, 2**42)
 near = st.tuples(blocks, st.integers(0, 2**12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -41,26 +42,21 @@ def test_every_mask_is_at_its_place_and_the_rest_is_zero(masks: dict[int, int]) 
     assert (bitmap.partition, bitmap.write_id, bitmap.bucket) == (3, 7, 536870912)
 
 
-@dataclass(frozen=True)
-class File:
-    """What the footer of a file of delete events says."""
-
-    partition: int
-    rows: int
-    row_id_range: RowIdRange | None
-
-
 def file(
     writes: tuple[int, int], buckets: tuple[int, int], rows: tuple[int, int], partition: int = 0
-) -> File:
-    return File(partition, 1, RowIdRange(writes, buckets, rows))
+) -> DeleteFile:
+    return of_events(1, RowIdRange(writes, buckets, rows), partition)
+
+
+def of_events(count: int, ids: RowIdRange | None, partition: int = 0) -> DeleteFile:
+    return DeleteFile(ListedFile("f", "file:/f", 1), partition, count, False, ids)
 
 
 @pytest.mark.parametrize(
     ("files", "near"),
     [
         ([], True),
-        ([File(0, 0, None)], True),
+        ([of_events(0, None)], True),
         ([file((3, 3), (7, 7), (5, 6_000_000))], True),
         ([file((3, 6), (7, 9), (0, 10))], True),
         ([file((3, 6), (7, 11), (0, 10))], False),
@@ -81,7 +77,9 @@ def file(
         "two writes far apart",
     ],
 )
-def test_what_footers_tell_of_the_extent_of_bitmaps(files: Sequence[File], near: bool) -> None:
+def test_what_footers_tell_of_the_extent_of_bitmaps(
+    files: Sequence[DeleteFile], near: bool
+) -> None:
     assert are_near(files) == near
 
 
@@ -96,7 +94,7 @@ def test_the_extent_is_asked_of_spark_only_where_it_is_not_known(
     masks: Any = object()
     calls = []
     monkeypatch.setattr(deletes, "_collect", lambda *arguments: calls.append(arguments) or ())
-    of_file = File(0, rows, RowIdRange((1, 1), (0, 0), extent))
+    of_file = of_events(rows, RowIdRange((1, 1), (0, 0), extent))
     assert deletes.DeletedRows().bitmaps([of_file], lambda: masks) == ()
     assert calls == [(masks, are_few)]
 
@@ -106,7 +104,7 @@ def test_the_extent_is_asked_of_spark_only_where_it_is_not_known(
     [(1_000_000, 1, True), (1_000_001, 1, False), (1, 64, True), (1, 65, False)],
 )
 def test_few_events_of_few_files_are_for_one_task(rows: int, files: int, one_task: bool) -> None:
-    assert deletes.one_task_reads([File(0, rows, None)] * files) == one_task
+    assert deletes.one_task_reads([of_events(rows, None)] * files) == one_task
 
 
 small = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda pair: (min(pair), max(pair)))
@@ -117,7 +115,7 @@ far = st.tuples(st.integers(0, 2**26), st.integers(0, 2**26)).map(lambda p: (min
     st.lists(st.builds(file, small, small, far, st.integers(0, 2)), max_size=6),
     st.randoms(use_true_random=False),
 )
-def test_bitmaps_of_rows_in_the_ranges_fit(files: Sequence[File], random: Random) -> None:
+def test_bitmaps_of_rows_in_the_ranges_fit(files: Sequence[DeleteFile], random: Random) -> None:
     """Whichever rows the files name, if the footers tell that they are near."""
     blocks: dict[tuple[int, ...], list[int]] = {}
     for of_file in files:

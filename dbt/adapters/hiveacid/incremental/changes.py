@@ -150,10 +150,11 @@ def _found(
 ) -> DataFrame:
     """The rows that were deleted, with the write id `_DELETER`."""
     partitions = {data.partition for data in images.data} | {d.partition for d in plan.deletes}
+    are_few = sum(delete.rows for delete in plan.deletes) <= _BROADCAST_DELETES
     bitmaps = DeletedRows().bitmaps(
-        plan.deletes, lambda: delete_masks(deleted.drop(_DELETER), one_task_reads(plan.deletes))
+        plan.deletes, lambda: delete_masks(deleted.drop(_DELETER), in_one_task=are_few)
     )
-    if sum(delete.rows for delete in plan.deletes) <= _BROADCAST_DELETES:
+    if are_few:
         deleted = F.broadcast(deleted)
     if bitmaps is None:
         return rows.join(deleted, list(ROW_ID_COLUMNS))

@@ -15,13 +15,15 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.reader.literals import longs_literal
-from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.reader.plan import DeleteFile
 
 WRITE_ID = "__hiveacid_write_id"
 BUCKET = "__hiveacid_bucket"
@@ -87,22 +89,6 @@ def build_bitmap(
     return Bitmap(partition, write_id, bucket, first, spread)
 
 
-class FileOfDeletes(Protocol):
-    """What `plan.DeleteFile` says of a file of delete events."""
-
-    @property
-    def partition(self) -> int:
-        """The number of the partition that it is of."""
-
-    @property
-    def rows(self) -> int:
-        """How many delete events it has."""
-
-    @property
-    def row_id_range(self) -> RowIdRange | None:
-        """Around the row ids of the deleted rows; None without any."""
-
-
 @dataclass
 class DeletedRows:
     """The bitmaps of one plan, read once for all the sessions that use the plan."""
@@ -112,12 +98,12 @@ class DeletedRows:
     _bitmaps: tuple[Bitmap, ...] | None = None
 
     def bitmaps(
-        self, files: Sequence[FileOfDeletes], masks: Callable[[], DataFrame]
+        self, files: Sequence[DeleteFile], masks: Callable[[], DataFrame]
     ) -> tuple[Bitmap, ...] | None:
         """The bitmaps, or None where the deleted rows need a join.
 
         Args:
-            files: what is known of the files of delete events.
+            files: the files of delete events.
             masks: the delete events as `delete_masks` gives them; a Spark job collects them.
         """
         with self._lock:
@@ -130,7 +116,7 @@ class DeletedRows:
             return self._bitmaps
 
 
-def are_near(files: Iterable[FileOfDeletes]) -> bool:
+def are_near(files: Iterable[DeleteFile]) -> bool:
     """Whether the ranges of row ids alone tell that bitmaps are few and small enough."""
     extents: dict[tuple[int, int, int], tuple[int, int]] = {}
     for file in files:
@@ -168,7 +154,7 @@ def _fit(ranges: Sequence[tuple[int, int]]) -> bool:
     return len(ranges) <= _MAX_WRITES and blocks <= _MAX_BLOCKS
 
 
-def one_task_reads(files: Sequence[FileOfDeletes]) -> bool:
+def one_task_reads(files: Sequence[DeleteFile]) -> bool:
     """Whether it is cheaper that one task reads all the delete events than to shuffle them."""
     events = sum(file.rows for file in files)
     return events <= _MAX_BROADCAST_DELETES and len(files) <= _FEW_FILES
@@ -178,7 +164,7 @@ def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
     """Pack delete events, one a row with the columns of a row id, into blocks and masks.
 
     `ROW` of the result is the block, the row divided by 64. `in_one_task` says that one task is to
-    read them all (`one_task_reads`).
+    take them all, which saves a shuffle.
     """
     packed = events.select(
         WRITE_ID,
