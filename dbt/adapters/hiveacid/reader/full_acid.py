@@ -34,7 +34,7 @@ from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
 from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column, named, project
 from dbt.adapters.hiveacid.reader.raw_row_ids import with_raw_row_ids
 from dbt.adapters.hiveacid.reader.scan import scan
-from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.timestamps import orc_clock
 from dbt.adapters.hiveacid.reader.write_id_filter import is_valid
 
 
@@ -104,7 +104,7 @@ def _acid_scan(
     number = partition_number(by_path, files)
     held_back = any(name.lower() == "row" for name, _ in fields)
     present = [_row_field(name, held_back) for name, _ in fields]
-    data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
+    data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
     key = [*row_id_columns(files), (PARTITION, number)] if keyed else []
     return project(frame, [*data, *_parts(plan, columns, number), *key])
 
@@ -159,7 +159,7 @@ def _raw_scan(
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
     number = partition_number(by_path, files)
     present = [named(name) for name, _ in fields]
-    data = orc_columns(columns, present, WallClock.of(spark), files[0].converted)
+    data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
     if not keyed:
         return project(frame, selected)

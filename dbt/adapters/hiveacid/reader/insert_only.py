@@ -42,7 +42,7 @@ from dbt.adapters.hiveacid.reader.text import (
     text_format,
     without_header,
 )
-from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.timestamps import orc_clock
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes, writer_times
 
 _FORMATS = {
@@ -190,4 +190,4 @@ def _data_columns(
     present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
     data = [named(name) for name, _ in present]
-    return schema, {}, orc_columns(columns, data, WallClock.of(spark), layout.converted)
+    return schema, {}, orc_columns(columns, data, orc_clock(spark, columns.data), layout.converted)

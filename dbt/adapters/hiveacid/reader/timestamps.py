@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructType, TimestampType
 
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.spark.jvm import java
 
 _MICROS_PER_DAY = 86_400_000_000
@@ -88,6 +91,45 @@ class WallClock:
             is_julian = micros < F.lit(_GREGORIAN_FROM * _MICROS_PER_DAY)
             wall_clock = F.when(is_julian, shown).otherwise(wall_clock)
         return F.to_utc_timestamp(wall_clock, self.session_zone)
+
+
+def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
+    """The clock of ORC files that are read into these columns.
+
+    Raises:
+        UnreadableTableError: Spark's processes have different zones, of which each would show
+            another time.
+    """
+    clock = WallClock.of(spark)
+    if has(columns, TimestampType):
+        others = executors_zones(spark.sparkContext) - {clock.file_zone}
+        if others:
+            option = "extraJavaOptions: -Duser.timezone=UTC"
+            raise UnreadableTableError(
+                "Timestamps in ORC files are read by the time zone of the Java process that reads "
+                f"them. Spark's driver has {clock.file_zone}, and executors have "
+                f"{', '.join(sorted(others))}, so they would be shown at other times than Hive "
+                f"shows. Give all of them one zone: `spark.driver.{option}` and "
+                f"`spark.executor.{option}` in server_side_parameters."
+            )
+    return clock
+
+
+@lru_cache(maxsize=1)
+def executors_zones(context: SparkContext) -> frozenset[str]:
+    """The zones of the Java processes that read; none if that is the driver alone."""
+    if str(context.master).partition("[")[0] == "local":
+        return frozenset()
+    tasks = context.defaultParallelism
+    zones = (
+        SparkSession(context)
+        .range(0, tasks, 1, tasks)
+        .select(F.expr("reflect('java.time.ZoneId', 'systemDefault')").alias("zone"))
+        .distinct()
+        .collect()
+    )
+    zone_id = java(context, "java.time.ZoneId")
+    return frozenset(_normal(zone_id.of(row["zone"])) for row in zones)
 
 
 def gregorian_dates(column: Column, data_type: DataType) -> Column:
