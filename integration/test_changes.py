@@ -121,6 +121,33 @@ def test_a_rebalanced_base(
     assert plan.is_empty
 
 
+def test_files_without_statistics(changes: Changes, hive_client: HiveClient, database: str) -> None:
+    """A row index stride of 0 leaves them out: the row ids of deletes are in no footer."""
+    table = f"{database}.unindexed"
+    properties = f"{FULL_ACID}, 'orc.row.index.stride'='0'"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) STORED AS ORC TBLPROPERTIES ({properties})"
+    )
+    story = Story(changes, hive_client, table)
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')")
+    story.remember("first")
+    plans = story.then("DELETE FROM {t} WHERE id = 1")
+    (delete,) = plans["first"].deletes
+    assert delete.row_id_range is not None and not delete.row_id_range.is_known
+    story.remember("second")
+    hive_client.execute(f"INSERT INTO {table} VALUES (5, 'e'), (6, 'f')")
+    story.then("UPDATE {t} SET v = 'x' WHERE id IN (2, 5)")
+    story.then("DELETE FROM {t} WHERE id = 6")
+    story.then(story.compact("minor"))
+    story.then("DELETE FROM {t} WHERE id = 3")
+    story.remember("last")
+    took_in = "the compaction that made base_0000006_v"
+    story.then(
+        story.compact("major"),
+        lost={name: [took_in] for name in ("first", "second", "last")},
+    )
+
+
 def test_a_partitioned_table(changes: Changes, hive_client: HiveClient, database: str) -> None:
     """Row ids repeat from partition to partition; partitions come, go and are rewritten."""
     table = f"{database}.parted"

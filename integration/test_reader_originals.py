@@ -70,6 +70,35 @@ def test_original_files(
     differential.check(table)
 
 
+def test_files_without_statistics(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """A row index stride of 0 leaves them out: the row ids of deletes are in no footer."""
+    table = f"{database}.unindexed"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, name string) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='false', 'orc.row.index.stride'='0')"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    hive_client.execute(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('transactional'='true', "
+        "'NO_AUTO_COMPACTION'='true')"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (4, 'd'), (5, 'e')")
+    hive_client.execute(f"DELETE FROM {table} WHERE id IN (2, 5)")
+    deleted = differential.check(table, where="id > 1")
+    (delete,) = deleted.plan.deletes
+    assert delete.row_id_range is not None and not delete.row_id_range.is_known
+    hive_client.execute(f"UPDATE {table} SET name = 'x' WHERE id IN (1, 4)")
+    differential.check(table)
+    hive_client.compact(table, "minor")
+    differential.check(table)
+    hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    differential.check(table)
+    hive_client.compact(table, "major")
+    differential.check(table)
+
+
 def test_load_data_into_a_full_acid_table(
     differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:

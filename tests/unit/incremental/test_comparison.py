@@ -401,6 +401,7 @@ def ids(rows, first_bucket=0, last_bucket=None, statement_id=0):
         ([(20, ids((0, 9))[1])], False),  # two writes with the same numbers
         ([ids((0, 9), statement_id=1)], False),
         ([ids((0, 9), 0, 1)], False),
+        ([ids((0, 9), 0), (10, RowIdRange.of((2**63 - 1, -(2**63)) * 3))], True),
     ],
 )
 def test_rows_numbered_together_are_renumbered(files, expected):
@@ -453,7 +454,9 @@ def test_another_table_or_another_history(write_ids, options, table, what):
     ("now", "what"),
     [
         ("id int, name string, more date", []),
-        ("id int, called string", []),
+        ("id int, called string", ["its column name is called called now"]),
+        ("id int, called date", ["its column name is called called now"]),
+        ("id int, new date, name string", ["column name is number 2, before 1"]),
         ("id bigint, name string", ["its column id is bigint, before int"]),
         ("name string, id int", ["column name is number 0, before 1", "column id is number 1"]),
         ("name string", ["its column name is number 0, before 1"]),

@@ -64,6 +64,8 @@ def of_events(count: int, ids: RowIdRange | None, partition: int = 0) -> DeleteF
         ([file((3, 3), (7, 7), (0, 10), partition) for partition in range(17)], False),
         ([file((3, 3), (7, 7), (0, 10)), file((3, 3), (7, 7), (2**27, 2**27))], False),
         ([file((3, 3), (7, 7), (0, 10)), file((4, 4), (7, 7), (2**27, 2**27))], True),
+        ([file((0, 2**63 - 1), (7, 7), (0, 10))], False),
+        ([file((3, 3), (0, 2**31 - 1), (0, 10))], False),
     ],
     ids=[
         "none",
@@ -75,6 +77,8 @@ def of_events(count: int, ids: RowIdRange | None, partition: int = 0) -> DeleteF
         "17 partitions",
         "the same write far apart",
         "two writes far apart",
+        "any write",
+        "any bucket",
     ],
 )
 def test_what_footers_tell_of_the_extent_of_bitmaps(

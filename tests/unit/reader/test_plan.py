@@ -185,6 +185,33 @@ def test_original_files_may_have_any_name_where_nothing_is_deleted():
     assert row_ids(plan({"part-0.orc": RAW})) == {"part-0.orc": None}
 
 
+def test_deletes_without_statistics_may_hit_any_row():
+    longs = (2**63 - 1, -(2**63))
+    unknown = RowIdRange.of(longs * 3)
+    assert not unknown.is_known and unknown.intersects(ids(1)) and unknown.intersects(ids(10**12))
+    assert RowIdRange.of(unknown.numbers) == unknown
+    partly = RowIdRange.of((3, 3, *longs, 0, 9))
+    assert partly.is_known and partly.write_id == (3, 3) and partly.intersects(ids(3))
+    footer = replace(ACID, row_id_range=unknown)
+    planned = plan({"000000_0": RAW, "delete_delta_2_2_0/bucket_00000": footer})
+    assert row_ids(planned) == {"000000_0": RawRowIds(0, bucket(0), 0)}
+
+
+def test_a_bucket_number_that_no_row_id_can_have_is_refused_by_the_files_name():
+    deletes = {"delete_delta_2_2_0/bucket_00000": replace(ACID, row_id_range=ids(0))}
+    assert len(plan({"20240101_0": RAW}).data) == 1
+    with pytest.raises(UnreadableTableError, match=r"file:/t/20240101_0 says BucketProperty\(buck"):
+        plan({"20240101_0": RAW, **deletes})
+
+
+@pytest.mark.parametrize("other", ["file:/t/p=0", "file:/t/p=0/sub"])
+def test_partitions_that_share_files_are_refused(other):
+    files = [ListedFile("sub/000000_0", "file:/t/p=0/sub/000000_0", 100)]
+    listings = [Listing("file:/t/p=0", tuple(files), ()), Listing(other, tuple(files), ())]
+    with pytest.raises(UnreadableTableError, match=f"{other} is the location of one of its part"):
+        locations(pinned_table(valid(9), partitions=2), listings)
+
+
 def test_an_insert_only_plan_holds_files_of_any_format():
     planned = plan(
         {"delta_1_1_0/part-0.csv": None, UNION: None, "000000_0": RAW},
@@ -214,6 +241,14 @@ def test_insert_only_files_in_a_directory_that_hive_passes_over_are_refused():
 def test_insert_only_rows_that_cannot_be_told_apart_are_refused(write_ids):
     with pytest.raises(UnreadableTableError, match="delta_1_3 holds rows of write ids that this"):
         plan({"delta_1_3/000000_0": None}, write_ids, plan_insert_only)
+
+
+@pytest.mark.parametrize("planner", [plan_full_acid, plan_insert_only])
+def test_an_overwrite_holds_nothing_of_an_open_write_id_below(planner):
+    footer = ACID if planner is plan_full_acid else None
+    name = "bucket_00000" if footer else "000000_0"
+    planned = plan({f"base_5/{name}": footer}, valid(5, open=[3]), planner)
+    assert [file.file.relative for file in planned.data] == [f"base_5/{name}"]
 
 
 def test_a_compaction_over_an_aborted_write_id_is_read():

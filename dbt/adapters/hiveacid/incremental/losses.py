@@ -116,11 +116,14 @@ def is_renumbered(files: Sequence[tuple[int, RowIdRange]]) -> bool:
     That numbers all rows together from 0 on, in the order of the new buckets, and gives them
     statement 0 (`CompactionQueryBuilder.buildSelectClauseForRebalance`). Another compaction keeps
     the row ids, in which the number begins anew with each bucket and write. A base that holds only
-    one write, without gaps, can be either; it is taken for renumbered.
+    one write, without gaps, can be either; it is taken for renumbered, as is one whose files have
+    no statistics.
 
     Args:
         files: for each file with rows how many there are, and their row ids.
     """
+    if not all(ids.is_known for _, ids in files):
+        return True
     next_row = 0
     for rows, ids in sorted(files, key=lambda file: file[1].row):
         bucket, last = decode_bucket(ids.bucket[0]), next_row + rows - 1

@@ -123,6 +123,8 @@ def are_near(files: Iterable[DeleteFile]) -> bool:
         ids = file.row_id_range
         if ids is None:
             continue
+        if any(high - low >= _MAX_WRITES for low, high in (ids.write_id, ids.bucket)):
+            return False
         writes, buckets = (range(low, high + 1) for low, high in (ids.write_id, ids.bucket))
         if len(writes) * len(buckets) > _MAX_WRITES:
             return False

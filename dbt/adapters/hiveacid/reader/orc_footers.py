@@ -34,11 +34,16 @@ _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
 """The number of the statistics of the first user's column, by whether there are ACID columns."""
 
 
+_ALL_LONGS = (0, (1 << 63) - 1)
+_ALL_BUCKETS = (0, (1 << 31) - 1)
+
+
 @dataclass(frozen=True)
 class RowIdRange:
     """The lowest and the highest value of each part of the row ids in a file, by its statistics.
 
-    Those of a file of delete events are the ids of the deleted rows.
+    Those of a file of delete events are the ids of the deleted rows. A part of which the file has
+    no statistics can have every value.
     """
 
     write_id: tuple[int, int]
@@ -47,8 +52,25 @@ class RowIdRange:
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> RowIdRange:
-        """From what `numbers` gives."""
-        return cls(*zip(numbers[::2], numbers[1::2], strict=True))
+        """From what `numbers` gives, or from what ORC says.
+
+        For a column without statistics that is a lowest value above the highest one. A file has
+        none if it was written with a row index stride of 0, as by Hive's streaming ingest, by the
+        minor compaction of older versions and into tables with such a property
+        (`VectorizedOrcAcidRowBatchReader.findMinMaxKeys`).
+        """
+        write_id, bucket, row = (
+            (low, high) if low <= high else every
+            for low, high, every in zip(
+                numbers[::2], numbers[1::2], (_ALL_LONGS, _ALL_BUCKETS, _ALL_LONGS), strict=True
+            )
+        )
+        return cls(write_id, bucket, row)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the file has statistics of all parts."""
+        return (self.write_id, self.bucket, self.row) != (_ALL_LONGS, _ALL_BUCKETS, _ALL_LONGS)
 
     @property
     def numbers(self) -> tuple[int, ...]:

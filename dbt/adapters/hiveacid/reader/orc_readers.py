@@ -49,6 +49,7 @@ class OrcReaders:
             )
         )
         # From statistics of a column that does not hold integers these raise, as they should.
+        # Without statistics the lowest is above the highest (`RowIdRange.of`).
         self._row_ids = [
             bulk.integers(
                 bulk.then(bulk.element(_STATISTICS, column), bulk.method(_INTEGERS, name, "long"))

@@ -18,7 +18,13 @@ from dbt.adapters.hiveacid.acid.directories import (
     is_union_directory,
 )
 from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, Skipped, select
+from dbt.adapters.hiveacid.acid.selection import (
+    AcidState,
+    SelectedDir,
+    Skipped,
+    is_compacted,
+    select,
+)
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
@@ -146,12 +152,28 @@ def locations(pinned: SeenTable, listings: Sequence[Listing]) -> list[Location]:
     """Select the snapshot of each listing; they are in the order of `pinned.storages`.
 
     Raises:
-        UnreadableTableError: see `acid.selection.select`.
+        UnreadableTableError: see `acid.selection.select`; or two partitions share files.
     """
+    _check_apart(pinned, listings)
     return [
         Location(i, storage, listing, select(listing, pinned.write_ids, pinned.valid_txns))
         for i, (storage, listing) in enumerate(zip(pinned.storages, listings, strict=True))
     ]
+
+
+def _check_apart(pinned: SeenTable, listings: Sequence[Listing]) -> None:
+    """Refuse partitions at one location, or one inside another's: their files are listed twice."""
+    seen: set[str] = set()
+    for listing in listings:
+        paths = [file.path for file in listing.files]
+        seen_before = len(seen)
+        seen.update(paths)
+        if len(seen) != seen_before + len(paths):
+            raise UnreadableTableError(
+                f"{pinned.table.name} cannot be read: {listing.location} is the location of one of "
+                "its partitions, and files there are listed for another one as well. Give each "
+                "partition a directory of its own (ALTER TABLE … PARTITION … SET LOCATION)."
+            )
 
 
 def plan_full_acid(
@@ -293,9 +315,14 @@ def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -
     """A compaction leaves out what was aborted, but never what is still open.
 
     One that the snapshot may see began when all its write ids had ended. If they go on above the
-    high-water mark, that has gone back since (docs/decisions.md).
+    high-water mark, that has gone back since (docs/decisions.md). The base of an overwrite or a
+    truncate holds what that wrote and nothing else.
     """
     low, high = directory.write_id_range
+    if isinstance(directory.directory, BaseDir) and not is_compacted(
+        place.listing, directory.directory
+    ):
+        low = high
     open_ids = sorted(i for i in pinned.write_ids.open if low <= i <= high)
     is_above = high > pinned.write_ids.high_watermark
     if open_ids or (is_above and not directory.directory.visibility_txn):
@@ -395,7 +422,11 @@ def _raw_files(
         if bucket is not None and needs_ids:
             first_row = next_row.get(bucket, 0)
             next_row[bucket] = first_row + footer.rows
-            row_ids = RawRowIds(write_id, BucketProperty(bucket, statement_id).encode(), first_row)
+            try:
+                bucket_property = BucketProperty(bucket, statement_id).encode()
+            except ValueError as error:
+                raise _refusal(pinned, f"the name of {file.path} says {error}") from error
+            row_ids = RawRowIds(write_id, bucket_property, first_row)
         yield DataFile(
             file,
             place.partition,
