@@ -80,7 +80,8 @@ class TestDelta:
         unmatched = self.commit(session, store, inserted, 3, f"{merge} when matched then delete")
         assert store.read() == unmatched
         session.sql(f"restore table {name} to version as of 0")
-        assert store.read() == created
+        restored = store.read()
+        assert restored == replace(created, lineage=restored.lineage)
         session.sql(f"create or replace table {name} using delta as select 9 as id")
         assert isinstance(store.read(), LostState)
         rebuilt = self.commit(session, store, store.read(), 3, f"insert into {name} values (4)")
@@ -121,7 +122,36 @@ class TestDelta:
         with pytest.raises(ConcurrentRunError, match="was faster"):
             self.commit(session, store, created, 2, f"insert into {name} values (2)")
         assert rows(session, name) == [(7,)]
-        assert store.read() == rebuilt
+        known = store.read()
+        assert known == replace(rebuilt, lineage=known.lineage)
+
+    @pytest.mark.parametrize(
+        "sql", ["insert into {} values (9)", "create or replace table {} using delta as select 9"]
+    )
+    def test_a_restored_table_goes_on_from_its_state(
+        self, session: Any, name: str, sql: str
+    ) -> None:
+        store, known = self.create(session, name)
+        for number in (2, 3):
+            known = self.commit(session, store, known, number, f"insert into {name} values (2)")
+        for _ in range(2):
+            session.sql(f"restore table {name} to version as of 1")
+            known = store.read()
+            assert known.sources == sources(2)
+            after = self.commit(session, store, known, 7, sql.format(name))
+            assert store.read() == after
+            assert (9,) in rows(session, name)
+
+    def test_a_compaction_after_the_commit_is_no_other_run(self, session: Any, name: str) -> None:
+        store, known = self.create(session, name)
+        session.conf.set("spark.databricks.delta.autoCompact.enabled", "true")
+        session.conf.set("spark.databricks.delta.autoCompact.minNumFiles", "2")
+        for number in (2, 3, 4):
+            known = self.commit(session, store, known, number, f"insert into {name} values (2)")
+        operations = {row["operation"] for row in session.sql(f"describe history {name}").collect()}
+        assert "OPTIMIZE" in operations
+        assert store.read() == known
+        assert rows(session, name) == [(1,), (2,), (2,), (2,)]
 
 
 class TestIceberg:

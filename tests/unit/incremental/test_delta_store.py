@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from dbt.adapters.hiveacid.incremental.stores.delta import newest_state
@@ -68,8 +70,12 @@ def test_what_replaces_the_rows_loses_the_state(operation, parameters):
 
 def test_a_restored_version_has_the_state_that_it_had():
     restored = ("RESTORE", {"version": "0", "timestamp": None}, None)
-    assert newest_state(history(CREATE, MERGE, restored)) == ONE
-    assert newest_state(history(CREATE, MERGE, restored, ("OPTIMIZE", {}, None))) == ONE
+    # Delta has seen generation 2 of lineage "l", and would pass over another one.
+    again = replace(ONE, lineage="l.2")
+    assert newest_state(history(CREATE, MERGE, restored)) == again
+    assert newest_state(history(CREATE, MERGE, restored, ("OPTIMIZE", {}, None))) == again
+    twice = ("RESTORE", {"version": "2", "timestamp": None}, None)
+    assert newest_state(history(CREATE, MERGE, restored, twice)) == replace(ONE, lineage="l.3")
     # What is restored must still be in the history.
     beyond = history(CREATE, MERGE, restored)[:2]
     assert newest_state(beyond) is None

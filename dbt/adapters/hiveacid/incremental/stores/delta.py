@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
     LostState,
     TargetState,
+    commit_of,
     parse,
     reset_text,
 )
@@ -35,6 +37,7 @@ _HARMLESS = frozenset(
         "CLUSTER BY",
         "COMPUTE STATS",
         "DELETE",
+        "DROP COLUMNS",
         "DROP CONSTRAINT",
         "FSCK",
         "MERGE",
@@ -54,13 +57,20 @@ _HARMLESS = frozenset(
 
 
 def newest_state(history: Iterable[Any]) -> Known:
-    """The state of a table from the rows of DESCRIBE HISTORY, the newest commit first."""
+    """The state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
+
+    One that a RESTORE has brought back has a lineage of its own: Delta has seen the next generation
+    of the former one, and would do nothing for it.
+    """
     restored: int | None = None
+    restored_by: int | None = None
     for commit in history:
         if restored is not None and commit["version"] > restored:
             continue
         restored = None
         state = parse(commit["userMetadata"])
+        if isinstance(state, TargetState) and restored_by is not None:
+            return replace(state, lineage=f"{state.lineage}.{restored_by}")
         if state is not None:
             return state
         operation, parameters = commit["operation"], commit["operationParameters"] or {}
@@ -68,6 +78,7 @@ def newest_state(history: Iterable[Any]) -> Known:
             continue
         if operation == "RESTORE" and parameters.get("version") is not None:
             restored = int(parameters["version"])
+            restored_by = restored_by or commit["version"]
             continue
         if operation not in _HARMLESS:
             return LostState(
@@ -87,11 +98,7 @@ class DeltaStore:
 
     def read(self) -> Known:
         """What the table's rows come from, by its history."""
-        first = list(self._history(_FIRST_LOOK))
-        known = newest_state(first)
-        if known is None and len(first) == _FIRST_LOOK:
-            known = newest_state(self._history())
-        return known
+        return self._newest_state(list(self._history(_FIRST_LOOK)))
 
     def begin(self, base: Known) -> None:
         """See `CommitStore.begin`: Delta itself compares when it commits."""
@@ -121,20 +128,30 @@ class DeltaStore:
             self._query(f"alter table {self._table} set tblproperties ('dbt_hiveacid' = 'reset')")
 
     def _check(self, base: Known, state: TargetState) -> None:
-        states = [
-            (commit["version"], known)
-            for commit in self._history(_FIRST_LOOK)
-            if isinstance(known := parse(commit["userMetadata"]), TargetState)
+        history = list(self._history(_FIRST_LOOK))
+        commits = [
+            (commit_id, commit["version"])
+            for commit in history
+            if (commit_id := commit_of(parse(commit["userMetadata"]))) is not None
         ]
-        if not states or states[0][1].commit_id != state.commit_id:
+        if not commits or commits[0][0] != state.commit_id:
             raise overtaken(self._table)
-        if not isinstance(base, TargetState) or len(states) == 1:
+        if not isinstance(base, TargetState):
             return
-        if states[1][1].commit_id != base.commit_id:
+        # Auto compaction makes a commit of its own, with the same metadata.
+        version = min(version for commit_id, version in commits if commit_id == state.commit_id)
+        if commit_of(self._newest_state(history, below=version)) != base.commit_id:
             # Somebody has built the table anew after `base` was read.
-            version = states[0][0]
             self._query(f"restore table {self._table} to version as of {version - 1}")
             raise overtaken(self._table)
+
+    def _newest_state(self, first: Sequence[Any], below: int | None = None) -> Known:
+        """That of the commits below a version; `first` are those that have been looked at."""
+        for history in (first, self._history() if len(first) == _FIRST_LOOK else ()):
+            known = newest_state(c for c in history if below is None or c["version"] < below)
+            if known is not None:
+                return known
+        return None
 
     def _history(self, limit: int | None = None) -> Iterable[Any]:
         clause = "" if limit is None else f" limit {limit}"
