@@ -250,6 +250,98 @@ def test_a_model_of_several_sources(incremental: Incremental) -> None:
     assert "upsert" not in messages["by_name"], "built anew"
     assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "three")]
 
+    # What a hook has made a view of is read all the same.
+    behind = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
+        file_format='delta', unique_key='id', on_multi_source='{}', pre_hook="create or replace
+        temporary view other as select * from {{{{ {} }}}}") }}}}
+        select o.id, o.amount, t.name from {} o left join other t on t.id = o.id"""
+    changes, names = "{{ acid_changes(source('shop', 'orders')) }}", "source('shop', 'names')"
+    project.models(
+        by_region=behind.format("error", "source('fixed', 'regions')", changes),
+        by_name=behind.format("full_refresh", names, changes),
+        refused=behind.format("error", names, changes),
+        hidden=behind.format("error", "acid_changes(source('shop', 'orders'))", "other"),
+    )
+    result = project.invoke("run")
+    messages = {node.node.name: str(node.message) for node in node_results(result)}
+    assert "changes of the second source would be missed" in messages.pop("refused")
+    assert "reads acid_changes through a temporary view" in messages.pop("hidden")
+    assert messages == dict.fromkeys(("by_region", "by_name"), "OK, no changes")
+    hive.execute("UPDATE names SET name = 'third' WHERE id = 3")
+    incremental.run("--select", "by_name")
+    assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "third")]
+
+
+def test_columns_that_come_and_are_renamed(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders")
+    model = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
+            on_schema_change='append_new_columns', {}) }}}}
+        select {} from {{{{ acid_changes(source('shop', 'orders')) }}}}"""
+    later = "{% if var('ids', '') %}, {{ var('ids') }}{% endif %}"
+    project.models(
+        parquet_ids=model.format("file_format='parquet'", f"id{later}"),
+        delta_ids=model.format("file_format='delta'", f"id{later}"),
+        packed=model.format("unique_key='id'", "id, to_json(struct(*)) as packed"),
+    )
+    incremental.run()
+
+    with_ids = ("--vars", "ids: _row_id")
+    by_id = ("parquet_ids", "delta_ids")
+
+    def refused(*arguments: str) -> None:
+        result = project.invoke("run", "--select", *by_id, *arguments)
+        assert len(list(node_results(result))) == len(by_id)
+        for node in node_results(result):
+            assert "by which rows are found again" in str(node.message)
+
+    # The rows that are there would have no row id, by which they could be deleted.
+    refused(*with_ids)
+    hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
+    refused(*with_ids)
+    incremental.run("--full-refresh", *with_ids)
+    hive.execute("DELETE FROM orders WHERE id = 1")
+    incremental.run(*with_ids)
+    hive.execute("INSERT INTO orders VALUES (4, 40, 'new')")
+    refused()
+    incremental.run(*with_ids)
+    for name in by_id:
+        assert incremental.rows(name, "id") == [("2",), ("3",), ("4",)], name
+
+    hive.execute("ALTER TABLE orders CHANGE COLUMN status state string")
+    incremental.run("--select", "packed")
+    (lost,) = incremental.warnings
+    assert "its column status is called state now" in lost
+    states = incremental.rows("packed", "id, get_json_object(packed, '$.state')")
+    assert states == [("2", "new"), ("3", "new"), ("4", "new")]
+
+
+def test_a_strategy_of_the_users_own(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders")
+    project.write(
+        "macros/upsert.sql",
+        """{% macro get_incremental_upsert_sql(arg_dict) %}
+        merge into {{ arg_dict['target_relation'] }} t using {{ arg_dict['temp_relation'] }} s
+        on t.id = s.id and s._change_type = 'delete' when matched then delete
+        when not matched and s._change_type = 'insert' then insert *
+        {% endmacro %}""",
+    )
+    model = """{{{{ config(materialized='incremental', incremental_strategy='upsert', {}) }}}}
+        select id, amount, _change_type from {{{{ acid_changes(source('shop', 'orders')) }}}}"""
+    project.models(in_delta=model.format("file_format='delta'"), iceberg_own=model.format(LAKE))
+    incremental.run()
+    hive.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    hive.execute("DELETE FROM orders WHERE id = 2")
+    incremental.run()
+    for name in ("in_delta", "iceberg_own"):
+        assert incremental.rows(name, "id, amount") == [("1", "11")], name
+    assert set(incremental.run().values()) == {"OK, no changes"}
+
 
 @pytest.mark.long
 def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from dbt.tests.util import patch_microbatch_end_time
 
 from integration.dbt_project import node_results
@@ -67,6 +68,7 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     logs = {
         "entries": LOG,
         "entries_partitioned": LOG.replace(") }}", ", partition_by=['status']) }}", 1),
+        "entries_clustered": LOG.replace(") }}", ", clustered_by='id', buckets=4) }}", 1),
         "entries_placed": LOG.replace(") }}", f", {root}) }}}}", 1),
         "entries_delta": LOG.replace(") }}", ", file_format='delta') }}", 1),
     }
@@ -98,14 +100,17 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
 
     # Files of another format, or in other directories, cannot be taken over.
     incremental.project.models(
-        entries=LOG.replace(") }}", ", file_format='orc') }}", 1), entries_partitioned=LOG
+        entries=LOG.replace(") }}", ", file_format='orc') }}", 1),
+        entries_partitioned=LOG,
+        entries_clustered=LOG.replace(") }}", ", clustered_by='id', buckets=8) }}", 1),
     )
     hive.execute("INSERT INTO log VALUES (7, 70, 'new')")
-    result = incremental.project.invoke("run", "--select", "entries", "entries_partitioned")
     stored = {
         "entries": "parquet, and",
         "entries_partitioned": "parquet partitioned by status, and",
+        "entries_clustered": "parquet clustered by id into 4 buckets, and",
     }
+    result = incremental.project.invoke("run", "--select", *stored)
     for node in node_results(result):
         assert f"is stored as {stored[node.node.name]}" in str(node.message)
         assert len(incremental.rows(node.node.name)) == 5
@@ -142,8 +147,24 @@ def test_commands_of_dbt(incremental: Incremental) -> None:
         "INSERT INTO orders VALUES (1, 10, 'new', current_date()), "
         "(2, 20, 'new', timestamp '2020-01-01 00:00:00')"
     )
-    project.sources("orders", config={"event_time": "at"})
+    hive.execute(
+        "CREATE TABLE names (id int, at timestamp) STORED AS ORC TBLPROPERTIES "
+        "('transactional'='true')"
+    )
+    hive.execute(
+        "INSERT INTO names VALUES (1, current_date()), (3, timestamp '2020-01-01 00:00:00')"
+    )
+    project.sources("orders", "names", config={"event_time": "at"})
+    joined = """{{ config(materialized='incremental', incremental_strategy='acid_changes',
+        unique_key='id') }} select o.id, n.id as name
+        from {{ acid_changes(source('untimed', 'orders')) }} o
+        join {{ source('fixed', 'names') }} n on n.id = o.id"""
+    untimed = {"name": "untimed", "schema": incremental.database, "tables": [{"name": "orders"}]}
+    fixed = {"name": "fixed", "schema": incremental.database, "tables": [{"name": "names"}]}
+    timed = {"config": {"event_time": "at", "hiveacid": {"static": True}}}
+    project.write("models/more.yml", yaml.safe_dump({"sources": [untimed, fixed | timed]}))
     project.models(
+        joined=joined,
         keys=BY_KEY.replace("amount * 2", "{{ var('amount', 'amount') }} * 2"),
         ids=MODELS["delta_ids"],
         below="select count(*) as n, sum(twice) as twice from {{ ref('keys') }}",
@@ -151,7 +172,7 @@ def test_commands_of_dbt(incremental: Incremental) -> None:
     incremental.run("--sample", "1 day")
     assert incremental.rows("keys", "id") == [("1",)]
     incremental.run()
-    assert len(incremental.warnings) == 2
+    assert len(incremental.warnings) == 3
     incremental.assert_like_hive(["keys", "ids"])
 
     hive.execute("INSERT INTO orders VALUES (3, 30, 'new', current_date())")
@@ -165,6 +186,8 @@ def test_commands_of_dbt(incremental: Incremental) -> None:
     project.succeed("retry", "--vars", "amount: amount")
     incremental.assert_like_hive(["keys", "ids"])
     assert incremental.rows("below", "n") == [("2",)]
+    # The sample showed no name of the new order, but the changes have not been applied then.
+    assert incremental.rows("joined", "id") == [("3",)]
     assert incremental.warnings == []
 
 

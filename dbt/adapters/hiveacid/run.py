@@ -134,6 +134,9 @@ class Run:
         handle.has_read |= handle.reads
         if statement.temporary_view is not None:
             handle.temporary_views[statement.temporary_view] = handle.reads
+            handle.temporary_sources[statement.temporary_view] = frozenset(
+                view.name for view in views
+            ) | handle.sources_behind(statement.reads)
 
     def verify(self, session: SparkSession, name: TableName) -> None:
         """Check a table and print the report.

@@ -59,6 +59,9 @@ def view_name(table: TableName, options: SourceOptions, changes_for: str = "") -
     the target for which the view shows changes.
     """
     identity = f"{table.database}\0{table.table}\0{options}"
+    if options.static:
+        # The same rows, but another source: one model may read both.
+        identity += "\0static"
     if changes_for:
         identity += f"\0{changes_for}"
     digits = hashlib.sha256(identity.encode()).hexdigest()[:8]

@@ -56,6 +56,14 @@ def test_view_names_are_stable_and_told_apart_by_their_digits():
     assert one[:-8] == other[:-8] and one != other
 
 
+def test_a_static_source_is_another_one_than_a_changing_one_of_the_same_table(metastore):
+    found_views = views(metastore)
+    options = SourceOptions(static=True)
+    changing, static = (found_views.name_of(ORDERS, o) for o in (SourceOptions(), options))
+    found = found_views.among([(changing,), (static,)])
+    assert {view.name: view.options.static for view in found} == {changing: False, static: True}
+
+
 def test_a_view_name_needs_no_quotes_whatever_the_table_is_called():
     assert view_name(TableName("my-db", "a.b c"), SourceOptions())[:-8] == (
         "hiveacid__my_db__a_b_c__"

@@ -67,5 +67,7 @@ def test_what_needs_a_merge_is_refused_on_plain_formats():
         of(incremental_strategy="acid_changes", file_format="orc", **merge)
     assert "`merge_update_columns` needs the file format delta or iceberg, not" in error.value.msg
     assert "`incremental_predicates` needs the file format delta or iceberg, not" in error.value.msg
-    with pytest.raises(DbtRuntimeError, match="insert_overwrite` cannot keep the state"):
-        of(incremental_strategy="insert_overwrite")
+    for strategy in ("insert_overwrite", "merge", "of_my_own"):
+        of(incremental_strategy=strategy, file_format="delta")
+        with pytest.raises(DbtRuntimeError, match=f"{strategy}` cannot keep the state in a parq"):
+            of(incremental_strategy=strategy)

@@ -20,12 +20,13 @@ class Target:
     """A target in SQL; `columns` are pairs of name and type, in its order.
 
     `missing` are those that new rows do not have: a model may have lost a column that its target
-    keeps.
+    keeps. `checked` are those of which new rows have another type, with values that may not fit.
     """
 
     name: str
     columns: tuple[tuple[str, str], ...]
     missing: frozenset[str] = frozenset()
+    checked: frozenset[str] = frozenset()
 
     @property
     def given(self) -> list[str]:
@@ -35,9 +36,23 @@ class Target:
     def casts(self, alias: str) -> str:
         """The columns of `alias`, as this table has them; NULL for what is missing."""
         return ", ".join(
-            f"cast({'null' if name in self.missing else f'{alias}.{quote(name)}'} as {type_}) "
-            f"as {quote(name)}"
+            f"{self._cast(f'{alias}.{quote(name)}', name, type_)} as {quote(name)}"
             for name, type_ in self.columns
+        )
+
+    def _cast(self, value: str, name: str, type_: str) -> str:
+        if name in self.missing:
+            return f"cast(null as {type_})"
+        if name not in self.checked:
+            return f"cast({value} as {type_})"
+        # A session of dbt-spark's is not in ANSI mode: a cast would make NULL of such a value, or
+        # another number.
+        message = f"A new row has in {name}, which is {type_} in {self.name}, the value "
+        advice = ", which does not fit. No row has been changed. Run it with --full-refresh."
+        return (
+            f"case when {value} is null or try_cast({value} as {type_}) is not null "
+            f"then try_cast({value} as {type_}) "
+            f"else raise_error(concat({text(message)}, {value}, {text(advice)})) end"
         )
 
     def names(self, alias: str) -> str:
@@ -123,6 +138,11 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
 def quote(name: str) -> str:
     """A column's name in SQL."""
     return "`" + name.strip("`").replace("`", "``") + "`"
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _effective_changes(stage: str, key: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ from dbt.adapters.hiveacid.incremental.summary import (
     summary,
 )
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.casts import type_changes
 from dbt.adapters.hiveacid.spark.files import table_layout
 
 logger = AdapterLogger("HiveAcid")
@@ -80,12 +81,18 @@ class ApplyMethods(StateMethods):
         """The statement, or the query of the new rows or of the new version, for `hiveacid_way`.
 
         `new_columns` are those of the new rows if they may be fewer than the target's.
+
+        Raises:
+            IncrementalError: new rows have columns of types that do not go into the target's.
         """
         changes = self._changes()
         columns = tuple((c.name, c.dtype) for c in self.get_columns_in_relation(existing))
         given = {column.name.lower() for column in new_columns}
         missing = frozenset(name for name, _ in columns if given and name.lower() not in given)
-        target = apply.Target(str(existing), columns, missing)
+        # A MERGE leaves it to the engine what fits into a column.
+        is_merge = way == "merge" and changes.mode is not Mode.APPEND
+        checked = frozenset() if is_merge else self._checked_columns(changes, stage)
+        target = apply.Target(str(existing), columns, missing, checked)
         staged, key = str(stage), changes.config.unique_key
         if way == "append":
             if changes.mode is Mode.OWN:
@@ -212,6 +219,21 @@ class ApplyMethods(StateMethods):
         ]
         return dict(set.intersection(*types))
 
+    def _checked_columns(self, changes: ModelChanges, stage: HiveAcidRelation) -> frozenset[str]:
+        """The columns of which new rows have another type, with values that may not fit."""
+        session = self._handle().session
+        found = type_changes(
+            session, session.table(str(stage)).schema, session.table(str(changes.target)).schema
+        )
+        refused = [str(change) for change in found if not change.is_allowed]
+        if refused:
+            raise IncrementalError(
+                f"Model {changes.model} has other types than {changes.target}, which its new rows "
+                f"cannot be given: {', '.join(refused)}. Nothing has been changed. Run the model "
+                "with --full-refresh, or cast the columns in its SQL."
+            )
+        return frozenset(change.name for change in found if change.is_checked)
+
     def _refuse_duplicates(self, changes: ModelChanges, key: Mapping[str, Any], times: int) -> None:
         values = ", ".join(f"{name} = {value}" for name, value in key.items())
         raise IncrementalError(
@@ -223,12 +245,16 @@ class ApplyMethods(StateMethods):
     def _refuse_other_layout(self, changes: ModelChanges) -> None:
         target, config = changes.target, changes.config
         stored = table_layout(self._handle().session, str(target.schema), str(target.identifier))
-        found, wanted = _layout(*stored), _layout(config.file_format, config.partition_by)
+        found = _layout(*stored)
+        wanted = _layout(
+            config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
+        )
         if found != wanted:
             raise IncrementalError(
                 f"{target} is stored as {found}, and model {changes.model} says {wanted}: new rows "
                 "cannot be appended to it. Nothing has been changed. Run the model with "
-                "`--full-refresh`, or give it the former `file_format` and `partition_by`."
+                "`--full-refresh`, or give it the former `file_format`, `partition_by`, "
+                "`clustered_by` and `buckets`."
             )
 
     def _changes(self) -> ModelChanges:
@@ -242,6 +268,12 @@ class ApplyMethods(StateMethods):
         return getattr(handle, "incremental", None)
 
 
-def _layout(file_format: str, partition_by: tuple[str, ...]) -> str:
-    by = ", ".join(partition_by)
-    return f"{file_format} partitioned by {by}".lower() if by else file_format.lower()
+def _layout(
+    file_format: str, partition_by: Sequence[str], clustered_by: Sequence[str], buckets: int
+) -> str:
+    layout = file_format
+    if partition_by:
+        layout += f" partitioned by {', '.join(partition_by)}"
+    if clustered_by and buckets:
+        layout += f" clustered by {', '.join(clustered_by)} into {buckets} buckets"
+    return layout.lower()

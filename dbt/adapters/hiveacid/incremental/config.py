@@ -61,6 +61,9 @@ class IncrementalConfig:
     file_format: str = "parquet"
     unique_key: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+    buckets: int | None = None
+    on_schema_change: str = "ignore"
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, Any]) -> IncrementalConfig:
@@ -102,12 +105,20 @@ class IncrementalConfig:
             file_format=file_format,
             unique_key=_names(config.get("unique_key")),
             partition_by=_names(config.get("partition_by")),
+            clustered_by=_names(config.get("clustered_by")),
+            buckets=config.get("buckets"),
+            on_schema_change=config.get("on_schema_change") or "ignore",
         )
 
     @property
     def is_plain(self) -> bool:
         """Whether the target is of a format of Spark's own, without commits."""
         return self.file_format not in _MERGEABLE
+
+    @property
+    def adds_columns(self) -> bool:
+        """Whether a target gets the columns that its model has and it has not."""
+        return self.on_schema_change in ("append_new_columns", "sync_all_columns")
 
     def mode(self, *, has_row_id: bool) -> Mode:
         """How changes get into the target; `has_row_id` says that it has a column of row ids."""
@@ -131,9 +142,9 @@ def _strategy_problems(strategy: str, file_format: str, config: Mapping[str, Any
         )
     if file_format in _MERGEABLE:
         return problems
-    if strategy == "insert_overwrite":
+    if strategy not in ("append", "microbatch", STRATEGY):
         problems.append(
-            f"`incremental_strategy: insert_overwrite` cannot keep the state in a {file_format} "
+            f"`incremental_strategy: {strategy}` cannot keep the state in a {file_format} "
             "table; use acid_changes, append, or the file format delta or iceberg"
         )
     if strategy == STRATEGY:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ class IncrementalMethods(ApplyMethods):
     """The adapter's methods for models over `acid_changes`, in the order of a run."""
 
     run: Run
+    config: Any
 
     @available
     def hiveacid_changes(
@@ -73,7 +74,7 @@ class IncrementalMethods(ApplyMethods):
                 partial(self._known, options, target),
                 self.run.views,
                 is_incremental,
-                is_partial=source.limit is not None or source.event_time_filter is not None,
+                is_partial=source.limit is not None or self._is_sample(source),
             )
         return source.replace(acid_view=changes.name)
 
@@ -92,9 +93,17 @@ class IncrementalMethods(ApplyMethods):
         """
         handle = self._handle()
         handle.incremental = None
-        views = self.run.views.among(parse(handle.session, compiled_code).reads)
+        reads = parse(handle.session, compiled_code).reads
+        behind = handle.sources_behind(reads)
+        views = self.run.views.among(reads | {(name,) for name in behind})
         ours = [self.run.models[view.name] for view in views if view.name in self.run.models]
         name = model["name"]
+        if any(changes.view.name in behind for changes in ours):
+            raise IncrementalError(
+                f"Model {name} reads acid_changes through a temporary view, as a hook or the "
+                "`sql_header` makes it. A run needs what was inserted and what was deleted apart: "
+                "use acid_changes in the SQL of the model itself."
+            )
         if not ours:
             if model["config"].get("incremental_strategy") == STRATEGY:
                 raise IncrementalError(
@@ -127,8 +136,7 @@ class IncrementalMethods(ApplyMethods):
         if changes.is_partial:
             self._rows(compiled_code, Rows.SNAPSHOT)
             return Step.NOTHING.value
-        columns = [column.name.lower() for column in self.get_columns_in_relation(existing)]
-        row_id = next((name for name in ROW_ID_NAMES if name in columns), None)
+        row_id = _row_id_of(self._column_names(existing))
         decision = changes.decide(handle.session, row_id)
         if decision.is_loss:
             logger.warning(
@@ -174,20 +182,62 @@ class IncrementalMethods(ApplyMethods):
     def hiveacid_no_rows(self, compiled_code: str, target: HiveAcidRelation) -> HiveAcidRelation:
         """A temporary view with the model's columns, for a run that has nothing to do."""
         shows = Rows.SNAPSHOT if self._changes().is_partial else Rows.INSERTS
-        return self._temporary_view(target, "tmp", self._rows(compiled_code, shows).limit(0))
+        frame = self._rows(compiled_code, shows)
+        self._check_key(target, frame)
+        return self._temporary_view(target, "tmp", frame.limit(0))
 
     @available
     def hiveacid_changed_rows(
         self, compiled_code: str, target: HiveAcidRelation
     ) -> dict[str, HiveAcidRelation]:
-        """Temporary views: `rows`, new rows with the model's columns; `changes`, for the stage."""
+        """Temporary views: `rows`, new rows with the model's columns; `changes`, for the stage.
+
+        Raises:
+            IncrementalError: rows of the target could not be found again by their key.
+        """
         changes = self._changes()
         frame = self._rows(compiled_code, Rows.ALL if changes.mode is Mode.OWN else Rows.INSERTS)
+        self._check_key(target, frame)
         rows = self._temporary_view(target, "tmp", frame)
         staged = staged_changes(
             changes, frame, lambda: self._rows(compiled_code, Rows.DELETED), self._handle().session
         )
         return {"rows": rows, "changes": self._temporary_view(target, "changes", staged)}
+
+    def _check_key(self, target: HiveAcidRelation, frame: DataFrame) -> None:
+        """Refuse a key that a part of the target's rows would not have.
+
+        dbt adds a model's new columns to the target, where they are NULL in all rows.
+        """
+        config = self._changes().config
+        if config.mode(has_row_id=True) is Mode.OWN:
+            return
+        stored, selected = self._column_names(target), [name.lower() for name in frame.columns]
+        wanted, kept = _row_id_of(selected), _row_id_of(stored)
+        new = [wanted] if wanted is not None and wanted not in stored else []
+        if config.unique_key:
+            names = (name.strip("`").lower() for name in config.unique_key)
+            new, kept = [name for name in names if name in selected and name not in stored], None
+        if config.adds_columns and new:
+            raise IncrementalError(
+                f"Model {self._changes().model} has the new column {', '.join(new)}, by which rows "
+                f"are found again, and which the rows that {target} has would not get. Nothing has "
+                "been changed. Run it with --full-refresh."
+            )
+        if kept is not None and kept not in selected:
+            raise IncrementalError(
+                f"{target} has the column {kept}, by which rows are found again, and model "
+                f"{self._changes().model} no longer selects it. Nothing has been changed. Select "
+                "it, or run the model with --full-refresh."
+            )
+
+    def _column_names(self, relation: HiveAcidRelation) -> list[str]:
+        return [column.name.lower() for column in self.get_columns_in_relation(relation)]
+
+    def _is_sample(self, source: HiveAcidRelation) -> bool:
+        """Whether dbt shows samples: not of this source only, but of any that the model reads."""
+        args = getattr(self.config, "args", None)
+        return source.event_time_filter is not None or getattr(args, "sample", None) is not None
 
     def _rows(self, sql: str, shows: Rows) -> DataFrame:
         handle, changes = self._handle(), self._changes()
@@ -204,3 +254,8 @@ class IncrementalMethods(ApplyMethods):
         handle.temporary_views[name.lower()] = handle.reads
         relation = target.incorporate(path={"identifier": name}, type="view")
         return relation.include(database=False, schema=False)
+
+
+def _row_id_of(columns: Collection[str]) -> str | None:
+    """The column of row ids among a table's, whose names are in lower case."""
+    return next((name for name in ROW_ID_NAMES if name in columns), None)

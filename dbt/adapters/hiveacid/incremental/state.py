@@ -83,14 +83,19 @@ class SourceState:
     locations: tuple[LocationState, ...]
 
     def changed_columns(self, columns: Iterable[Column]) -> list[str]:
-        """The columns that had another type, or another column's place: what changed of each.
+        """The columns that had another name, type or place: what changed of each.
 
-        New columns are NULL in the rows that were seen, and a model that reads a column by its new
-        name has another text than before.
+        Columns that were added at the end are NULL in the rows that were seen. A model may show a
+        column's name in its rows, or follow it (`select *`, `to_json(struct(*))`).
         """
+        columns = list(columns)
+        names = {column.name for column in columns}
         before = {name: (place, type_) for place, (name, type_) in enumerate(self.columns)}
         found = []
         for place, column in enumerate(columns):
+            former, _ = self.columns[place] if place < len(self.columns) else (column.name, "")
+            if column.name not in before and former not in names:
+                found.append(f"its column {former} is called {column.name} now")
             old_place, old_type = before.get(column.name, (place, column.type))
             if old_type != column.type:
                 found.append(f"its column {column.name} is {column.type}, before {old_type}")

@@ -41,10 +41,21 @@ def location_if_any(session: SparkSession, database: str, table: str) -> str | N
     return _locations(session).URIToString(metadata.location())
 
 
-def table_layout(session: SparkSession, database: str, table: str) -> tuple[str, tuple[str, ...]]:
-    """The format and the partition columns of a table. Raises Spark's error if there is none."""
+def table_layout(
+    session: SparkSession, database: str, table: str
+) -> tuple[str, tuple[str, ...], tuple[str, ...], int]:
+    """How a table is stored. Raises Spark's error if there is none.
+
+    Returns:
+        The format, the partition columns, the columns of the buckets and how many buckets (0
+        without).
+    """
     metadata = _catalog(session).getTableMetadata(_identifier(session, database, table))
-    return metadata.provider().get(), _partition_columns(metadata)
+    stored = metadata.provider().get(), _partition_columns(metadata)
+    if metadata.bucketSpec().isEmpty():
+        return *stored, (), 0
+    buckets = metadata.bucketSpec().get()
+    return *stored, _texts(buckets.bucketColumnNames()), buckets.numBuckets()
 
 
 def catalog_partition_columns(
@@ -165,7 +176,10 @@ def _metadata(session: SparkSession, database: str, table: str) -> Any:
 
 
 def _partition_columns(metadata: Any) -> tuple[str, ...]:
-    names = metadata.partitionColumnNames()
+    return _texts(metadata.partitionColumnNames())
+
+
+def _texts(names: Any) -> tuple[str, ...]:
     return tuple(names.apply(i) for i in range(names.size()))
 
 

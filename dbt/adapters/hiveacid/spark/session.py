@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from decimal import Decimal
@@ -44,7 +44,8 @@ class SessionHandle:
     The connection manager sets what is known of the next statement: `name`, the connection's, which
     is a node's unique id or says what else dbt does (`master` for hooks); `named`, the relations
     that it names, and `reads`, what it reads of ACID tables, also through the session's temporary
-    views (whose own reads are in `temporary_views`). `has_read` gathers what all statements read
+    views (whose own reads are in `temporary_views`, and the names of the sources' views that they
+    are made of in `temporary_sources`). `has_read` gathers what all statements read
     since the connection was opened, which dbt does for each node. `stages` are the tables that a
     model is being built in, by their roles, until they have served. `incremental` is set for a
     model over `acid_changes`, `write_lock` while no other thread may write the model's target.
@@ -66,12 +67,22 @@ class SessionHandle:
         self.reads: frozenset[Reading] = frozenset()
         self.has_read: frozenset[Reading] = frozenset()
         self.temporary_views: dict[str, frozenset[Reading]] = {}
+        self.temporary_sources: dict[str, frozenset[str]] = {}
         self.stages: dict[str, Stage] = {}
         self.incremental: ModelChanges | None = None
         self.write_lock: threading.Lock | None = None
         self._uninterrupted = False
         self._cancelled = threading.Event()
         self._running: Cursor | None = None
+
+    def sources_behind(self, names: Iterable[NameParts]) -> frozenset[str]:
+        """The names of the sources' views behind those of the names that are temporary views."""
+        return frozenset(
+            source
+            for parts in names
+            if len(parts) == 1
+            for source in self.temporary_sources.get(parts[0].lower(), ())
+        )
 
     def cursor(self) -> Cursor:
         """A cursor for one statement."""

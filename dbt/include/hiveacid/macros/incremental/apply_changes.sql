@@ -1,7 +1,8 @@
 {#-- Bring a target up to date from the changes of its source. What changed is staged in full and the
      run's snapshot checked, before one statement, or one switch, changes the target together with
      its state. --#}
-{% macro hiveacid_apply_changes(target_relation, existing_relation, strategy, on_schema_change) %}
+{% macro hiveacid_apply_changes(
+    target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
   {%- set step = adapter.hiveacid_decide(existing_relation, compiled_code) -%}
   {%- if step == 'full' -%}
     {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
@@ -31,7 +32,7 @@
   {%- elif way == 'strategy' -%}
     {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
     {% do hiveacid_commit(hiveacid_incremental_sql(
-        strategy, stage_relation, written, written, columns)) %}
+        strategy, stage_relation, written, written, columns, own_strategy)) %}
   {%- elif way == 'merge' -%}
     {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
     {%- set update_columns = get_merge_update_columns(

@@ -16,10 +16,18 @@
      from them. Of those that a model has no longer (`on_schema_change: append_new_columns`), added
      rows have NULL, and updated rows keep what they have.
 
-     `columns` are those of the new rows, which dbt finds only if `on_schema_change` asks for it. --#}
-{% macro hiveacid_incremental_sql(strategy, new_rows, target_relation, existing_relation, columns) %}
+     `columns` are those of the new rows, which dbt finds only if `on_schema_change` asks for it.
+     `own_strategy` is the macro of a strategy of the user's own. --#}
+{% macro hiveacid_incremental_sql(
+    strategy, new_rows, target_relation, existing_relation, columns, own_strategy=none) %}
   {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
   {%- set unique_key = config.get('unique_key') -%}
+  {%- if own_strategy -%}
+    {%- do return(own_strategy({
+        'target_relation': target_relation, 'temp_relation': new_rows, 'unique_key': unique_key,
+        'dest_columns': columns or adapter.get_columns_in_relation(existing_relation),
+        'incremental_predicates': predicates})) -%}
+  {%- endif -%}
   {%- set kept = adapter.get_columns_in_relation(target_relation) if columns else [] -%}
   {%- if strategy not in ['append', 'merge'] or kept | length <= columns | length -%}
     {%- do return(dbt_spark_get_incremental_sql(

@@ -31,7 +31,8 @@
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
     {% do hiveacid_build_table(target_relation, existing_relation, query) %}
   {%- elif reads_changes -%}
-    {% do hiveacid_apply_changes(target_relation, existing_relation, strategy, on_schema_change) %}
+    {% do hiveacid_apply_changes(
+        target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
   {%- else -%}
     {%- set new_rows = make_temp_relation(target_relation, '__dbt_tmp') -%}
     {%- call statement('create_tmp_relation') -%}
@@ -43,13 +44,8 @@
       {%- do adapter.hiveacid_write_alone(target_relation) -%}
     {%- endif -%}
     {%- call statement('main') -%}
-      {{ own_strategy({
-          'target_relation': target_relation, 'temp_relation': new_rows,
-          'unique_key': config.get('unique_key'),
-          'dest_columns': columns or adapter.get_columns_in_relation(existing_relation),
-          'incremental_predicates': config.get('predicates') or config.get('incremental_predicates'),
-      }) if own_strategy else hiveacid_incremental_sql(
-          strategy, new_rows, target_relation, existing_relation, columns) }}
+      {{ hiveacid_incremental_sql(
+          strategy, new_rows, target_relation, existing_relation, columns, own_strategy) }}
     {%- endcall -%}
   {%- endif -%}
 
