@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader import verify
 from integration.differential import Differential
-from integration.hive import HiveClient
+from integration.hive import HiveClient, HiveServer
+from integration.read_tables import read_apart
 from integration.tables import FULL_ACID, INSERT_ONLY
 
 TIMES = [
@@ -32,6 +34,27 @@ TIMES = [
     "9999-12-31 23:59:59.999999",
 ]
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
+
+
+def test_an_hour_that_javas_zone_skips(
+    hive: HiveServer, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Berlin has no 02:30 that day: its clocks show 03:30 instead."""
+    table, times = f"{database}.skipped", ["2026-03-29 02:30:00", "2026-03-29 03:30:00"]
+    hive_client.execute(
+        f"CREATE TABLE {table} (at timestamp) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES ('{times[0]}'), ('{times[1]}')")
+    settings = {
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    berlin = {"JAVA_TOOL_OPTIONS": "-Duser.timezone=Europe/Berlin", "TZ": "UTC"}
+    done = read_apart(hive.metastore_uri, [table], settings, tmp_path, berlin)
+    assert done.returncode == 0, done.stderr[-2000:]
+    shown = json.loads(done.stdout.splitlines()[-1])["rows"][table]
+    assert shown == [[time] for time in times]
 
 
 @pytest.mark.parametrize(
