@@ -32,7 +32,7 @@ _BUILT = {
 _SWITCHED = {
     "former version claimed": Stop(f"{_PACKAGE}.staging_methods:switch"),
     "former version renamed": Stop(f"{_ADAPTER}.rename_relation", nth=2),
-    "new version in place": Stop(f"{_PACKAGE}.staging:remove_backup"),
+    "new version in place": Stop(f"{_PACKAGE}.staging_methods:remove_backup"),
 }
 _REWRITTEN = {"changes being staged": _WRITING, "changes staged": _STAGED, **_BUILT, **_SWITCHED}
 

@@ -13,7 +13,7 @@ from dbt.tests.util import patch_microbatch_end_time
 from integration.dbt_project import node_results
 from integration.differential import canonical
 from integration.hive import HiveClient
-from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
 PARTITIONED = BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'")
 LOG = """{{ config(materialized='incremental', incremental_strategy='acid_changes') }}
@@ -114,6 +114,41 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     for node in node_results(result):
         assert f"is stored as {stored[node.node.name]}" in str(node.message)
         assert len(incremental.rows(node.node.name)) == 5
+
+
+def test_rows_of_another_strategy_are_not_brought_again(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.execute(
+        "CREATE TABLE log (id int, amount decimal(10,2), status string) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+    )
+    hive.execute("INSERT INTO log VALUES (1, 10, 'new')")
+    project.sources("log")
+    models = {
+        "in_parquet": LOG,
+        "in_delta": LOG.replace(") }}", ", file_format='delta') }}", 1),
+        "iceberg_log": LOG.replace(") }}", f", {LAKE}) }}}}", 1),
+    }
+    project.models(**models)
+    incremental.run()
+    hive.execute("INSERT INTO log VALUES (2, 20, 'new')")
+    newer = "{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}"
+    project.models(
+        **{
+            name: sql.replace(
+                "acid_changes(source('shop', 'log'))", "source('shop', 'log')"
+            ).replace("incremental_strategy='acid_changes'", "incremental_strategy='append'")
+            + newer
+            for name, sql in models.items()
+        }
+    )
+    incremental.run()
+    incremental.run()
+    project.models(**models)
+    incremental.run()
+    assert len(incremental.warnings) == len(models), incremental.warnings
+    for name in models:
+        assert incremental.rows(name, "id") == [("1",), ("2",)], name
 
 
 def test_constraints_stay_when_a_target_is_built_anew(incremental: Incremental) -> None:

@@ -9,6 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import SparkRuntimeException
 
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient
 from integration.tables import FULL_ACID, INSERT_ONLY
@@ -244,3 +245,55 @@ def test_json_in_any_form(
             raised = (SparkRuntimeException, Py4JJavaError)
             with pytest.raises(raised, match="has JSON that is not what Hive"):
                 frame.where(f"line = {i}").collect()
+
+
+def test_properties_of_text_that_are_set_later(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """The table's own go before those of its SerDe, and old partitions follow the table's."""
+    marked, parted = f"{database}.marked", f"{database}.parted"
+    hive_client.execute(
+        f"CREATE TABLE {marked} (id int, v string) ROW FORMAT DELIMITED NULL DEFINED AS 'nil' "
+        f"STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {marked} VALUES (1, 'a'), (2, NULL), (3, 'none'), (4, '')")
+    differential.check(marked)
+    hive_client.execute(
+        f"ALTER TABLE {marked} SET TBLPROPERTIES ('serialization.null.format'='none')"
+    )
+    differential.check(marked, where="v IS NULL")
+    hive_client.execute(
+        f"CREATE TABLE {parted} (id int, v string) PARTITIONED BY (p int) STORED AS TEXTFILE "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {parted} VALUES (1, '|a', 1), (2, 'b|', 1)")
+    hive_client.execute(f"ALTER TABLE {parted} SET SERDEPROPERTIES ('field.delim'='|')")
+    hive_client.execute(f"INSERT INTO {parted} VALUES (3, 'c', 1), (4, 'd', 2)")
+    differential.check(parted, where="v IS NOT NULL")
+
+
+@pytest.mark.parametrize(
+    ("format", "name", "value"),
+    [
+        ("PARQUET", "parquet.column.index.access", "true"),
+        ("JSONFILE", "skip.header.line.count", "1"),
+        ("TEXTFILE", "field.delim", "-2"),
+    ],
+)
+def test_properties_that_are_not_read_yet(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    name: str,
+    value: str,
+) -> None:
+    table = f"{database}.odd"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) STORED AS {format} TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+    differential.check(table)
+    hive_client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ('{name}'='{value}')")
+    with pytest.raises(UnreadableTableError, match=f"{name} = '{value}' cannot be read yet"):
+        differential.check(table)

@@ -362,6 +362,28 @@ class TestPlain:
         )
         return stage
 
+    def test_partitions_by_a_column_with_an_underscore(self, session: Any, name: str) -> None:
+        clause = "using parquet partitioned by (_p)"
+        session.sql(f"create table {name} {clause} as select 1 as id, 'a' as _p")
+        store, state = self.store(session, name), following(None, "invocation", sources(1))
+        write_record(session, "default", name, state)
+        session.sql(f"create table {name}_stage {clause} as select 2 as id, 'b' as _p")
+        after = following(state, "invocation", sources(2))
+        store.record(state, after, "default", f"{name}_stage")
+        assert store.read() == after
+        assert rows(session, name) == [(1, "a"), (2, "b")]
+
+    def test_an_append_whose_files_are_gone_is_no_state(self, session: Any, name: str) -> None:
+        store, state = self.create(session, name)
+        stage = self.stage(session, name, "", "(2, 'a'), (3, 'b')")
+        store.record(state, following(state, "invocation", sources(2)), "default", stage)
+        session.sql(f"drop table {stage}")
+        for _ in range(2):
+            lost = store.read()
+            assert isinstance(lost, LostState)
+            assert f"neither in the table nor in `default`.`{stage}`, where they" in lost.reason
+        assert rows(session, name) == [(1, "a")]
+
     @pytest.mark.parametrize("clause", ["", "partitioned by (p)"])
     def test_rows_are_appended_with_their_state(self, session: Any, name: str, clause: str) -> None:
         store, state = self.create(session, name, clause)

@@ -93,6 +93,9 @@ def test_views_are_told_apart(spark):
     temporary = parse(spark, "create or replace temporary view V as select 1")
     assert not temporary.is_permanent_view
     assert temporary.temporary_view == "v"
+    cached = parse(spark, "cache table V as select * from b")
+    assert cached.temporary_view == "v" and cached.reads == {B}
+    assert parse(spark, "cache table v").temporary_view is None
 
 
 def test_a_comment_or_a_string_is_no_name(spark):

@@ -21,7 +21,7 @@ from dbt.adapters.hiveacid.spark.files import (
     modified_at,
     names_matching,
 )
-from dbt.adapters.hiveacid.staging import BACKUP, Leftover, leftovers, remove_backup
+from dbt.adapters.hiveacid.staging import BACKUP, Leftover, last_part, leftovers, remove_backup
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.run import Run
@@ -88,7 +88,8 @@ class RecoveryMethods(metaclass=AdapterMeta):
                 named = target.incorporate(path={"identifier": left.name}, type="table")
                 remove_backup(self, known.get(left.name, named), target, session)
                 place = self._place(target, left.name)
-                if place is not None:
+                # dbt's cache may be behind: a stage of this name may be the target by now.
+                if place is not None and last_part(place) not in self._in_use(target, known):
                     delete_directory(session, place)
         removed = ", ".join(left.name for left in dead)
         logger.info(f"Removed what a run that was killed has left beside {target}: {removed}")
@@ -141,7 +142,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
         session = self._handle().session
         tables = [str(target.identifier), *(left.name for left in _beside(target, known))]
         found = (location_if_any(session, str(target.schema), table) for table in tables)
-        return {place.rstrip("/").rpartition("/")[2] for place in found if place is not None}
+        return {last_part(place) for place in found if place is not None}
 
     def _directories(self, target: HiveAcidRelation) -> set[str]:
         """The names beside the target's directory that may be those of leftovers.

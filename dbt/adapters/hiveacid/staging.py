@@ -15,7 +15,12 @@ from typing import Protocol
 from dbt.adapters.base.relation import BaseRelation
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.files import default_location, delete_directory, table_location
+from dbt.adapters.hiveacid.spark.files import (
+    default_location,
+    delete_directory,
+    location_if_any,
+    table_location,
+)
 
 
 class Catalog(Protocol):
@@ -104,15 +109,18 @@ def build_location(location_root: str, schema: str, identifier: str, invocation_
     return f"{location_root.rstrip('/')}/{identifier}/{build}"
 
 
-def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None, session: SparkSession) -> None:
+def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None) -> BaseRelation | None:
     """Make the stage the target; `old` is what has had that name, a table or a view.
 
     Readers see the old table until the first rename, none between the two, and the new one from the
     second on. If the second fails, the old one gets its name back.
+
+    Returns:
+        The old table under the name that it has now, for `remove_backup`.
     """
     if old is None:
         catalog.rename_relation(stage.relation, stage.target)
-        return
+        return None
     backup = beside(old, BACKUP, stage.invocation_id)
     catalog.rename_relation(old, backup)
     try:
@@ -120,7 +128,7 @@ def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None, session: Sp
     except BaseException:
         catalog.rename_relation(backup, old)
         raise
-    remove_backup(catalog, backup, stage.target, session if stage.location_root else None)
+    return backup
 
 
 def remove_backup(
@@ -139,7 +147,10 @@ def remove_backup(
 
 
 def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
-    """Remove a stage: the table if it was created, and what a failed build left of its files."""
+    """Remove a stage: the table if it was created, and what a failed build left of its files.
+
+    They stay if they are the target's by now: a rename may have failed for the answer only.
+    """
     catalog.drop_relation(stage.relation)
     location: str | None
     if stage.location_root is None:
@@ -150,8 +161,15 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
         location = build_location(
             stage.location_root, str(target.schema), str(target.identifier), stage.invocation_id
         )
-    if location is not None:
+    target = stage.target
+    lives_in = location_if_any(session, str(target.schema), str(target.identifier))
+    if location is not None and (lives_in is None or last_part(lives_in) != last_part(location)):
         delete_directory(session, location)
+
+
+def last_part(location: str) -> str:
+    """The name of a directory."""
+    return location.rstrip("/").rpartition("/")[2]
 
 
 def _former_build(session: SparkSession, backup: BaseRelation, target: BaseRelation) -> str | None:

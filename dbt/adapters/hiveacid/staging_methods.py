@@ -12,7 +12,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.incremental.stores import overtaken
-from dbt.adapters.hiveacid.staging import Stage, build_location, discard, switch
+from dbt.adapters.hiveacid.staging import Stage, build_location, discard, remove_backup, switch
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
@@ -80,12 +80,24 @@ class StagingMethods(metaclass=AdapterMeta):
         stage = handle.stages["stage"]
         with handle.uninterrupted(), self.replacing_target():
             try:
-                switch(self, stage, old, handle.session)
+                backup = switch(self, stage, old)
             except Exception as error:
                 if old is None and self.exists(stage.target):
                     raise overtaken(str(stage.target)) from error
                 raise
             del handle.stages["stage"]
+            if backup is not None:
+                self._remove_backup(handle, stage, backup)
+
+    def _remove_backup(self, handle: SessionHandle, stage: Stage, backup: BaseRelation) -> None:
+        session = handle.session if stage.location_root else None
+        try:
+            remove_backup(self, backup, stage.target, session)
+        except Exception as error:
+            logger.warning(
+                f"{stage.target} is up to date, but its former version, {backup}, could not be "
+                f"removed. The next run of the model tries again. {error}"
+            )
 
     def end_staging(self) -> None:
         """Remove the stages of this thread's model that are left, and let others write its target.

@@ -2,7 +2,16 @@ import pytest
 
 from dbt.adapters.hiveacid import staging
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.staging import Leftover, Stage, beside, build_location, leftovers, switch
+from dbt.adapters.hiveacid.staging import (
+    Leftover,
+    Stage,
+    beside,
+    build_location,
+    discard,
+    leftovers,
+    remove_backup,
+    switch,
+)
 
 INVOCATION = "0123abcd-ffff-4fff-8fff-ffffffffffff"
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
@@ -70,15 +79,15 @@ def test_only_a_directory_of_a_build_goes_with_a_former_table(monkeypatch, locat
     removed = []
     monkeypatch.setattr(staging, "table_location", lambda session, schema, name: location)
     monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
-    stage = Stage.of(TARGET, INVOCATION, "s3a://lake")
-    switch(Catalog("marts.orders", str(stage.relation)), stage, TARGET, NoSession())
+    backup = beside(TARGET, "backup", INVOCATION)
+    remove_backup(Catalog(str(backup)), backup, TARGET, NoSession())
     assert removed == ([location] if is_removed else [])
 
 
 def test_a_new_table_is_renamed():
     stage = Stage.of(TARGET, INVOCATION, None)
     catalog = Catalog(str(stage.relation))
-    switch(catalog, stage, None, NoSession())
+    assert switch(catalog, stage, None) is None
     assert catalog.names == ["marts.orders"]
 
 
@@ -86,7 +95,9 @@ def test_a_new_table_is_renamed():
 def test_the_former_table_or_view_goes(kind):
     stage = Stage.of(TARGET, INVOCATION, None)
     catalog = Catalog("marts.orders", str(stage.relation))
-    switch(catalog, stage, TARGET.incorporate(type=kind), NoSession())
+    backup = switch(catalog, stage, TARGET.incorporate(type=kind))
+    assert sorted(catalog.names) == ["marts.orders", "marts.orders__dbt_backup_0123abcd"]
+    remove_backup(catalog, backup, stage.target, None)
     assert catalog.names == ["marts.orders"]
 
 
@@ -94,8 +105,29 @@ def test_a_failed_switch_leaves_the_former_table_in_place():
     stage = Stage.of(TARGET, INVOCATION, None)
     catalog = Catalog("marts.orders", str(stage.relation), failing=str(stage.relation))
     with pytest.raises(RuntimeError, match="the metastore said no"):
-        switch(catalog, stage, TARGET, NoSession())
+        switch(catalog, stage, TARGET)
     assert catalog.names == ["marts.orders", str(stage.relation)]
+
+
+@pytest.mark.parametrize(
+    ("location_root", "built_in"),
+    [
+        (None, "file:/warehouse/orders__dbt_stage_0123abcd"),
+        ("s3a://lake", "s3a://lake/orders/marts__dbt_build_0123abcd"),
+    ],
+)
+@pytest.mark.parametrize("is_in_place", [True, False])
+def test_a_stage_that_is_the_target_by_now_keeps_its_files(
+    monkeypatch, location_root, built_in, is_in_place
+):
+    removed = []
+    lives_in = built_in if is_in_place else "file:/warehouse/orders"
+    monkeypatch.setattr(staging, "location_if_any", lambda session, schema, name: f"{lives_in}/")
+    monkeypatch.setattr(staging, "default_location", lambda session, schema, name: built_in)
+    monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
+    stage = Stage.of(TARGET, INVOCATION, location_root)
+    discard(Catalog("marts.orders"), stage, NoSession())
+    assert removed == ([] if is_in_place else [built_in])
 
 
 def test_what_other_invocations_made_beside_a_target_is_told_by_its_name():

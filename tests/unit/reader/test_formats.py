@@ -1,5 +1,6 @@
 """What the metastore says of a table's format: known, or refused by name."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import MagicMock, patch
 
@@ -9,7 +10,8 @@ from pyspark.errors import AnalysisException
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader.avro import check_avro, check_avro_module
-from dbt.adapters.hiveacid.reader.insert_only import file_format
+from dbt.adapters.hiveacid.reader.insert_only import _HARMLESS, file_format
+from dbt.adapters.hiveacid.reader.properties import refuse_others
 from dbt.adapters.hiveacid.reader.text import text_format
 
 NAME = TableName("shop", "events")
@@ -67,6 +69,8 @@ def test_another_format_is_refused_by_name(input_format, serde):
         ("serialization.encoding", "ISO-8859-1"),
         ("hive.lazysimple.extended_boolean_literal", "true"),
         ("timestamp.formats", "yyyy"),
+        ("field.delim", "-2"),
+        ("mapkey.delim", "§"),
     ],
 )
 def test_a_property_of_text_that_is_not_understood_is_refused(property, value):
@@ -92,3 +96,24 @@ def test_the_missing_module_for_avro_is_named():
     ):
         check_avro_module(spark, NAME)
     assert "spark.jars.packages: org.apache.spark:spark-avro_2.13:4.1.4" in str(error.value)
+
+
+def test_the_tables_own_properties_go_before_those_of_its_serde_and_a_partitions_before_both():
+    marker = "serialization.null.format"
+    of_serde = replace(table(), storage=storage(**{marker: "serde", "field.delim": "|"}))
+    of_table = replace(of_serde, parameters={marker: "table"})
+    assert text_format(of_serde, of_serde.storage).null == "serde"
+    assert text_format(of_table, of_table.storage).null == "table"
+    partition = replace(storage(**{"serialization.format": "1"}), location="file:/t/p=1")
+    found = text_format(of_table, partition)
+    assert (found.null, found.separators[0]) == ("table", "|")
+    partition = replace(partition, serde_parameters={marker: "partition", "field.delim": ";"})
+    found = text_format(of_table, partition)
+    assert (found.null, found.separators[0]) == ("partition", ";")
+
+
+@pytest.mark.parametrize(("format", "name"), [("parquet", "parquet.column.index.access")])
+def test_properties_that_change_what_hive_reads_are_refused(format, name):
+    refuse_others(NAME, format, {name: "FALSE"}, _HARMLESS[format])
+    with pytest.raises(UnreadableTableError, match=f"{format} with {name} = 'true' cannot be rea"):
+        refuse_others(NAME, format, {name: "true"}, _HARMLESS[format])

@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import DataFrame
 
 from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental.apply import CHANGE
 from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
 from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step
@@ -213,6 +214,11 @@ class IncrementalMethods(ApplyMethods):
         if config.mode(has_row_id=True) is Mode.OWN:
             return
         stored, selected = self._column_names(target), [name.lower() for name in frame.columns]
+        if CHANGE in selected:
+            raise IncrementalError(
+                f"Model {self._changes().model} has a column {CHANGE}, as its staged changes have "
+                "beside its own. Give it another name."
+            )
         wanted, kept = _row_id_of(selected), _row_id_of(stored)
         new = [wanted] if wanted is not None and wanted not in stored else []
         if config.unique_key:

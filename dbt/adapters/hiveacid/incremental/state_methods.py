@@ -61,6 +61,22 @@ class StateMethods(metaclass=AdapterMeta):
             self._store(target, config).reset()
         logger.info(f"{target} has no state any more. {_BUILT_ANEW}")
 
+    @available
+    def hiveacid_forget_state(self, existing: HiveAcidRelation) -> None:
+        """Remove the state of a target that is about to get rows by something else.
+
+        Its next run over acid_changes would bring these rows once more.
+        """
+        store: Store
+        if existing.is_delta:
+            store = DeltaStore(self._handle().session, self._query, str(existing))
+        elif existing.is_iceberg:
+            store = IcebergStore(self._handle().session, str(existing))
+        else:
+            store = self._plain_store(existing)
+        if isinstance(store.recent(), TargetState):
+            store.reset()
+
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""
         if not (existing.is_view or existing.is_delta or existing.is_iceberg):

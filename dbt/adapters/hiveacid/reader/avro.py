@@ -20,6 +20,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader.columns import TableColumns, within_length
 from dbt.adapters.hiveacid.reader.projection import Shown, quoted
+from dbt.adapters.hiveacid.reader.properties import file_properties
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
@@ -36,7 +37,7 @@ def check_avro(table: Table, storage: StorageDescriptor) -> None:
     Raises:
         UnreadableTableError: the columns come from an Avro schema with defaults and aliases.
     """
-    properties = {**table.parameters, **storage.serde_parameters}
+    properties = file_properties(table, storage)
     for name in ("avro.schema.literal", "avro.schema.url"):
         if properties.get(name):
             raise UnreadableTableError(

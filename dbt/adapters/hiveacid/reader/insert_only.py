@@ -20,6 +20,7 @@ from dbt.adapters.hiveacid.reader.avro import (
     check_avro,
     check_avro_module,
 )
+from dbt.adapters.hiveacid.reader.codecs import check_codecs
 from dbt.adapters.hiveacid.reader.columns import (
     TableColumns,
     as_in_table,
@@ -34,6 +35,7 @@ from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.projection import Shown, named, project
+from dbt.adapters.hiveacid.reader.properties import file_properties, refuse_others
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, file_types, stored_types
 from dbt.adapters.hiveacid.reader.text import (
@@ -55,6 +57,19 @@ _LINES = {
     "org.apache.hadoop.hive.serde2.JsonSerDe": "json",
 }
 """The formats of `TextInputFormat` by serde."""
+
+_HARMLESS = {
+    # By position instead of by name.
+    "parquet": [("parquet.column.index.access", "false")],
+    "json": [
+        ("skip.header.line.count", "0"),
+        ("skip.footer.line.count", "0"),
+        ("json.binary.format", "base64"),
+        ("timestamp.formats", ""),
+        ("text.null.empty.line", "false"),
+    ],
+}
+"""Properties that change what Hive shows, with the values that do not; for text: `text_format`."""
 
 _BY_PARTITION = {"text": partition_columns, "parquet": parquet_partition_columns}
 """The formats that Hive reads with columns of the partition, which may be older."""
@@ -155,6 +170,10 @@ def _groups(
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)
+        properties = file_properties(table, storage)
+        refuse_others(table.name, format, properties, _HARMLESS.get(format, ()))
+    lines = [file.file for file in plan.data if formats[file.partition] in ("text", "json")]
+    check_codecs(spark, lines)
     groups: dict[_Layout, list[DataFile]] = {}
     for file in plan.data:
         format, storage = formats[file.partition], places[file.partition]

@@ -14,9 +14,22 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table
 from dbt.adapters.hiveacid.reader.columns import TableColumns
 from dbt.adapters.hiveacid.reader.projection import Shown
+from dbt.adapters.hiveacid.reader.properties import (
+    file_properties,
+    not_read_yet,
+    refuse_others,
+)
 from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH
 from dbt.adapters.hiveacid.reader.text_values import text_value
 from dbt.adapters.hiveacid.reader.types import spark_type
+
+_DELIMITERS = (
+    "field.delim",
+    "serialization.format",
+    "collection.delim",
+    "mapkey.delim",
+    "escape.delim",
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +53,8 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
     Raises:
         UnreadableTableError: the table has a property that is not understood here.
     """
-    properties = {**table.parameters, **storage.serde_parameters}
-    for name, harmless in (
+    properties = file_properties(table, storage)
+    harmless = (
         ("skip.footer.line.count", "0"),
         ("serialization.encoding", "UTF-8"),
         ("line.delim", "\n"),
@@ -52,12 +65,12 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
         ("timestamp.formats", ""),
         # Hive 2 and 3 spelt it so; Hive 4 ignores it.
         ("colelction.delim", properties.get("collection.delim", "\x02")),
-    ):
-        if properties.get(name, harmless).lower() != harmless.lower():
-            raise UnreadableTableError(
-                f"{table.name}: text with {name} = {properties[name]!r} cannot be read yet. Store "
-                "the table as ORC or Parquet."
-            )
+    )
+    refuse_others(table.name, "text", properties, harmless)
+    for name in _DELIMITERS:
+        # Hive splits bytes: a character of several is none, and half of one is no character.
+        if not (_byte(properties, name) or "").isascii():
+            raise not_read_yet(table.name, "text", name, properties[name])
     rest = properties.get("serialization.last.column.takes.rest", "false")
     return TextFormat(
         separators=(

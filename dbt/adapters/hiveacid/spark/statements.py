@@ -81,8 +81,16 @@ def parse(session: SparkSession, sql: str) -> Statement:
         mentions=frozenset(reads | mentions),
         opaque=opaque,
         is_permanent_view=kind == "CreateView",
-        temporary_view=parsed.name().table().lower() if kind == "CreateViewCommand" else None,
+        temporary_view=_temporary_view(parsed),
     )
+
+
+def _temporary_view(parsed: Any) -> str | None:
+    kind = parsed.nodeName()
+    if kind == "CreateViewCommand":
+        return str(parsed.name().table()).lower()
+    # CACHE TABLE … AS SELECT makes one, too.
+    return str(parsed.tempViewName()).lower() if kind == "CacheTableAsSelect" else None
 
 
 def _leaves(plan: Any) -> Iterator[Any]:

@@ -58,6 +58,9 @@ class Store(Protocol):
     def read(self) -> Known:
         """What the target's rows come from. May finish what a run that died has begun."""
 
+    def recent(self) -> Known:
+        """As `read`, but it may overlook a state that is many commits of others old."""
+
     def reset(self) -> None:
         """Remove the state: the next run builds the target anew."""
 

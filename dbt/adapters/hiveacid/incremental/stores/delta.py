@@ -100,6 +100,10 @@ class DeltaStore:
         """What the table's rows come from, by its history."""
         return self._newest_state(list(self._history(_FIRST_LOOK)))
 
+    def recent(self) -> Known:
+        """See `Store.recent`: each run of a model without acid_changes asks."""
+        return newest_state(self._history(_FIRST_LOOK))
+
     def begin(self, base: Known) -> None:
         """See `CommitStore.begin`: Delta itself compares when it commits."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -29,14 +30,14 @@ class Directory:
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
 
     def data_files(self) -> list[str]:
-        """All files below it but the hidden ones of Spark (`_…`, `.…`)."""
+        """All files below it but those that Spark hides (`_is_hidden`)."""
         found = []
         root = self._files.makeQualified(self._path).toUri().getPath().rstrip("/")
         pending = [self._path]
         while pending:
             for status in self._files.listStatus(pending.pop()):
                 path = status.getPath()
-                if path.getName().startswith(("_", ".")):
+                if _is_hidden(path.getName()):
                     continue
                 if status.isDirectory():
                     pending.append(path)
@@ -75,7 +76,9 @@ class Directory:
         try:
             return self._rename_to_new(draft, self._child(name))
         finally:
-            self._files.delete(draft, False)
+            # Whether the file is there by now must not depend on it.
+            with suppress(Py4JJavaError):
+                self._files.delete(draft, False)
 
     def move_in(self, other: Directory, name: str) -> bool:
         """Move a file from another directory to the same name here; False if it is not there.
@@ -146,6 +149,11 @@ class Directory:
                 return False
             raise
         return True
+
+
+def _is_hidden(name: str) -> bool:
+    # As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition.
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _as_python(error: Py4JJavaError, name: str) -> Exception:

@@ -89,6 +89,10 @@ class IcebergStore:
         """What the table's rows come from, by its snapshots."""
         return _state(self._table().metadata())
 
+    def recent(self) -> Known:
+        """See `Store.recent`."""
+        return self.read()
+
     def begin(self, base: Known) -> str:
         """See `CommitStore.begin`."""
         branch = BRANCH + uuid.uuid4().hex

@@ -28,6 +28,7 @@ from dbt.adapters.hiveacid.incremental.stores import Patience, Query, overtaken
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
+    LostState,
     TargetState,
     commit_of,
     parse,
@@ -94,9 +95,18 @@ class PlainStore:
             return known
         moves = json.loads(newest.text).get(_MOVES)
         if moves is not None and not newest.records.has(_done(newest.counting)):
-            self._finish(newest.counting, moves)
+            missing = self._finish(newest.counting, moves)
+            if missing:
+                return LostState(
+                    f"files of its last append are neither in the table nor in {moves['table']}, "
+                    f"where they were: {', '.join(missing[:3])}"
+                )
         # The next record must not have the number of a claim.
         return replace(known, generation=newest.generation)
+
+    def recent(self) -> Known:
+        """See `Store.recent`."""
+        return self.read()
 
     def check(self, base: Known) -> None:
         """Make sure that the table is still as it was when `base` was read.
@@ -212,11 +222,17 @@ class PlainStore:
                 return claimed_by
         return owner if is_switching() else _Newest(records, 0, 0, "")
 
-    def _finish(self, generation: int, moves: Mapping[str, Any]) -> None:
+    def _finish(self, generation: int, moves: Mapping[str, Any]) -> list[str]:
+        """Move the files of an append; those that are nowhere."""
         here = location(self._session, self._database, self._table)
         target, source = Directory(self._session, here), Directory(self._session, moves["location"])
-        for name in moves["files"]:
-            target.move_in(source, name)
+        missing = [
+            name
+            for name in moves["files"]
+            if not target.move_in(source, name) and not target.has(name)
+        ]
+        if missing:
+            return missing
         name_in_sql = f"`{self._database}`.`{self._table}`"
         # Files in subdirectories are those of partitions, which may be new.
         if any("/" in name for name in moves["files"]):
@@ -231,6 +247,7 @@ class PlainStore:
         for old in _generations(records)[:-_KEPT]:
             records.delete(_file(old))
             records.delete(_done(old))
+        return []
 
     def _records(self) -> Directory:
         try:

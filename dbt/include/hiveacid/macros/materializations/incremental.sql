@@ -40,6 +40,7 @@
     {%- endcall -%}
     {%- set columns = process_schema_changes(on_schema_change, new_rows, existing_relation) -%}
     {%- set new_rows = hiveacid_read_rows(new_rows, target_relation) -%}
+    {% do adapter.hiveacid_forget_state(existing_relation) %}
     {%- if strategy == 'microbatch' and file_format == 'iceberg' -%}
       {%- do adapter.hiveacid_write_alone(target_relation) -%}
     {%- endif -%}
