@@ -1,6 +1,10 @@
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 
-from dbt.adapters.hiveacid import staging
+from dbt.adapters.hiveacid import recovery, staging, staging_methods
+from dbt.adapters.hiveacid.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.staging import (
     Leftover,
@@ -12,6 +16,7 @@ from dbt.adapters.hiveacid.staging import (
     remove_backup,
     switch,
 )
+from dbt.adapters.hiveacid.staging_methods import StagingMethods
 
 INVOCATION = "0123abcd-ffff-4fff-8fff-ffffffffffff"
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
@@ -146,3 +151,70 @@ def test_what_other_invocations_made_beside_a_target_is_told_by_its_name():
     ]
     name = beside(TARGET, "backup", INVOCATION).identifier
     assert leftovers("orders", [name], "ffff0000") == [Leftover(name, "backup", "0123abcd")]
+
+
+class Handle:
+    """A connection's handle."""
+
+    session = NoSession()
+    uninterrupted = staticmethod(nullcontext)
+
+    def __init__(self, **stages):
+        self.stages = stages
+
+
+class Adapter(Catalog, StagingMethods, RecoveryMethods):
+    """An adapter over a catalog, in which a target's former version cannot be dropped."""
+
+    replacing_target = staticmethod(nullcontext)
+    finish_append = staticmethod(lambda existing: None)
+
+    def __init__(self, handle, *names):
+        super().__init__(*names)
+        self._handle = lambda: handle
+
+    def drop_relation(self, relation):
+        if "__dbt_backup_" in relation.identifier:
+            raise RuntimeError("not allowed")
+        super().drop_relation(relation)
+
+
+def test_a_former_version_that_cannot_be_removed_does_not_undo_a_switch(monkeypatch):
+    warnings = []
+    monkeypatch.setattr(staging_methods, "logger", SimpleNamespace(warning=warnings.append))
+    stage = Stage.of(TARGET, INVOCATION, None)
+    handle = Handle(stage=stage)
+    adapter = Adapter(handle, "marts.orders", str(stage.relation))
+    adapter.hiveacid_switch(TARGET)
+    assert handle.stages == {}, "nobody may remove the files of what was the stage"
+    assert sorted(adapter.names) == ["marts.orders", "marts.orders__dbt_backup_0123abcd"]
+    (warning,) = warnings
+    assert "marts.orders is up to date, but its former version" in warning
+
+
+@pytest.mark.parametrize(
+    ("lives_in", "removed"),
+    [
+        ("file:/warehouse/orders", ["file:/warehouse/orders__dbt_stage_ffff0000"]),
+        ("file:/warehouse/orders__dbt_stage_ffff0000", []),
+    ],
+)
+def test_a_stage_that_has_become_the_target_is_no_leftover(monkeypatch, lives_in, removed):
+    deleted = []
+    stage = "orders__dbt_stage_ffff0000"
+    adapter = Adapter(Handle(), "marts.orders")
+    monkeypatch.setattr(
+        recovery, "location_if_any", lambda session, schema, name: {"orders": lives_in}.get(name)
+    )
+    monkeypatch.setattr(recovery, "delete_directory", lambda session, path: deleted.append(path))
+    monkeypatch.setattr(staging, "table_location", lambda *names: None)
+    monkeypatch.setattr(recovery, "get_invocation_id", lambda: INVOCATION)
+    adapter._place = lambda target, name: f"file:/warehouse/{name}"
+    adapter._is_dead = lambda target, left: True
+    adapter._directories = lambda target: set()
+    # dbt's cache is from before the other run's switch.
+    adapter._cached = lambda target: {
+        name: TARGET.incorporate(path={"identifier": name}) for name in ("orders", stage)
+    }
+    adapter.hiveacid_remove_leftovers(TARGET)
+    assert deleted == removed

@@ -191,7 +191,12 @@ def test_deletes_without_statistics_may_hit_any_row():
     assert not unknown.is_known and unknown.intersects(ids(1)) and unknown.intersects(ids(10**12))
     assert RowIdRange.of(unknown.numbers) == unknown
     partly = RowIdRange.of((3, 3, *longs, 0, 9))
-    assert partly.is_known and partly.write_id == (3, 3) and partly.intersects(ids(3))
+    assert (
+        not partly.is_known
+        and ids(1).is_known
+        and partly.write_id == (3, 3)
+        and partly.intersects(ids(3))
+    )
     footer = replace(ACID, row_id_range=unknown)
     planned = plan({"000000_0": RAW, "delete_delta_2_2_0/bucket_00000": footer})
     assert row_ids(planned) == {"000000_0": RawRowIds(0, bucket(0), 0)}

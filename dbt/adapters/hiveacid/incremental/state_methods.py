@@ -16,6 +16,7 @@ from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import Others, PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.files import location_if_any
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.run import Run
@@ -67,11 +68,14 @@ class StateMethods(metaclass=AdapterMeta):
 
         Its next run over acid_changes would bring these rows once more.
         """
+        session = self._handle().session
         store: Store
         if existing.is_delta:
-            store = DeltaStore(self._handle().session, self._query, str(existing))
+            store = DeltaStore(session, self._query, str(existing))
         elif existing.is_iceberg:
-            store = IcebergStore(self._handle().session, str(existing))
+            store = IcebergStore(session, str(existing))
+        elif location_if_any(session, str(existing.schema), str(existing.identifier)) is None:
+            return
         else:
             store = self._plain_store(existing)
         if isinstance(store.recent(), TargetState):

@@ -70,7 +70,7 @@ class RowIdRange:
     @property
     def is_known(self) -> bool:
         """Whether the file has statistics of all parts."""
-        return (self.write_id, self.bucket, self.row) != (_ALL_LONGS, _ALL_BUCKETS, _ALL_LONGS)
+        return _ALL_LONGS not in (self.write_id, self.row) and self.bucket != _ALL_BUCKETS
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -97,6 +97,8 @@ class PlainStore:
         if moves is not None and not newest.records.has(_done(newest.counting)):
             missing = self._finish(newest.counting, moves)
             if missing:
+                if self._newest().text != newest.text:
+                    return self.read()  # another run has put a new version in place meanwhile
                 return LostState(
                     f"files of its last append are neither in the table nor in {moves['table']}, "
                     f"where they were: {', '.join(missing[:3])}"
