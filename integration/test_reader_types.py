@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyorc
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
@@ -34,6 +35,64 @@ TIMES = [
     "9999-12-31 23:59:59.999999",
 ]
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
+
+
+def test_old_dates_in_files_of_sparks(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Hive counts them in the Julian calendar, whoever wrote them; Spark has not."""
+    table = f"{database}.loaded"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, day date, days array<date>) STORED AS PARQUET "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} SELECT 0, date '1500-03-01', array(date '1500-03-01')"
+    )
+    days = ["0001-01-01", "1500-03-01", "1582-10-15", "2026-11-25"]
+    rows = ", ".join(f"({i}, date '{day}', array(date '{day}'))" for i, day in enumerate(days, 1))
+    frame = differential.spark.sql(f"select * from values {rows} as v(id, day, days)")
+    frame.coalesce(1).write.parquet(f"{tmp_path}/written")
+    (written,) = (tmp_path / "written").glob("*.parquet")
+    hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{written}' INTO TABLE {table}")
+    columns = ["id", "cast(day AS string)", "cast(days[0] AS string)"]
+    differential.check_columns(table, columns, ["UTC"])
+    with differential.pinned_frame(table) as (_, frame):
+        assert frame.where("day = date '1582-10-15'").count() == 1
+
+
+def test_types_and_names_in_files_of_others(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """LOAD DATA takes files whose columns have other types, or names in another case."""
+    rows = "select 5 as orderId, {} as x, named_struct('a', 1) as s"
+    for format, stored in (("parquet", "2147483647"), ("avro", "cast(1 as double)")):
+        table = f"{database}.{format}"
+        hive_client.execute(
+            f"CREATE TABLE {table} (orderid int, x double, s struct<a:int>) STORED AS {format} "
+            f"TBLPROPERTIES ({INSERT_ONLY})"
+        )
+        written = tmp_path / format
+        frame = differential.spark.sql(rows.format(stored)).coalesce(1)
+        frame.write.format(format).save(str(written))
+        (file,) = written.glob(f"*.{format}")
+        hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{file}' INTO TABLE {table}")
+    differential.check_columns(f"{database}.parquet", ["orderid", "x", "s.a"], ["UTC"])
+    assert hive_client.query(f"SELECT orderid FROM {database}.avro") == [(None,)]
+    with pytest.raises(UnreadableTableError, match="has names in upper case in column orderid"):
+        differential.check(f"{database}.avro")
+
+    hive_client.execute(
+        f"CREATE TABLE {database}.orc (s struct<orderid:int>) STORED AS ORC "
+        f"TBLPROPERTIES ({FULL_ACID})"
+    )
+    path = tmp_path / "000000_0"
+    with path.open("wb") as out, pyorc.Writer(out, "struct<s:struct<orderId:int>>") as writer:
+        writer.write(((7,),))
+    hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{path}' INTO TABLE {database}.orc")
+    assert hive_client.query(f"SELECT s.orderid FROM {database}.orc") == [(None,)]
+    with pytest.raises(UnreadableTableError, match="has names in upper case inside of a column"):
+        differential.check(f"{database}.orc")
 
 
 def test_an_hour_that_javas_zone_skips(

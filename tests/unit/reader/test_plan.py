@@ -209,6 +209,15 @@ def test_a_bucket_number_that_no_row_id_can_have_is_refused_by_the_files_name():
         plan({"20240101_0": RAW, **deletes})
 
 
+def test_names_inside_of_columns_that_hive_does_not_find_are_refused():
+    footer = replace(RAW, types=("struct<orderId:int>",))
+    for planner in (plan_full_acid, plan_insert_only):
+        with pytest.raises(UnreadableTableError, match=r"000000_0 has names in upper case inside"):
+            plan({"000000_0": footer}, planner=planner)
+        added = replace(footer, types=("int", "struct<orderId:int>"))
+        assert len(plan({"000000_0": added}, planner=planner).data) == 1
+
+
 @pytest.mark.parametrize("other", ["file:/t/p=0", "file:/t/p=0/sub"])
 def test_partitions_that_share_files_are_refused(other):
     files = [ListedFile("sub/000000_0", "file:/t/p=0/sub/000000_0", 100)]

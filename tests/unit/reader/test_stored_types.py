@@ -25,7 +25,8 @@ def table(**columns):
 
 
 def stored(format, old, new):
-    in_file = StructType().add("C", spark_type(old))
+    # Only Parquet's names are found in any case.
+    in_file = StructType().add("C" if format == "parquet" else "c", spark_type(old))
     return stored_types(table_columns(table(c=new)), format, FILE, in_file)
 
 
@@ -99,10 +100,27 @@ def test_what_spark_3_does_not_widen(monkeypatch, format, old, new, scanned):
     assert stored(format, new, new) == ()
 
 
-def test_files_of_a_table_that_was_never_altered_are_not_asked():
-    spark = MagicMock()
-    assert file_types(spark, table(c="int"), "parquet", [FILE]) == {}
+@pytest.mark.parametrize("column", ["int", "string", "array<bigint>"])
+def test_files_are_not_asked_where_spark_fails_on_all_that_differs(column):
+    spark, as_made = MagicMock(), table(c=column)
+    data = table_columns(as_made).data
+    assert file_types(spark, as_made, "parquet", [FILE], data) == {}
     assert not spark.mock_calls
+
+
+@pytest.mark.parametrize(
+    ("format", "column"),
+    [("parquet", "double"), ("parquet", "array<struct<a:int>>"), ("avro", "int")],
+)
+def test_files_are_asked_where_spark_would_show_something_else(monkeypatch, format, column):
+    as_made, asked = table(c=column), StructType().add("c", spark_type("int"))
+    monkeypatch.setattr(module, "_KNOWN", {})
+    monkeypatch.setattr(module, "ask_file", lambda spark, file, format, question: asked)
+    data = table_columns(as_made).data
+    assert file_types(None, as_made, format, [FILE], data) == {FILE: asked}
+
+
+def test_a_file_that_was_not_asked_is_read_as_the_table():
     assert stored_types(table_columns(table(c="double")), "parquet", FILE, None) == ()
 
 
@@ -111,3 +129,25 @@ def test_a_parquet_partition_keeps_its_decimals_and_lengths():
     own = parquet_partition_columns(columns, storage(a="decimal(10,2)", b="varchar(3)", c="int"))
     assert own.data_types == ("decimal(10,2)", "varchar(3)", "bigint")
     assert own.data == StructType(columns.data.fields[:3])
+
+
+@pytest.mark.parametrize(
+    ("in_file", "is_refused"),
+    [
+        ("c int", False),
+        ("C int", True),
+        ("D int", False),
+        ("c array<struct<a:int>>", False),
+        ("c array<struct<A:int>>", True),
+        ("c map<string,struct<A:int>>", True),
+    ],
+)
+def test_avro_names_that_hive_does_not_find_are_refused(in_file, is_refused):
+    name, data_type = in_file.split(" ", 1)
+    types = StructType().add(name, spark_type(data_type))
+    columns = table_columns(table(c=data_type.lower()))
+    if is_refused:
+        with pytest.raises(UnreadableTableError, match="000000_0 has names in upper case in col"):
+            stored_types(columns, "avro", FILE, types)
+    else:
+        assert stored_types(columns, "avro", FILE, types) == ()

@@ -166,7 +166,7 @@ def _groups(
         times.update(writer_times(spark, format, files, columns.data))
         if format == "avro":
             check_avro_module(spark, table.name)
-        types.update(file_types(spark, table, format, files))
+        types.update(file_types(spark, table, format, files, columns.data))
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)

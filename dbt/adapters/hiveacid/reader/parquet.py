@@ -11,7 +11,7 @@ from pyspark.sql.types import DecimalType, StructType
 from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast, within_length
 from dbt.adapters.hiveacid.reader.projection import Shown, quoted
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from dbt.adapters.hiveacid.reader.timestamps import WallClock
+from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.types import spark_type
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 
@@ -22,10 +22,12 @@ def parquet_columns(
     """Schema, options and columns; `times` is None if the table has no dates or timestamps.
 
     Spark's own conversion of old timestamps depends on the zone of the Java process, so it is left
-    to `WallClock`; that of dates does not, and keeps filters on them pushed down.
+    to `WallClock`; that of dates does not, and keeps filters on them pushed down. In files of its
+    own it does not convert them, as Hive does.
     """
     options = {}
     clock = None
+    moves_dates = times is not None and times.julian and times.spark_decides
     if times is not None:
         options = {
             "int96RebaseMode": "CORRECTED",
@@ -44,5 +46,7 @@ def parquet_columns(
             column = try_cast(try_cast(column, own), field.dataType)
         if clock is not None:
             column = clock.show(column, field.dataType)
+        if moves_dates:
+            column = gregorian_dates(column, field.dataType)
         data.append((field.name, column))
     return with_stored(columns.data, stored), options, data

@@ -236,7 +236,7 @@ def plan_insert_only(
         for file in files:
             footer = footers.get(file)
             columns = footer.columns if footer else None
-            converted = _converted(pinned, footer) if footer else ()
+            converted = _converted(pinned, file, footer) if footer else ()
             data.append(
                 DataFile(
                     file,
@@ -263,10 +263,22 @@ def _skipped(place: Location) -> Iterator[Skipped]:
         yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
 
 
-def _converted(pinned: PinnedTable, footer: OrcFooter) -> tuple[int, ...]:
+def _converted(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tuple[int, ...]:
+    """See `DataFile.converted`.
+
+    Raises:
+        UnreadableTableError: the file has names inside of a column that Hive does not find.
+    """
     types = pinned.table.storage.column_types
     if types[: len(footer.types)] == footer.types:
         return ()
+    for file_type in footer.types[: len(types)]:
+        if file_type != file_type.lower():
+            raise UnreadableTableError(
+                f"{pinned.table.name}: {file.path} has names in upper case inside of a column "
+                f"({file_type}), for which Hive shows NULL, and Spark the values. Load files with "
+                "names in lower case."
+            )
     return tuple(
         i
         for i, (type_, file_type) in enumerate(zip(types, footer.types, strict=False))
@@ -377,7 +389,7 @@ def _data_files(
                     footer.columns,
                     is_acid=True,
                     hides_rows=hides_rows,
-                    converted=_converted(pinned, footer),
+                    converted=_converted(pinned, file, footer),
                     nanoseconds=footer.nanoseconds,
                     row_id_range=footer.row_id_range,
                 )
@@ -433,7 +445,7 @@ def _raw_files(
             footer.columns,
             is_acid=False,
             row_ids=row_ids,
-            converted=_converted(pinned, footer),
+            converted=_converted(pinned, file, footer),
             nanoseconds=footer.nanoseconds,
             row_id_range=row_ids.of(footer.rows) if row_ids else None,
         )

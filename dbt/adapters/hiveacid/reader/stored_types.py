@@ -43,7 +43,7 @@ StoredTypes = tuple[tuple[int, DataType], ...]
 """The columns to convert: their positions, and the types that a file has for them."""
 
 _ALTERED = "last_modified_time"
-"""The table property that Hive's ALTER TABLE leaves. Without it no file is asked."""
+"""The table property that Hive's ALTER TABLE leaves."""
 
 _UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
 _INTEGERS = (*_UP_TO_32_BITS, LongType)
@@ -62,14 +62,19 @@ _KNOWN: dict[ListedFile, StructType] = {}
 
 
 def file_types(
-    spark: SparkSession, table: Table, format: str, files: Iterable[ListedFile]
+    spark: SparkSession, table: Table, format: str, files: Iterable[ListedFile], data: StructType
 ) -> dict[ListedFile, StructType]:
-    """The columns of files of `format` (`parquet` or `avro`); none if the table is as it was made.
+    """The columns of files of `format` (`parquet` or `avro`), which are read as `data`.
+
+    None if Spark fails on every difference that Hive would convert: in a table that is as it was
+    made, files that were loaded may differ as well.
 
     Raises:
         UnreadableTableError: a file cannot be read.
     """
-    if _ALTERED not in table.parameters:
+    types = [field.dataType.simpleString() for field in data]
+    is_strict = format == "parquet" and not any("double" in t or "struct<" in t for t in types)
+    if is_strict and _ALTERED not in table.parameters:
         return {}
     wanted = list(files)
     missing = [file for file in wanted if file not in _KNOWN]
@@ -94,6 +99,8 @@ def stored_types(
     if types is None:
         return ()
     in_file = {field.name.lower(): field.dataType for field in types}
+    if format == "avro":
+        _check_case(columns, file, types)
     found = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
         stored = in_file.get(field.name.lower(), field.dataType)
@@ -111,6 +118,37 @@ def stored_types(
             if narrow != field.dataType:
                 found.append((i, narrow))
     return tuple(found)
+
+
+def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> None:
+    """Refuse names that Hive, whose own are in lower case, does not find in an Avro schema."""
+    for field in types:
+        wanted = [name for name in columns.data.names if name.lower() == field.name.lower()]
+        if wanted and _has_upper_case(StructType([field])):
+            raise UnreadableTableError(
+                f"{columns.table}: {file.path} has names in upper case in column {wanted[0]} "
+                f"({field.name} {field.dataType.simpleString()}), for which Hive shows NULL, and "
+                "Spark the values. Load files with names in lower case."
+            )
+
+
+def _has_upper_case(types: StructType) -> bool:
+    """Whether a name is not in lower case, also inside of a column."""
+    names: list[str] = []
+
+    def look(data_type: DataType) -> None:
+        if isinstance(data_type, StructType):
+            for field in data_type:
+                names.append(field.name)
+                look(field.dataType)
+        elif isinstance(data_type, ArrayType):
+            look(data_type.elementType)
+        elif isinstance(data_type, MapType):
+            look(data_type.keyType)
+            look(data_type.valueType)
+
+    look(types)
+    return any(name != name.lower() for name in names)
 
 
 def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:

@@ -24,20 +24,30 @@ from dbt.adapters.hiveacid.reader.timestamps import has
 
 @dataclass(frozen=True)
 class WriterTimes:
-    """`zone` is the writer's, None if no column needs it; `julian` is how it counted old days."""
+    """`zone` is the writer's, None if no column needs it; `julian` is how Hive counts its old days.
+
+    `spark_decides` says that Spark's Parquet reader takes old days as Spark wrote them, whatever it
+    is asked for.
+    """
 
     zone: str | None
     julian: bool
+    spark_decides: bool = False
 
 
 @dataclass(frozen=True)
 class _Metadata:
-    """What a file says about its times; `wall_clocks` that it stores timestamps without a zone."""
+    """What a file says about its times.
+
+    `wall_clocks` says that it stores timestamps without a zone, `by_spark` that a Spark wrote it
+    that counts days in the Gregorian calendar (3.0 and later, by default).
+    """
 
     zone: str | None
     proleptic: str | None
     legacy: str | None
     wall_clocks: bool
+    by_spark: bool = False
 
 
 _KNOWN: dict[ListedFile, _Metadata] = {}
@@ -67,7 +77,7 @@ def writer_times(
 def _times(file: ListedFile, metadata: _Metadata, with_timestamps: bool) -> WriterTimes:
     julian = (metadata.proleptic or "false").lower() != "true"
     if not with_timestamps:
-        return WriterTimes(None, julian)
+        return WriterTimes(None, julian, metadata.by_spark)
     reason = None
     if metadata.zone is None:
         reason = "does not name its writer's time zone (writer.time.zone)"
@@ -80,7 +90,7 @@ def _times(file: ListedFile, metadata: _Metadata, with_timestamps: bool) -> Writ
             f"{file.path} {reason}, so that its timestamps cannot be read exactly. Let Hive write "
             "the rows anew: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
         )
-    return WriterTimes(metadata.zone, julian)
+    return WriterTimes(metadata.zone, julian, metadata.by_spark)
 
 
 def _parquet(reader: Any) -> _Metadata:
@@ -91,6 +101,9 @@ def _parquet(reader: Any) -> _Metadata:
         values.get("writer.date.proleptic"),
         values.get("writer.zone.conversion.legacy"),
         wall_clocks="(TIMESTAMP" in metadata.getSchema().toString(),
+        # As `DataSourceUtils.getRebaseSpec`.
+        by_spark=(values.get("org.apache.spark.version") or "") >= "3.0.0"
+        and values.get("org.apache.spark.legacyDateTime") is None,
     )
 
 
