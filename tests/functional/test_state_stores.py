@@ -29,6 +29,8 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import location
 from dbt.adapters.hiveacid.versions import current_version, restore
 
+REMOVED = "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
+
 SLEEP = "reflect('java.lang.Thread', 'sleep', 4000L)"
 
 
@@ -87,7 +89,7 @@ class TestDelta:
         rebuilt = self.commit(session, store, store.read(), 3, f"insert into {name} values (4)")
         assert rebuilt.lineage != created.lineage
         store.reset()
-        assert store.read() == LostState("its state was removed by hiveacid_reset_state")
+        assert store.read() == LostState(REMOVED)
         assert rows(session, name) == [(4,), (9,)]
 
     def test_a_second_run_from_the_same_state_changes_nothing(
@@ -218,7 +220,7 @@ class TestIceberg:
         session.sql(f"call lake.system.rollback_to_snapshot('{table[5:]}', {first})")
         assert (store.read(), rows(session, table)) == (created, [(1,)])
         store.reset()
-        assert store.read() == LostState("its state was removed by hiveacid_reset_state")
+        assert store.read() == LostState(REMOVED)
         assert rows(session, table) == [(1,)]
 
     @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
@@ -437,7 +439,7 @@ class TestPlain:
         records = Directory(session, f"{location(session, 'default', name)}/{STATE_DIRECTORY}")
         assert len([record for record in records.names() if record.endswith(".json")]) == 2
         store.reset()
-        assert store.read() == LostState("its state was removed by hiveacid_reset_state")
+        assert store.read() == LostState(REMOVED)
         assert len(rows(session, name)) == 4
 
     def test_a_table_that_is_being_replaced_changes_no_more(

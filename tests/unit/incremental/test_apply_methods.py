@@ -1,5 +1,6 @@
 """What is asked about a stage of changes, by the format of the target."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -7,9 +8,11 @@ from pyspark.sql import Row
 from pyspark.sql.types import IntegerType, StructType
 
 from dbt.adapters.hiveacid.exceptions import IncrementalError
+from dbt.adapters.hiveacid.incremental import apply_methods
 from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.model import ModelChanges
+from dbt.adapters.hiveacid.incremental.target_state import LostState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
@@ -81,3 +84,20 @@ def test_a_repeated_key_is_refused_in_every_format(file_format):
     adapter = Adapter(file_format, times=2, unique_key="id")
     with pytest.raises(IncrementalError, match=r"2 new rows with the same unique_key \(id = 3\)"):
         adapter.hiveacid_way(STAGE)
+
+
+@pytest.mark.parametrize("known", [LostState("files of its last append are gone"), None])
+def test_an_append_whose_files_are_gone_is_no_success(monkeypatch, known):
+    adapter, stages = Adapter("parquet"), {"stage": SimpleNamespace(relation=STAGE)}
+    handle = SimpleNamespace(session=None, stages=stages, uninterrupted=nullcontext)
+    store = SimpleNamespace(record=lambda *_: None, read=lambda: known)
+    monkeypatch.setattr(adapter, "_handle", lambda: handle)
+    monkeypatch.setattr(adapter, "_plain_store", lambda target: store)
+    monkeypatch.setattr(ModelChanges, "next_state", lambda *_: None)
+    monkeypatch.setattr(apply_methods, "get_invocation_id", lambda: "i")
+    if known is None:
+        adapter.hiveacid_append()
+    else:
+        with pytest.raises(IncrementalError, match="m was appending, and files of its last append"):
+            adapter.hiveacid_append()
+    assert stages == {}

@@ -5,6 +5,8 @@ import pytest
 from dbt.adapters.hiveacid.incremental.stores.delta import newest_state
 from dbt.adapters.hiveacid.incremental.target_state import LostState, TargetState, reset_text
 
+REMOVED = "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
+
 ONE = TargetState("c1", "i", "l", 1, {})
 TWO = TargetState("c2", "i", "l", 2, {})
 
@@ -83,6 +85,4 @@ def test_a_restored_version_has_the_state_that_it_had():
 
 def test_a_removed_state_is_lost():
     removed = ("SET TBLPROPERTIES", {}, reset_text())
-    assert newest_state(history(CREATE, removed)) == LostState(
-        "its state was removed by hiveacid_reset_state"
-    )
+    assert newest_state(history(CREATE, removed)) == LostState(REMOVED)

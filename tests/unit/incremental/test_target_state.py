@@ -9,6 +9,8 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     reset_text,
 )
 
+REMOVED = "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
+
 STATE = TargetState("c1", "i1", "l1", 3, {"shop.orders": {"write_ids": "shop.orders:4::2:"}})
 
 
@@ -29,7 +31,7 @@ def test_a_state_that_cannot_be_read_is_lost_and_says_why():
     fields = json.loads(STATE.to_text())
     del fields["dbt_hiveacid"]["sources"]
     assert "cannot be read (KeyError: 'sources')" in parse(json.dumps(fields)).reason
-    assert parse(reset_text()) == LostState("its state was removed by hiveacid_reset_state")
+    assert parse(reset_text()) == LostState(REMOVED)
 
 
 def test_commits_are_counted_within_a_lineage():

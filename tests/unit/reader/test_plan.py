@@ -209,13 +209,29 @@ def test_a_bucket_number_that_no_row_id_can_have_is_refused_by_the_files_name():
         plan({"20240101_0": RAW, **deletes})
 
 
-def test_names_inside_of_columns_that_hive_does_not_find_are_refused():
-    footer = replace(RAW, types=("struct<orderId:int>",))
+@pytest.mark.parametrize(
+    ("in_file", "is_refused"),
+    [
+        ("struct<orderid:int>", True),
+        ("array<struct<ORDERID:int,b:int>>", True),
+        ("struct<orderId:bigint,other:int>", False),
+        ("struct<b:int>", False),
+    ],
+)
+def test_names_inside_of_columns_that_hive_does_not_find_are_refused(in_file, is_refused):
+    pinned = pinned_table(valid(9))
+    columns = (Column("id", "int"), Column("s", "struct<orderId:int>"))
+    storage = replace(pinned.table.storage, columns=columns)
+    pinned = replace(pinned, table=replace(pinned.table, storage=storage))
+    file = ListedFile("000000_0", "file:/t/000000_0", 100)
+    listing = Listing("file:/t", (file,), ())
+    footers = {file: replace(RAW, types=("int", in_file))}
     for planner in (plan_full_acid, plan_insert_only):
-        with pytest.raises(UnreadableTableError, match=r"000000_0 has names in upper case inside"):
-            plan({"000000_0": footer}, planner=planner)
-        added = replace(footer, types=("int", "struct<orderId:int>"))
-        assert len(plan({"000000_0": added}, planner=planner).data) == 1
+        if is_refused:
+            with pytest.raises(UnreadableTableError, match="000000_0 has names in another case in"):
+                planner(pinned, locations(pinned, [listing]), footers)
+        else:
+            assert len(planner(pinned, locations(pinned, [listing]), footers).data) == 1
 
 
 @pytest.mark.parametrize("other", ["file:/t/p=0", "file:/t/p=0/sub"])

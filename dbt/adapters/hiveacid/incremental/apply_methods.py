@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.incremental.summary import (
     row_id_parts,
     summary,
 )
+from dbt.adapters.hiveacid.incremental.target_state import LostState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.casts import type_changes
 from dbt.adapters.hiveacid.spark.files import table_layout
@@ -145,7 +146,11 @@ class ApplyMethods(StateMethods):
 
     @available
     def hiveacid_append(self) -> None:
-        """Let the target take over the files of the finished stage."""
+        """Let the target take over the files of the finished stage.
+
+        Raises:
+            IncrementalError: somebody has removed files of it meanwhile.
+        """
         handle, changes = self._handle(), self._changes()
         store = self._plain_store(changes.target)
         state = changes.next_state(handle.session, get_invocation_id())
@@ -154,7 +159,12 @@ class ApplyMethods(StateMethods):
             store.record(changes.known, state, str(stage.schema), str(stage.identifier))
             # What a failure leaves is for the next run to finish, no longer to be removed.
             del handle.stages["stage"]
-            store.read()
+            known = store.read()
+        if isinstance(known, LostState):
+            raise IncrementalError(
+                f"Model {changes.model} was appending, and {known.reason}. Some of the new rows "
+                "may be in the table. Run it with --full-refresh."
+            )
 
     @available
     def hiveacid_applied(self) -> HiveAcidAdapterResponse:

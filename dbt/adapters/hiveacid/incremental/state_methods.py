@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("HiveAcid")
 
+_NO_STATE = "It has no state any more: a run over acid_changes will build it anew"
+
 _BUILT_ANEW = (
     "A model over acid_changes is built anew by its next run; no other model needs a state"
 )
@@ -80,6 +82,7 @@ class StateMethods(metaclass=AdapterMeta):
             store = self._plain_store(existing)
         if isinstance(store.recent(), TargetState):
             store.reset()
+            logger.info(f"{existing} is written without acid_changes. {_NO_STATE}")
 
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""

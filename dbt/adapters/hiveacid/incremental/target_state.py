@@ -73,7 +73,9 @@ def parse(text: str | None) -> Known:
                 f"dbt-hiveacid does not know (it writes version {VERSION})"
             )
         if "reset" in fields:
-            return LostState("its state was removed by hiveacid_reset_state")
+            return LostState(
+                "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
+            )
         return TargetState(
             commit_id=fields["commit_id"],
             invocation_id=fields["invocation_id"],

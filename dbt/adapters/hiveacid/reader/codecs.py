@@ -21,13 +21,13 @@ def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
     Raises:
         UnreadableTableError: naming the file.
     """
-    for file in files:
-        suffix = PurePosixPath(file.path).suffix
-        if suffix not in _NOT_HADOOPS_OWN:
-            continue
-        factory = java(spark.sparkContext, "org.apache.hadoop.io.compress.CompressionCodecFactory")(
-            spark._jsparkSession.sessionState().newHadoopConf()
-        )
+    compressed = [f for f in files if PurePosixPath(f.path).suffix in _NOT_HADOOPS_OWN]
+    if not compressed:
+        return
+    factory = java(spark.sparkContext, "org.apache.hadoop.io.compress.CompressionCodecFactory")(
+        spark._jsparkSession.sessionState().newHadoopConf()
+    )
+    for file in compressed:
         path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(file.path)
         if factory.getCodec(path) is None:
             raise UnreadableTableError(

@@ -30,7 +30,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
 from dbt.adapters.hiveacid.reader.deletes import DeletedRows
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
-from dbt.adapters.hiveacid.reader.types import INTEGERS
+from dbt.adapters.hiveacid.reader.types import INTEGERS, differ_in_case
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
@@ -272,12 +272,12 @@ def _converted(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tupl
     types = pinned.table.storage.column_types
     if types[: len(footer.types)] == footer.types:
         return ()
-    for file_type in footer.types[: len(types)]:
-        if file_type != file_type.lower():
+    for type_, file_type in zip(types, footer.types, strict=False):
+        if type_ != file_type and differ_in_case(type_, file_type):
             raise UnreadableTableError(
-                f"{pinned.table.name}: {file.path} has names in upper case inside of a column "
-                f"({file_type}), for which Hive shows NULL, and Spark the values. Load files with "
-                "names in lower case."
+                f"{pinned.table.name}: {file.path} has names in another case inside of a column "
+                f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
+                "values. Load files with the names of the table."
             )
     return tuple(
         i

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import starmap
 from typing import Any
 
@@ -37,6 +38,7 @@ from dbt.adapters.hiveacid.metastore.models import Table
 from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast
 from dbt.adapters.hiveacid.reader.container import ask_file
 from dbt.adapters.hiveacid.reader.hadoop import THREADS
+from dbt.adapters.hiveacid.reader.types import differ_in_case
 from dbt.adapters.hiveacid.spark.jvm import java
 
 StoredTypes = tuple[tuple[int, DataType], ...]
@@ -121,34 +123,19 @@ def stored_types(
 
 
 def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> None:
-    """Refuse names that Hive, whose own are in lower case, does not find in an Avro schema."""
+    """Refuse names in an Avro schema that Hive does not find, since it heeds their case."""
+    wanted = dict(zip(columns.data.names, columns.data_types, strict=True))
     for field in types:
-        wanted = [name for name in columns.data.names if name.lower() == field.name.lower()]
-        if wanted and _has_upper_case(StructType([field])):
+        file_type, hive_type = field.dataType.simpleString(), wanted.get(field.name.lower())
+        if hive_type is not None and (
+            field.name != field.name.lower() or differ_in_case(hive_type, file_type)
+        ):
             raise UnreadableTableError(
-                f"{columns.table}: {file.path} has names in upper case in column {wanted[0]} "
-                f"({field.name} {field.dataType.simpleString()}), for which Hive shows NULL, and "
-                "Spark the values. Load files with names in lower case."
+                f"{columns.table}: {file.path} has names in another case in column "
+                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), for "
+                "which Hive shows NULL, and Spark the values. Load files with the names of the "
+                "table."
             )
-
-
-def _has_upper_case(types: StructType) -> bool:
-    """Whether a name is not in lower case, also inside of a column."""
-    names: list[str] = []
-
-    def look(data_type: DataType) -> None:
-        if isinstance(data_type, StructType):
-            for field in data_type:
-                names.append(field.name)
-                look(field.dataType)
-        elif isinstance(data_type, ArrayType):
-            look(data_type.elementType)
-        elif isinstance(data_type, MapType):
-            look(data_type.keyType)
-            look(data_type.valueType)
-
-    look(types)
-    return any(name != name.lower() for name in names)
 
 
 def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
@@ -261,4 +248,10 @@ def _avro(spark: SparkSession, reader: Any) -> StructType:
 
 
 def _from_java(schema: Any) -> StructType:
-    return StructType.fromJson(json.loads(schema.json()))
+    return _from_json(schema.json())
+
+
+@lru_cache(maxsize=1_000)
+def _from_json(text: str) -> StructType:
+    """The files of a table share one object."""
+    return StructType.fromJson(json.loads(text))

@@ -180,3 +180,10 @@ class _Parser:
 
     def _fail(self) -> None:
         raise ValueError(f"{self._text!r} is no Hive type")
+
+
+def differ_in_case(one: str, other: str) -> bool:
+    """Whether two types have names of fields, also further inside, that differ in case only."""
+    names, others = (set(re.findall(r"([^<>,:]+):", text)) for text in (one, other))
+    alike = {name.lower() for name in names - others} & {name.lower() for name in others - names}
+    return bool(alike)

@@ -19,7 +19,6 @@ from typing import IO, Any
 import pyspark
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
-from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -47,8 +46,6 @@ _URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
 """Below it Spark puts its databases: by default below the directory that dbt was started in."""
-
-_SESSION_ZONE = "spark.sql.session.timeZone"
 
 _starting = threading.Lock()
 
@@ -129,7 +126,6 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> None:
     try:
         streams = {} if log is None else {"stdout": log, "stderr": log}
         gateway = launch_gateway(conf, popen_kwargs=streams)
-        _set_clock(gateway, parameters)
         context = SparkContext(conf=conf, gateway=gateway)
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
             # By default functions run in whatever `python3` is, without the packages that are here.
@@ -143,23 +139,6 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> None:
             # pyspark's handler cancels every job in the process and may enter py4j a second time
             # on the same thread. dbt's own Ctrl-C path cancels through the connections.
             signal.signal(signal.SIGINT, on_interrupt)
-
-
-def _set_clock(gateway: JavaGateway, parameters: Mapping[str, str]) -> None:
-    """Give a local Spark's Java the time zone of its sessions.
-
-    ORC reads a wall clock as an instant in Java's zone. One that this zone skips would be read as
-    another one, also where the session's zone could show it; and no value has to be moved then.
-    """
-    zone = parameters.get(_SESSION_ZONE)
-    is_local = parameters.get("spark.master", "local").startswith("local")
-    options = parameters.get("spark.driver.extraJavaOptions", "")
-    if zone is None or not is_local or "-Duser.timezone" in options:
-        return
-    # Spark's own parser of zones, which knows more notations than Java's.
-    zone_id = gateway.jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(zone)
-    time_zone = gateway.jvm.java.util.TimeZone
-    time_zone.setDefault(time_zone.getTimeZone(zone_id))
 
 
 def _interrupt_handler() -> Any:
