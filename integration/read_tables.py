@@ -7,41 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from types import MappingProxyType
+
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
-from dbt.adapters.hiveacid.spark.process import root_session
 from integration.differential import canonical
-
-
-def read_apart(
-    metastore_uri: str,
-    tables: Iterable[str],
-    settings: Mapping[str, str],
-    directory: Path,
-    environment: Mapping[str, str] = MappingProxyType({}),
-) -> subprocess.CompletedProcess[str]:
-    """What this module answers in a new process, with Spark's `settings`, run in `directory`."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "integration.read_tables"),
-            *("--metastore", metastore_uri),
-            *(f"--conf={key}={value}" for key, value in settings.items()),
-            *tables,
-        ],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environment},
-        cwd=directory,
-        capture_output=True,
-        text=True,
-    )
 
 
 def main() -> None:
@@ -52,8 +26,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="+", metavar="DATABASE.TABLE")
     arguments = parser.parse_args()
     settings = dict(pair.split("=", 1) for pair in arguments.conf)
-    settings["spark.sql.catalogImplementation"] = "in-memory"
-    spark = root_session(settings, arguments.metastore, lambda: "unused", log_directory=None)
+    spark = SparkSession.builder.config(map={**settings}).getOrCreate()
     names = [TableName(*table.split(".")) for table in arguments.tables]
     snapshot = RunSnapshot(
         lambda: MetastoreClient(arguments.metastore, timeout=30),

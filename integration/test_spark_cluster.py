@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +14,6 @@ import pytest
 
 from integration.differential import canonical
 from integration.hive import HiveClient, HiveServer
-from integration.read_tables import read_apart
 from integration.small_tables import TABLES
 from integration.spark_cluster import WORKERS, SparkCluster
 
@@ -69,4 +70,15 @@ def _read(
         "spark.cores.max": str(WORKERS),
         **more,
     }
-    return read_apart(hive.metastore_uri, tables, settings, directory)
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "integration.read_tables"),
+            *("--metastore", hive.metastore_uri),
+            *(f"--conf={key}={value}" for key, value in settings.items()),
+            *tables,
+        ],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        cwd=directory,
+        capture_output=True,
+        text=True,
+    )

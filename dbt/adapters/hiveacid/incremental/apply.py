@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
+
 CHANGE = "_hiveacid_change"
 INSERT = "insert"
 DELETE = "delete"
@@ -47,12 +49,12 @@ class Target:
             return f"cast({value} as {type_})"
         # A session of dbt-spark's is not in ANSI mode: a cast would make NULL of such a value, or
         # another number.
-        message = f"A new row has in {name}, which is {type_} in {self.name}, the value "
-        advice = ", which does not fit. No row has been changed. Run it with --full-refresh."
+        before = f"A new row has in {name}, which is {type_} in {self.name}, the value "
+        after = ", which does not fit. No row has been changed. Run it with --full-refresh."
         return (
             f"case when {value} is null or try_cast({value} as {type_}) is not null "
             f"then try_cast({value} as {type_}) "
-            f"else raise_error(concat({text(message)}, {value}, {text(advice)})) end"
+            f"else raise_error(concat({text_literal(before)}, {value}, {text_literal(after)})) end"
         )
 
     def names(self, alias: str) -> str:
@@ -138,11 +140,6 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
 def quote(name: str) -> str:
     """A column's name in SQL."""
     return "`" + name.strip("`").replace("`", "``") + "`"
-
-
-def text(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _effective_changes(stage: str, key: Sequence[str]) -> str:

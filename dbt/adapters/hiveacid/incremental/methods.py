@@ -134,11 +134,12 @@ class IncrementalMethods(ApplyMethods):
         """What the run has to do: `nothing`, `full` or `apply`."""
         handle = self._handle()
         changes = self._changes()
+        columns = self.get_columns_in_relation(existing)
+        changes.stored_columns = [column.name.lower() for column in columns]
         if changes.is_partial:
             self._rows(compiled_code, Rows.SNAPSHOT)
             return Step.NOTHING.value
-        row_id = _row_id_of(self._column_names(existing))
-        decision = changes.decide(handle.session, row_id)
+        decision = changes.decide(handle.session, _row_id_of(changes.stored_columns))
         if decision.is_loss:
             logger.warning(
                 f"Model {changes.model} is built anew from the whole of {changes.source.table}: "
@@ -210,13 +211,14 @@ class IncrementalMethods(ApplyMethods):
 
         dbt adds a model's new columns to the target, where they are NULL in all rows.
         """
-        config = self._changes().config
+        changes = self._changes()
+        config, stored = changes.config, changes.stored_columns
         if config.mode(has_row_id=True) is Mode.OWN:
             return
-        stored, selected = self._column_names(target), [name.lower() for name in frame.columns]
+        selected = [name.lower() for name in frame.columns]
         if CHANGE in selected:
             raise IncrementalError(
-                f"Model {self._changes().model} has a column {CHANGE}, as its staged changes have "
+                f"Model {changes.model} has a column {CHANGE}, as its staged changes have "
                 "beside its own. Give it another name."
             )
         wanted, kept = _row_id_of(selected), _row_id_of(stored)
@@ -226,19 +228,16 @@ class IncrementalMethods(ApplyMethods):
             new, kept = [name for name in names if name in selected and name not in stored], None
         if config.adds_columns and new:
             raise IncrementalError(
-                f"Model {self._changes().model} has the new column {', '.join(new)}, by which rows "
+                f"Model {changes.model} has the new column {', '.join(new)}, by which rows "
                 f"are found again, and which the rows that {target} has would not get. Nothing has "
                 "been changed. Run it with --full-refresh."
             )
         if kept is not None and kept not in selected:
             raise IncrementalError(
                 f"{target} has the column {kept}, by which rows are found again, and model "
-                f"{self._changes().model} no longer selects it. Nothing has been changed. Select "
+                f"{changes.model} no longer selects it. Nothing has been changed. Select "
                 "it, or run the model with --full-refresh."
             )
-
-    def _column_names(self, relation: HiveAcidRelation) -> list[str]:
-        return [column.name.lower() for column in self.get_columns_in_relation(relation)]
 
     def _is_sample(self, source: HiveAcidRelation) -> bool:
         """Whether dbt shows samples: not of this source only, but of any that the model reads."""

@@ -71,7 +71,8 @@ class ModelChanges:
 
     `view` is what the model's SQL names; `source` is the same source's ordinary view. `is_partial`
     says that dbt was asked for a part of the rows (`--empty`, `--sample`). `others` are the other
-    ACID sources of the model that are not static. `store` has begun a commit of the changes.
+    ACID sources of the model that are not static. `stored_columns` are the names of the target's
+    columns in lower case, before dbt changes them. `store` has begun a commit of the changes.
     """
 
     model: str
@@ -85,6 +86,7 @@ class ModelChanges:
     is_partial: bool
     others: Sequence[SourceView] = ()
     known: Known = None
+    stored_columns: Sequence[str] = ()
     mode: Mode = Mode.OWN
     shows: Rows | None = None
     plan: ChangePlan | None = None

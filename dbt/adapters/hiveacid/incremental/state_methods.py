@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("HiveAcid")
 
-_NO_STATE = "It has no state any more: a run over acid_changes will build it anew"
-
 _BUILT_ANEW = (
     "A model over acid_changes is built anew by its next run; no other model needs a state"
 )
@@ -62,7 +60,7 @@ class StateMethods(metaclass=AdapterMeta):
         target, config = self._target_of(node)
         if isinstance(self._known(config, target), TargetState):
             self._store(target, config).reset()
-        logger.info(f"{target} has no state any more. {_BUILT_ANEW}")
+        logger.info(_no_state(target))
 
     @available
     def hiveacid_forget_state(self, existing: HiveAcidRelation) -> None:
@@ -82,7 +80,7 @@ class StateMethods(metaclass=AdapterMeta):
             store = self._plain_store(existing)
         if isinstance(store.recent(), TargetState):
             store.reset()
-            logger.info(f"{existing} is written without acid_changes. {_NO_STATE}")
+            logger.info(f"{existing} is written without acid_changes: {_no_state(existing)}")
 
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""
@@ -126,3 +124,7 @@ class StateMethods(metaclass=AdapterMeta):
 
     def _query(self, sql: str) -> Iterable[Any]:
         return self._handle().session.sql(sql).collect()
+
+
+def _no_state(target: HiveAcidRelation) -> str:
+    return f"{target} has no state any more. {_BUILT_ANEW}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.hiveacid.incremental.apply import CHANGE, DELETE, INSERT, quote
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
 
 _INTEGERS = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 """The integer types, and how SQL marks their literals."""
@@ -39,8 +40,7 @@ class KeyPart:
         if self.type == "date":
             return f"date'{value}'"
         if self.type == "string":
-            escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
+            return text_literal(value)
         return f"{value}{_INTEGERS[self.type]}"
 
 

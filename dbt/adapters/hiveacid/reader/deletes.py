@@ -11,6 +11,7 @@ neighbouring rows, and one mask is then far cheaper than 64 keys. Two forms foll
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -123,11 +124,10 @@ def are_near(files: Iterable[DeleteFile]) -> bool:
         ids = file.row_id_range
         if ids is None:
             continue
-        if any(high - low >= _MAX_WRITES for low, high in (ids.write_id, ids.bucket)):
+        ends = (ids.write_id, ids.bucket)
+        if math.prod(high - low + 1 for low, high in ends) > _MAX_WRITES:
             return False
-        writes, buckets = (range(low, high + 1) for low, high in (ids.write_id, ids.bucket))
-        if len(writes) * len(buckets) > _MAX_WRITES:
-            return False
+        writes, buckets = (range(low, high + 1) for low, high in ends)
         first, last = (row >> 6 for row in ids.row)
         for key in itertools.product([file.partition], writes, buckets):
             before = extents.get(key, (first, last))

@@ -170,8 +170,9 @@ def _groups(
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)
-        properties = file_properties(table, storage)
-        refuse_others(table.name, format, properties, _HARMLESS.get(format, ()))
+        if format in _HARMLESS:
+            properties = file_properties(table, storage)
+            refuse_others(table.name, format, properties, _HARMLESS[format])
     lines = [file.file for file in plan.data if formats[file.partition] in ("text", "json")]
     check_codecs(spark, lines)
     groups: dict[_Layout, list[DataFile]] = {}

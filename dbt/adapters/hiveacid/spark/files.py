@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.spark.errors import unless_missing
 from dbt.adapters.hiveacid.spark.jvm import java
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -101,8 +102,8 @@ def follow_directory(session: SparkSession, database: str, table: str, former: s
     found = next((place for place in candidates if _exists(session, place)), None)
     if found is None:
         return
-    location = found.toString().replace("\\", "\\\\").replace("'", "\\'")
-    session.sql(f"alter table `{database}`.`{table}` set location '{location}'")
+    location = text_literal(found.toString())
+    session.sql(f"alter table `{database}`.`{table}` set location {location}")
     if found != believed:
         # The metastore refuses to rename a table to a name whose directory is there.
         _delete_if_empty(session, believed)

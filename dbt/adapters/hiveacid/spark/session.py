@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.reader.pushdown import (
 from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.statements import NameParts
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
 from dbt.adapters.hiveacid.staging import Stage
 
 if TYPE_CHECKING:
@@ -276,5 +277,4 @@ def _literal(value: Any) -> str:
         return str(value)
     if isinstance(value, datetime):
         return f"'{value.isoformat(sep=' ')}'"
-    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{text}'"
+    return text_literal(str(value))
