@@ -278,10 +278,16 @@ def test_models_that_cannot_be_brought_up_to_date(incremental: Incremental) -> N
     before = {name: incremental.rows(name, "*") for name in names}
     hive.execute("INSERT INTO orders VALUES (3, 30, 'new'), (3, 31, 'new')")
     hive.compact("orders", "minor")
-    wrong = failed(incremental, "run", "--exclude", "mixed")
-    assert set(wrong) == set(names) - {"mixed"}
-    for message in wrong.values():
-        assert "2 new rows with the same unique_key (id = 3)" in message
+    formats = ("parquet", "delta", "iceberg")
+    first = {f"{name}_first": MODELS[f"{name}_key"] for name in formats}
+    project.models(**first)
+    for arguments in ([], ["--full-refresh"]):
+        wrong = failed(incremental, "run", "--exclude", "mixed", *arguments)
+        assert set(wrong) == {*names, *first} - {"mixed"}
+        for message in wrong.values():
+            assert "2 new rows with the same unique_key (id = 3)" in message
+        session = incremental.spark.newSession()
+        assert not [name for name in first if session.catalog.tableExists(incremental.table(name))]
     hive.execute("DELETE FROM orders WHERE amount = 31")
     hive.compact("orders", "major")
     wrong = failed(incremental, "run", "--select", "mixed")

@@ -24,6 +24,7 @@ from dbt.adapters.hiveacid.incremental.summary import (
     by_key,
     by_row,
     key_parts,
+    repeated_key,
     row_id_parts,
     summary,
 )
@@ -165,6 +166,21 @@ class ApplyMethods(StateMethods):
                 f"Model {changes.model} was appending, and {known.reason}. Some of the new rows "
                 "may be in the table. Run it with --full-refresh."
             )
+
+    @available
+    def hiveacid_check_unique_key(self, built: HiveAcidRelation) -> None:
+        """Refuse a table, built as a whole, in which `unique_key` would not find one row each.
+
+        Raises:
+            IncrementalError: two rows have the same; the key and how many are named.
+        """
+        changes = self._running()
+        if changes is None or changes.is_partial:
+            return
+        config = changes.config
+        if config.mode(has_row_id=False) is Mode.UNIQUE_KEY:
+            for found in self._query(repeated_key(str(built), config.unique_key)):
+                self._refuse_duplicates(changes, found["key"].asDict(), found["times"])
 
     @available
     def hiveacid_applied(self) -> HiveAcidAdapterResponse:

@@ -94,6 +94,15 @@ def by_key(stage: str, key: Sequence[str], parts: Sequence[KeyPart]) -> str:
     )
 
 
+def repeated_key(table: str, key: Sequence[str]) -> str:
+    """The query of a key that several rows of a table have: the key, and `times`; or no row."""
+    names = ", ".join(map(quote, key))
+    return (
+        f"select struct({names}) as key, count(*) as times from {table} "
+        f"group by {names} having count(*) > 1 limit 1"
+    )
+
+
 def by_row(stage: str, parts: Sequence[KeyPart]) -> str:
     """The query of a stage of inserts, and of deletes by row id if `parts` has those of row ids."""
     columns = [

@@ -14,11 +14,13 @@
     {% do hiveacid_commit(create_table_as(False, target_relation, compiled_code)) %}
     {%- call adapter.hiveacid_or_restore(target_relation, old_relation, former_version) -%}
       {% do adapter.hiveacid_check_snapshot() %}
+      {% do adapter.hiveacid_check_unique_key(target_relation) %}
       {% do persist_constraints(target_relation, model) %}
     {%- endcall -%}
   {%- else -%}
     {%- set stage_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
     {% do hiveacid_commit(create_table_as(False, stage_relation, compiled_code), stage_relation) %}
+    {% do adapter.hiveacid_check_unique_key(stage_relation) %}
     {% do persist_constraints(stage_relation, model) %}
     {% do adapter.hiveacid_check_snapshot() %}
     {% do adapter.hiveacid_know_state(old_relation) %}
