@@ -219,6 +219,25 @@ def test_a_table_of_a_storage_handler(
     )
 
 
+def test_a_partition_of_a_full_acid_table_that_is_not_orc(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    hive_client.script(
+        """
+        CREATE TABLE mixed (id int) PARTITIONED BY (p int) STORED AS PARQUET
+          TBLPROPERTIES ('transactional'='false');
+        INSERT INTO mixed PARTITION (p=2) VALUES (2);
+        ALTER TABLE mixed SET FILEFORMAT ORC;
+        ALTER TABLE mixed SET TBLPROPERTIES ('transactional'='true', 'EXTERNAL'='FALSE');
+        INSERT INTO mixed PARTITION (p=1) VALUES (1);
+        """
+    )
+    table = f"{database}.mixed"
+    message = refusal(differential, table)
+    assert message.startswith(f"{table} has a partition in file:")
+    assert "/mixed/p=2 that is full ACID but not stored as ORC (org.apache.hadoop.hive" in message
+
+
 def test_views_of_hive(
     tmp_path: Path,
     hive: HiveServer,

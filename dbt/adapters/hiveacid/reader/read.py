@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.acid.traces import without_directory
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import Table
+from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table
 from dbt.adapters.hiveacid.reader.acid_version import check_acid_versions
 from dbt.adapters.hiveacid.reader.columns import TableColumns, table_columns
 from dbt.adapters.hiveacid.reader.full_acid import full_acid_rows
@@ -54,11 +54,20 @@ def check_readable(table: Table) -> None:
             f"{table.name} is kept by the storage handler {handler}, whose rows are not in Hive's "
             "ACID files. Read it with Spark's connector for that storage."
         )
-    if table.is_full_acid and file_format(table.name, table.storage) != "orc":
-        raise UnreadableTableError(
-            f"{table.name} is full ACID but not stored as ORC ({table.storage.input_format}). "
-            "Let Hive copy it to a table stored as ORC, and read that one."
-        )
+    if table.is_full_acid:
+        _check_orc(table, table.storage)
+
+
+def _check_orc(table: Table, storage: StorageDescriptor) -> None:
+    if file_format(table.name, storage) == "orc":
+        return
+    what = str(table.name)
+    if storage is not table.storage:
+        what += f" has a partition in {storage.location} that"
+    raise UnreadableTableError(
+        f"{what} is full ACID but not stored as ORC ({storage.input_format}). "
+        "Let Hive copy it to a table stored as ORC, and read that one."
+    )
 
 
 def plan_places(
@@ -76,6 +85,9 @@ def plan_places(
         UnreadableTableError: the files cannot be read exactly; the message says why.
     """
     table = pinned.table
+    if table.is_full_acid:
+        for place in places:
+            _check_orc(table, place.storage)
     orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
     known = footers.read(spark, orc)
     check_acid_versions(spark, table.name, known)
