@@ -20,6 +20,13 @@ CUT = [
     "integration/test_faults.py",
     "integration/test_verify.py",
     "integration/test_reader_transactions.py",
+    # These lines take other ways than the one of the development: which columns ORC is asked for,
+    # what Spark pushes down, and how it numbers rows.
+    "integration/test_delete_forms.py",
+    "integration/test_reader_names.py",
+    "integration/test_reader_originals.py",
+    "integration/test_reader_partitions.py",
+    "integration/test_reader_types.py",
     "integration/test_reader_formats.py",
     *(
         f"integration/test_evolution_of_formats.py::{test}"
