@@ -44,6 +44,9 @@ logger = AdapterLogger("HiveAcid")
 INVOCATION = "invocation"
 """The word before a run's invocation id in what its locks say of it."""
 
+AGENT_INFO_LENGTH = 128
+"""The columns of the metastore's database for it; a longer one would make every lock fail."""
+
 _INSTEAD_OF_A_VIEW = {
     "model": "Materialize it as ephemeral, table or incremental (`view` is dbt's default).",
     "test": "Store its failures with `store_failures_as: table`.",
@@ -85,8 +88,7 @@ class Run:
         self.snapshot = RunSnapshot(
             self._connect,
             SnapshotSettings(credentials.heartbeat_interval, credentials.lock_timeout),
-            # Who holds the run's locks, for the administrator who meets them in SHOW LOCKS.
-            f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
+            _agent_info(invocation_id, target),
             unexplained=lambda pinned, write_ids: write_ids_without_directory(
                 SparkSession.active(), pinned, write_ids
             ),
@@ -294,6 +296,16 @@ class Run:
     def _lose(self, error: TransactionLostError) -> None:
         self.lost = error
         self._on_lost()
+
+
+def _agent_info(invocation_id: str, target: str) -> str:
+    """Who holds the run's locks, for the administrator who meets them in SHOW LOCKS.
+
+    The invocation, by which other runs find the locks, comes before what may be cut.
+    """
+    told = f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}"
+    # A database of another encoding may need several bytes for a character, or refuse it.
+    return told.encode("ascii", "replace").decode("ascii")[:AGENT_INFO_LENGTH]
 
 
 def _cache(credentials: HiveAcidCredentials) -> FooterCache | None:

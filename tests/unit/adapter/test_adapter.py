@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
 
 from dbt import selected_resources
@@ -32,15 +33,19 @@ TABLE = Table(
 )
 
 
-@pytest.fixture
-def adapter():
+def make_adapter(profile_name="shop"):
     config = SimpleNamespace(
         credentials=HiveAcidCredentials(schema="marts", metastore_uri="thrift://127.0.0.1:1"),
         log_cache_events=False,
-        profile_name="shop",
+        profile_name=profile_name,
         target_name="dev",
     )
-    adapter = HiveAcidAdapter(config, multiprocessing.get_context("spawn"))
+    return HiveAcidAdapter(config, multiprocessing.get_context("spawn"))
+
+
+@pytest.fixture
+def adapter():
+    adapter = make_adapter()
     yield adapter
     adapter.cleanup_connections()
 
@@ -90,6 +95,15 @@ def test_the_agent_info_names_invocation_and_target(adapter):
     info = adapter.run.snapshot._requester.agent_info
     assert info.startswith("dbt-hiveacid 0.1.0, invocation ")
     assert info.endswith(", target shop.dev")
+
+
+def test_the_agent_info_fits_into_the_metastores_database():
+    """HL_AGENT_INFO has room for 128 characters, in whatever encoding."""
+    adapter = make_adapter("größter_" + 100 * "x")
+    info = adapter.run.snapshot._requester.agent_info
+    adapter.cleanup_connections()
+    assert len(info) == 128 and info.isascii()
+    assert f", invocation {get_invocation_id()}, target gr??ter_xxx" in info
 
 
 def test_a_metastore_that_cannot_be_reached_is_named(adapter):
