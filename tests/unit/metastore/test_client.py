@@ -401,6 +401,36 @@ class TestConnection:
             first.close()
             assert client.get_partition_names(ORDERS) == ["second"]
 
+    def test_a_server_that_hangs_is_left_for_the_next(self, server):
+        server.handlers["get_partition_names"] = lambda *arguments: ["second"]
+        with socket.create_server(("127.0.0.1", 0)) as hanging:
+            uris = f"thrift://127.0.0.1:{hanging.getsockname()[1]},{server.uri}"
+            with MetastoreClient(uris, timeout=0.2) as client:
+                for _ in range(2):
+                    assert client.get_partition_names(ORDERS) == ["second"]
+                server.drop_connections()
+                started = time.monotonic()
+                assert client.get_partition_names(ORDERS) == ["second"]
+                assert time.monotonic() - started < 2, "the other one is tried, and left again"
+
+    def test_a_server_that_hangs_up_is_left_for_the_next(self, server):
+        server.handlers["get_partition_names"] = lambda *arguments: ["second"]
+        first = ThriftServer({"get_partition_names": lambda *arguments: HANG_UP})
+        with MetastoreClient(f"{first.uri},{server.uri}", timeout=5) as client:
+            assert client.get_partition_names(ORDERS) == ["second"]
+        first.close()
+
+    def test_a_shorter_wait_for_answers(self, server, client):
+        """That of heartbeats, whatever the profile allows other calls."""
+        answer = threading.Event()
+        server.handlers["get_partition_names"] = lambda *arguments: [str(answer.wait(5))]
+        client.wait_at_most(0.1)
+        started = time.monotonic()
+        with pytest.raises(MetastoreUnavailableError, match="did not answer in time"):
+            client.get_partition_names(ORDERS)
+        assert time.monotonic() - started < 5
+        answer.set()
+
     def test_a_read_is_tried_so_often_and_no_more(self, server, client):
         server.handlers["get_partition_names"] = lambda *arguments: HANG_UP
         with pytest.raises(MetastoreUnavailableError) as error:

@@ -77,6 +77,7 @@ class FakeMetastore:
     now: int = CREATED + 1000
     down: bool = False
     open_clients: int = 0
+    longest_waits: list[float] = field(default_factory=list)
     # Called with the name of each call, before it is answered.
     before: object = lambda call: None
     mutex: threading.RLock = field(default_factory=threading.RLock)
@@ -166,6 +167,9 @@ class FakeClient:
 
     def close(self) -> None:
         self._metastore.open_clients -= 1
+
+    def wait_at_most(self, seconds: float) -> None:
+        self._metastore.longest_waits.append(seconds)
 
     def server_info(self) -> ServerInfo:
         return self._answer("server_info").server

@@ -32,6 +32,13 @@ def test_they_use_a_connection_of_their_own(metastore, make_snapshot):
     wait_until(lambda: metastore.open_clients == 2)
 
 
+def test_one_that_is_not_answered_leaves_time_for_others(metastore, make_snapshot):
+    metastore.server = timeout_of(60)
+    make_snapshot().pin([ORDERS])
+    wait_until(lambda: metastore.longest_waits)
+    assert metastore.longest_waits == [10]
+
+
 def test_they_go_on_while_a_lock_is_waited_for(metastore, make_snapshot):
     holder = metastore.exclusive(ORDERS)
 

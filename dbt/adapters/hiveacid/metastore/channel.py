@@ -44,6 +44,12 @@ class Channel:
         self._connection: Connection | None = None
         self._in_call = False
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Lower the timeouts to this, from the next connection on."""
+        with self._lock:
+            self._connect_timeout = min(self._connect_timeout, seconds)
+            self._read_timeout = min(self._read_timeout, seconds)
+
     def close(self) -> None:
         """Close the connection; a later call opens a new one."""
         with self._lock:
@@ -85,6 +91,7 @@ class Channel:
                 in_step = True
                 return result
             except CONNECTION_ERRORS as error:
+                self._put_last(connection.address)
                 raise unavailable(call, subject, connection.address, error) from error
             except TException as error:
                 in_step = True
@@ -94,3 +101,8 @@ class Channel:
                 if not in_step:
                     # Interrupted between request and answer: the next call would read this one's.
                     self.close()
+
+    def _put_last(self, address: Address) -> None:
+        """Try the others first: a server that hangs accepts connections all the same."""
+        others = (other for other in self._addresses if other != address)
+        self._addresses = (*others, address)

@@ -60,7 +60,8 @@ class MetastoreClient:
     """
 
     def __init__(self, uris: str, timeout: float = 60.0, connect_timeout: float = 10.0) -> None:
-        """`uris`: one or several `thrift://host:port`, comma-separated, tried in this order.
+        """`uris`: one or several `thrift://host:port`, comma-separated, tried in this order; one
+        whose connection has failed comes last from then on.
 
         `timeout` and `connect_timeout` are in seconds: how long to wait for an answer, and for one
         address to accept the connection. Raises `InvalidSettingError` for a malformed address.
@@ -81,6 +82,10 @@ class MetastoreClient:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for an answer, from the next connection on."""
+        self._channel.wait_at_most(seconds)
 
     def close(self) -> None:
         """Close the connection; a later call opens a new one."""

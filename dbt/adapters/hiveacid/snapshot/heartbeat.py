@@ -12,6 +12,10 @@ from dbt.adapters.hiveacid.metastore.transactions import TransactionState
 RETRY_SECONDS = 5.0
 """Wait before the next heartbeat after one that failed, unless the interval is shorter."""
 
+ATTEMPTS_IN_A_TIMEOUT = 6
+"""So many answers can be waited for in the metastore's timeout: beside the usual interval, a third
+of it, there is time for three addresses that hang."""
+
 STATE_REASONS = {
     TransactionState.ABORTED: "the metastore has aborted it",
     TransactionState.UNKNOWN: "the metastore no longer knows it",
@@ -58,6 +62,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         client = self._client_factory()
+        client.wait_at_most(self._timeout / ATTEMPTS_IN_A_TIMEOUT)
         try:
             reason = self._beat_until_lost(client)
         finally:
