@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -301,3 +302,48 @@ def test_a_file_that_vanishes_after_a_loss_that_no_heartbeat_finds(
     assert not project.invoke("run", on_event=abort_and_remove).success
     (transaction,) = aborted
     assert outcome(project) == {"gone": lost("gone", transaction)}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_data_test_that_reads_after_a_loss_does_not_pass(
+    make_project: MakeProject,
+    hasty_hive: HiveServer,
+    hasty_client: HiveClient,
+    spark: SparkSession,
+    database: str,
+    stored: bool,
+) -> None:
+    """Files of a source that is read late may be gone by then: it would look empty."""
+    hasty_client.execute(
+        "CREATE TABLE shop.late (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+    )
+    hasty_client.execute("INSERT INTO shop.late VALUES (NULL)")
+    project = make_project(threads=1, heartbeat_interval=0)
+    project.sources("orders", "late")
+    project.models(first=model("materialized='table'"))
+    project.write(
+        "tests/not_null.sql",
+        f"{{{{ config(store_failures={stored}, schema='{database}') }}}}\n"
+        "-- depends_on: {{ ref('first') }}\n"
+        "select id from {{ source('shop', 'late') }} where id is null",
+    )
+    assert not project.invoke("build").success
+    before = contents(spark, database).get("not_null")
+    assert before == ([(None,)] if stored else None)
+    aborted: list[str] = []
+
+    def abort_and_clean(event: Any) -> None:
+        if event.info.name == "NodeStart" and event.data.node_info.node_name == "not_null":
+            aborted.append(abort_transaction(hasty_client))
+            for directory in (hasty_hive.warehouse / "shop.db" / "late").iterdir():
+                shutil.rmtree(directory)
+
+    try:
+        assert not project.invoke("build", on_event=abort_and_clean).success
+        (transaction,) = aborted
+        status, message = outcome(project)["not_null"]
+        assert status == "error", "it has found no row"
+        assert f"Metastore transaction {transaction}, which held this run's snapshot" in message
+        assert contents(spark, database).get("not_null") == before
+    finally:
+        hasty_client.execute("DROP TABLE shop.late")

@@ -108,6 +108,21 @@ class HiveAcidConnectionManager(SparkConnectionManager):
                 self.run.prepare(handle, sql)
         return super().add_query(sql, auto_begin, bindings, *args, **kwargs)
 
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, Any]:
+        """Run a statement; rows of ACID sources are given away only while their snapshot holds.
+
+        What a statement writes is for the materializations to check.
+
+        Raises:
+            TransactionLostError: the rows may not be all that the source had.
+        """
+        answer = super().execute(sql, auto_begin, fetch, limit)
+        if fetch and self._reads_acid():
+            self.run.holding.check_alive()
+        return answer
+
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
         """Turn Spark's errors into dbt's: the message for the user, the stack for the debug log."""
