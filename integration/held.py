@@ -1,10 +1,13 @@
-"""What dbt holds in Hive: locks and transactions."""
+"""What dbt and others hold in Hive: locks and transactions."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+from hmsclient.genthrift.hive_metastore import ttypes
+
+from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
 from integration.hive import HiveClient
 
 
@@ -28,3 +31,19 @@ def assert_nothing_held(hive: HiveClient, database: str, within: float = 5) -> N
 def open_transactions(hive: HiveClient) -> list[dict[str, Any]]:
     """The open transactions, those of Hive's own sessions included."""
     return [row for row in hive.show_transactions() if str(row["state"]).upper() == "OPEN"]
+
+
+def hold_exclusive(metastore: MetastoreClient, name: TableName) -> int:
+    """A transaction that holds an EXCLUSIVE lock; returns its id."""
+    txn_id = metastore.open_txn("etl", "node3", "nightly load")
+    component = ttypes.LockComponent(
+        type=ttypes.LockType.EXCLUSIVE,
+        level=ttypes.LockLevel.TABLE,
+        dbname=name.database,
+        tablename=name.table,
+        operationType=ttypes.DataOperationType.NO_TXN,
+    )
+    request = ttypes.LockRequest([component], txn_id, "etl", "node3", "nightly load")
+    answer = metastore._channel.once("lock", f"table {name}", lambda thrift: thrift.lock(request))
+    assert answer.state == ttypes.LockState.ACQUIRED
+    return txn_id

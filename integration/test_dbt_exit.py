@@ -13,8 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
+from dbt.adapters.hiveacid.metastore.transactions import TransactionState
 from integration.dbt_project import SLOW, DbtProject
-from integration.held import locks_of_dbt, open_transactions
+from integration.held import hold_exclusive, locks_of_dbt, open_transactions
 from integration.hive import HiveClient, HiveServer
 
 START_SECONDS = 120
@@ -111,6 +113,39 @@ def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     log = (slow_project.path / "logs" / "spark.log").read_text(encoding="utf-8")
     assert OF_JAVA.search(log), "it is said there"
     assert not OF_JAVA.search(output), output
+
+
+def test_ctrl_c_while_a_lock_is_waited_for_ends_the_run_at_once(
+    tmp_path: Path,
+    start: Callable[[DbtProject], subprocess.Popen[str]],
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+) -> None:
+    hive_client.execute(
+        f"CREATE TABLE {database}.orders (id int) STORED AS ORC "
+        "TBLPROPERTIES ('transactional'='true')"
+    )
+    project = DbtProject(tmp_path / "project", hive, database, profile={"lock_timeout": 120})
+    project.sources("orders")
+    project.models(**{f"m{n}": "select * from {{ source('shop', 'orders') }}" for n in range(3)})
+    process = start(project)
+    with MetastoreClient(hive.metastore_uri) as metastore:
+        holder = hold_exclusive(metastore, TableName(database, "orders"))
+
+        def is_waiting() -> bool:
+            metastore.heartbeat(holder)
+            return bool(locks_of_dbt(hive_client, database))
+
+        _wait(is_waiting, START_SECONDS, process)
+        assert {lock["state"] for lock in locks_of_dbt(hive_client, database)} == {"WAITING"}
+        process.send_signal(signal.SIGINT)
+        _wait(lambda: not is_waiting(), 10, None)
+        output, _ = process.communicate(timeout=30)
+        assert metastore.heartbeat(holder) is TransactionState.OPEN, "nobody has let dbt go on"
+        metastore.abort_txn(holder)
+    assert process.returncode != 0, output
+    assert "The run was cancelled before this statement started." in output
 
 
 def test_after_kill_9_the_metastore_ends_the_transaction(

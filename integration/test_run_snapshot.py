@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from hmsclient.genthrift.hive_metastore import ttypes
 
 from dbt.adapters.hiveacid.exceptions import (
     ConcurrentDdlError,
@@ -23,6 +22,7 @@ from dbt.adapters.hiveacid.exceptions import (
 from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
 from dbt.adapters.hiveacid.metastore.transactions import LockState, LockType
 from dbt.adapters.hiveacid.snapshot import PinnedTable, RunSnapshot, SnapshotSettings
+from integration.held import hold_exclusive
 from integration.hive import HiveClient, HiveServer, HiveSettings
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
@@ -103,22 +103,6 @@ def dropping(hive: HiveServer, metastore: MetastoreClient, name: TableName) -> I
     with running(hive, f"DROP TABLE {name}"):
         wait_until(lambda: waiting(metastore, name, LockType.EXCLUSIVE))
         yield
-
-
-def hold_exclusive(metastore: MetastoreClient, name: TableName) -> int:
-    """A transaction that holds an EXCLUSIVE lock; returns its id."""
-    txn_id = metastore.open_txn("etl", "node3", "nightly load")
-    component = ttypes.LockComponent(
-        type=ttypes.LockType.EXCLUSIVE,
-        level=ttypes.LockLevel.TABLE,
-        dbname=name.database,
-        tablename=name.table,
-        operationType=ttypes.DataOperationType.NO_TXN,
-    )
-    request = ttypes.LockRequest([component], txn_id, "etl", "node3", "nightly load")
-    answer = metastore._channel.once("lock", f"table {name}", lambda thrift: thrift.lock(request))
-    assert answer.state == ttypes.LockState.ACQUIRED
-    return txn_id
 
 
 def create(client: HiveClient, database: str, *names: str, rows: int = 1) -> list[TableName]:

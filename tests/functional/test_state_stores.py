@@ -344,7 +344,11 @@ class TestPlain:
     alive: tuple[str, ...] = ()
 
     def store(self, session: Any, name: str) -> PlainStore:
-        others = Others(lambda invocation: invocation in self.alive, patience=0.1)
+        others = Others(
+            lambda invocation: invocation in self.alive,
+            patience=0.1,
+            raise_if_cancelled=lambda: None,
+        )
         return PlainStore(session, lambda sql: session.sql(sql).collect(), "default", name, others)
 
     def create(self, session: Any, name: str, clause: str = "") -> tuple[PlainStore, Any]:

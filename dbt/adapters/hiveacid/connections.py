@@ -100,6 +100,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
         handle: SessionHandle = connection.handle
+        handle.raise_if_cancelled()
         handle.name = connection.name or ""
         with self.exception_handler(sql):
             if bindings:
@@ -154,6 +155,12 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         """Stop what the other connections run, and let nothing further start; dbt waits then."""
         logger.info("Cancelling: dbt ends once Spark has stopped what it is running ...")
         return list(super().cancel_open())
+
+    def raise_if_cancelled(self) -> None:
+        """Raise if dbt has cancelled this thread's connection: it waits for the thread to end."""
+        connection = self.get_if_exists()
+        if connection is not None and connection.state == ConnectionState.OPEN:
+            connection.handle.raise_if_cancelled()
 
     def stop_reading(self) -> None:
         """Stop the statements that read ACID sources: their transaction is lost."""

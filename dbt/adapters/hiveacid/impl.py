@@ -73,6 +73,7 @@ class HiveAcidAdapter(
             foreseen=self._foreseen,
             needing=self._needing,
             on_lost=self.connections.stop_reading,
+            raise_if_cancelled=self.connections.raise_if_cancelled,
             keep_report=self.write_report,
         )
         self.connections.run = self.run

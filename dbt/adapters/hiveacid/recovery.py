@@ -58,7 +58,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
         backups = _backups(target, known)
         if not backups or str(target.identifier).lower() in known:
             return
-        patience = Patience(str(target), self.run.lock_timeout)
+        patience = Patience(str(target), self.run.lock_timeout, self.run.raise_if_cancelled)
         while not self.exists(target):
             owner = next((b for b in backups if self.run.is_another_alive(b.invocation)), None)
             if owner is None:

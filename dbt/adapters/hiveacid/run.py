@@ -70,16 +70,19 @@ class Run:
         foreseen: Callable[[], set[TableName]],
         needing: Callable[[], frozenset[str] | None],
         on_lost: Callable[[], None],
+        raise_if_cancelled: Callable[[], None],
         keep_report: Callable[[dict[str, Any]], None],
     ) -> None:
         """`foreseen` names the sources of the selected nodes, `needing` the nodes that may read an
         ACID source; `on_lost` is called once the transaction is found lost, to stop what reads
-        under it, on any thread. `keep_report` gets the `report` of the run at its end."""
+        under it, on any thread. `raise_if_cancelled` raises on a thread whose work dbt has
+        cancelled. `keep_report` gets the `report` of the run at its end."""
         self._connect = partial(
             MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout
         )
         self._metastore_uri = credentials.metastore_uri
         self.lock_timeout = credentials.lock_timeout
+        self.raise_if_cancelled = raise_if_cancelled
         self._invocation_id = invocation_id
         self._on_lost = on_lost
         self._keep_report = keep_report
@@ -93,6 +96,7 @@ class Run:
                 SparkSession.active(), pinned, write_ids
             ),
             on_lost=self._lose,
+            raise_if_cancelled=raise_if_cancelled,
         )
         self.holding = Holding(
             self.snapshot,

@@ -6,6 +6,7 @@ import inspect
 import threading
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 from fake_metastore import CREATED, CUSTOMERS, ORDERS, FakeClient, acid_table, wait_until
 
 from dbt.adapters.hiveacid.exceptions import (
@@ -229,6 +230,53 @@ class TestLocks:
         assert len(errors) == 1
         assert "has ended transaction 5" in errors[0]
         assert metastore.locks == [holder]
+
+    def test_a_cancelled_thread_withdraws_its_request_and_others_ask_for_none(
+        self, metastore, make_snapshot
+    ):
+        holder = metastore.exclusive(ORDERS)
+        cancelled = threading.Event()
+
+        def raise_if_cancelled():
+            if cancelled.is_set():
+                raise DbtRuntimeError("cancelled")
+
+        snapshot = make_snapshot(lock_timeout=60, raise_if_cancelled=raise_if_cancelled)
+        errors = []
+
+        def pin() -> None:
+            try:
+                snapshot.pin([ORDERS])
+            except DbtRuntimeError as error:
+                errors.append(str(error.msg))
+
+        threads = [threading.Thread(target=pin) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: metastore.calls("check_lock"))
+        cancelled.set()
+        for thread in threads:
+            thread.join(5)
+        assert errors == ["cancelled", "cancelled"]
+        assert metastore.locks == [holder]
+        assert len(metastore.calls("open_txn")) == len(metastore.calls("abort_txn")) == 1
+
+    def test_a_cancelled_late_pin_leaves_the_snapshot_to_the_others(self, metastore, make_snapshot):
+        """Another thread may be about to put a finished table in place."""
+        cancelled = []
+
+        def raise_if_cancelled():
+            if cancelled:
+                raise DbtRuntimeError("cancelled")
+
+        snapshot = make_snapshot(lock_timeout=60, raise_if_cancelled=raise_if_cancelled)
+        snapshot.pin([ORDERS])
+        holder = metastore.exclusive(CUSTOMERS)
+        metastore.before = lambda call: cancelled.append(call) if call == "check_lock" else None
+        with pytest.raises(DbtRuntimeError, match="cancelled"):
+            snapshot.pin([CUSTOMERS])
+        assert [lock.name for lock in metastore.locks] == [ORDERS, holder.name]
+        snapshot.check_alive()
 
 
 class TestLaterTables:

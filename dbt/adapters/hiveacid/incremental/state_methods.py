@@ -119,7 +119,7 @@ class StateMethods(metaclass=AdapterMeta):
             self._query,
             str(target.schema),
             str(target.identifier),
-            Others(self.run.is_another_alive, self.run.lock_timeout),
+            Others(self.run.is_another_alive, self.run.lock_timeout, self.run.raise_if_cancelled),
         )
 
     def _query(self, sql: str) -> Iterable[Any]:

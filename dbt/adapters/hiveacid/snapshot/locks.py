@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dbt.adapters.events.logging import AdapterLogger
 
@@ -25,15 +25,22 @@ LONGEST_WAIT = 5.0
 TELL_AFTER = 5.0
 """Seconds of waiting after which the log tells who holds the lock."""
 
+LOOK_PERIOD = 0.2
+"""Seconds between two looks at whether the waiting is still wanted."""
+
 
 def acquire_shared_read(
-    transaction: Transaction, names: Iterable[TableName], timeout: float
+    transaction: Transaction,
+    names: Iterable[TableName],
+    timeout: float,
+    raise_if_cancelled: Callable[[], None],
 ) -> float:
     """Lock all tables in one request and wait until it is granted; return the seconds waited.
 
     None of `names` may be locked by the transaction yet. The request is withdrawn when it is not
-    granted within `timeout` seconds, which raises `LockTimeoutError` naming the holders, and when
-    the transaction is ended meanwhile. Raises `TransactionLostError` if it is aborted.
+    granted within `timeout` seconds, which raises `LockTimeoutError` naming the holders, when
+    `raise_if_cancelled` raises, and when the transaction is ended meanwhile. Raises
+    `TransactionLostError` if it is aborted.
     """
     names = sorted(set(names))
     client, requester = transaction.client, transaction.requester
@@ -50,8 +57,7 @@ def acquire_shared_read(
             if waited >= TELL_AFTER and not told:
                 told = True
                 logger.info(f"Waiting for locks:\n{describe_holders(transaction, names)}")
-            if transaction.ending.wait(min(wait, timeout - waited)):
-                transaction.raise_if_gone()
+            _pause(transaction, min(wait, timeout - waited), raise_if_cancelled)
             wait = min(2 * wait, LONGEST_WAIT)
             answer = client.check_lock(answer.lock_id, transaction.id)
     except BaseException:
@@ -73,6 +79,16 @@ def acquire_shared_read(
             f"{transaction.id} on {_listed(names)}. Run dbt again."
         )
     return time.monotonic() - started
+
+
+def _pause(
+    transaction: Transaction, seconds: float, raise_if_cancelled: Callable[[], None]
+) -> None:
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if transaction.ending.wait(min(left, LOOK_PERIOD)):
+            transaction.raise_if_gone()
+        raise_if_cancelled()
 
 
 def _withdraw(transaction: Transaction, lock_id: int) -> bool:

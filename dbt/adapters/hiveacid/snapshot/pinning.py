@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import (
@@ -42,13 +42,21 @@ class Pinning:
     """
 
     def __init__(
-        self, transaction: Transaction, lock_timeout: float, unexplained: UnexplainedWriteIds
+        self,
+        transaction: Transaction,
+        lock_timeout: float,
+        unexplained: UnexplainedWriteIds,
+        raise_if_cancelled: Callable[[], None],
     ) -> None:
-        """`lock_timeout` in seconds; `unexplained` serves `ddl.check_unchanged`."""
+        """`lock_timeout` in seconds; `unexplained` serves `ddl.check_unchanged`.
+
+        `raise_if_cancelled` is asked while a lock is waited for.
+        """
         self.transaction = transaction
         self._client = transaction.client
         self._lock_timeout = lock_timeout
         self._unexplained = unexplained
+        self._raise_if_cancelled = raise_if_cancelled
         self._valid_txns: ValidTxnList | None = None
         self._pinned: dict[TableName, PinnedTable] = {}
         self._maybe_locked: set[TableName] = set()
@@ -100,7 +108,9 @@ class Pinning:
                 "Run dbt again."
             )
         try:
-            waited = acquire_shared_read(self.transaction, names, self._lock_timeout)
+            waited = acquire_shared_read(
+                self.transaction, names, self._lock_timeout, self._raise_if_cancelled
+            )
         except MetastoreUnavailableError:
             self._maybe_locked |= names
             raise

@@ -41,6 +41,7 @@ class RunSnapshot:
         *,
         unexplained: UnexplainedWriteIds = nothing_explained,
         on_lost: Callable[[TransactionLostError], None] | None = None,
+        raise_if_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
         """Open nothing yet.
 
@@ -49,12 +50,15 @@ class RunSnapshot:
         `unexplained` lists a table and says which write ids have no directory; it is asked only
         about tables that join after the first `pin`. `on_lost` is called once when the transaction
         is found lost, possibly on another thread: the time to cancel what reads under it.
+        `raise_if_cancelled` raises if nobody waits any more for what the calling thread does; it is
+        asked before a `pin` begins and while it waits for locks.
         """
         self._client_factory = client_factory
         self._settings = settings
         self._requester = Requester(getpass.getuser(), socket.gethostname(), agent_info)
         self._unexplained = unexplained
         self._on_lost = on_lost
+        self._raise_if_cancelled = raise_if_cancelled
         self._pin_lock = threading.RLock()
         self._swap_lock = threading.RLock()
         self._pinning: Pinning | None = None
@@ -77,6 +81,7 @@ class RunSnapshot:
         if not names:
             return {}
         with self._pin_lock:
+            self._raise_if_cancelled()
             pinning = self._pinning or self._open()
             try:
                 return pinning.pin(names)
@@ -111,7 +116,9 @@ class RunSnapshot:
         transaction = Transaction(
             self._client_factory, self._settings, self._requester, self._on_lost
         )
-        self._pinning = Pinning(transaction, self._settings.lock_timeout, self._unexplained)
+        self._pinning = Pinning(
+            transaction, self._settings.lock_timeout, self._unexplained, self._raise_if_cancelled
+        )
         atexit.register(self.end)
         logger.debug(f"Opened transaction {transaction.id} ({self._requester.agent_info}).")
         return self._pinning

@@ -97,6 +97,15 @@ class SessionHandle:
         self._cancelled.set()
         self.stop_statement()
 
+    def raise_if_cancelled(self) -> None:
+        """Let nothing further begin once the connection is cancelled.
+
+        Raises:
+            DbtRuntimeError: it is.
+        """
+        if self._cancelled.is_set() and not self._uninterrupted:
+            raise DbtRuntimeError("The run was cancelled before this statement started.")
+
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
         """A few statements that belong together and soon end: `cancel` lets them all run."""
@@ -127,8 +136,7 @@ class SessionHandle:
         # The order matters: a cancel that misses the cursor has set the flag before.
         self._running = cursor
         try:
-            if self._cancelled.is_set() and not self._uninterrupted:
-                raise DbtRuntimeError("The run was cancelled before this statement started.")
+            self.raise_if_cancelled()
             yield
         finally:
             self._running = None

@@ -28,10 +28,14 @@ def overtaken(table: str) -> ConcurrentRunError:
 class Patience:
     """How long a run waits for others that are about to put a new version of a table in place."""
 
-    def __init__(self, table: str, seconds: float) -> None:
-        """The time runs from now on; `seconds` is the profile's `lock_timeout`."""
+    def __init__(self, table: str, seconds: float, raise_if_cancelled: Callable[[], None]) -> None:
+        """The time runs from now on; `seconds` is the profile's `lock_timeout`.
+
+        `raise_if_cancelled` raises if the waiting run itself is cancelled.
+        """
         self._table = table
         self._seconds = seconds
+        self._raise_if_cancelled = raise_if_cancelled
         self._deadline = time.monotonic() + seconds
 
     def wait_for(self, invocation: str | None) -> None:
@@ -50,6 +54,7 @@ class Patience:
                 "are removed."
             )
         time.sleep(_PAUSE)
+        self._raise_if_cancelled()
 
 
 class Store(Protocol):

@@ -51,10 +51,14 @@ _CLAIM = "claimed_by"
 
 @dataclass(frozen=True)
 class Others:
-    """The other runs: whether one is alive, by its invocation, and how many seconds to wait."""
+    """The other runs: whether one is alive, by its invocation, and how many seconds to wait.
+
+    `raise_if_cancelled` raises if the waiting run itself is cancelled.
+    """
 
     are_alive: Callable[[str], bool]
     patience: float
+    raise_if_cancelled: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,8 @@ class PlainStore:
 
     def _newest(self) -> _Newest:
         """Wait for other runs that are about to put a new version in place, and look."""
-        patience = Patience(self._shown, self._others.patience)
+        others = self._others
+        patience = Patience(self._shown, others.patience, others.raise_if_cancelled)
         owner: str | None = None
         while True:
             found = self._look(owner)
