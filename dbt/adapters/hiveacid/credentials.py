@@ -69,7 +69,10 @@ class HiveAcidCredentials(Credentials):
         default=None,
     )
     lock_timeout: float = _key(
-        "How long to wait for the shared locks on the sources.", unit="seconds", default=300.0
+        "How long to wait for the shared locks on the sources. A run waits so long once for a "
+        "table that stays locked; further nodes that read it fail at once, unless it is free.",
+        unit="seconds",
+        default=300.0,
     )
     hold_until: str = _key(
         "When the run's transaction ends, which releases the locks on the sources. `last_node`: "

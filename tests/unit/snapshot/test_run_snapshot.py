@@ -162,6 +162,23 @@ class TestLocks:
         assert metastore.locks == [holder]
         assert snapshot.transaction_id is None
 
+    def test_a_run_waits_once_for_a_table_that_stays_locked(self, metastore, make_snapshot):
+        holder = metastore.exclusive(ORDERS)
+        snapshot = make_snapshot(lock_timeout=0.2)
+        with pytest.raises(LockTimeoutError):
+            snapshot.pin([ORDERS, CUSTOMERS])
+        asked = len(metastore.calls("check_lock"))
+        with pytest.raises(LockTimeoutError) as again:
+            snapshot.pin([ORDERS, CUSTOMERS])
+        assert str(again.value.msg).startswith(
+            "No shared lock on shop.customers, shop.orders within 0.2 s, which this run has waited "
+            "before, and none now (transaction 6). In the way:\n  shop.orders: EXCLUSIVE lock 1"
+        )
+        assert len(metastore.calls("check_lock")) == asked
+        assert metastore.locks == [holder]
+        metastore.finish(holder.txn_id)
+        assert ORDERS in snapshot.pin([ORDERS, CUSTOMERS])
+
     def test_a_lock_that_is_granted_at_the_last_moment_is_used(self, metastore, make_snapshot):
         holder = metastore.exclusive(ORDERS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from dbt.adapters.events.logging import AdapterLogger
 
@@ -29,20 +30,32 @@ LOOK_PERIOD = 0.2
 """Seconds between two looks at whether the waiting is still wanted."""
 
 
+@dataclass
+class LockPatience:
+    """How long a run waits for locks, in seconds, and for which tables it has done so in vain.
+
+    Those are waited for once, not by one node after the other. `raise_if_cancelled` raises if
+    nobody waits any more for what the calling thread does.
+    """
+
+    timeout: float
+    raise_if_cancelled: Callable[[], None]
+    in_vain: set[TableName] = field(default_factory=set)
+
+
 def acquire_shared_read(
-    transaction: Transaction,
-    names: Iterable[TableName],
-    timeout: float,
-    raise_if_cancelled: Callable[[], None],
+    transaction: Transaction, names: Iterable[TableName], patience: LockPatience
 ) -> float:
     """Lock all tables in one request and wait until it is granted; return the seconds waited.
 
     None of `names` may be locked by the transaction yet. The request is withdrawn when it is not
-    granted within `timeout` seconds, which raises `LockTimeoutError` naming the holders, when
-    `raise_if_cancelled` raises, and when the transaction is ended meanwhile. Raises
+    granted within the time that `patience` has left for it, which raises `LockTimeoutError` naming
+    the holders, when the run is cancelled, and when the transaction is ended meanwhile. Raises
     `TransactionLostError` if it is aborted.
     """
     names = sorted(set(names))
+    again = not patience.in_vain.isdisjoint(names)
+    timeout = 0.0 if again else patience.timeout
     client, requester = transaction.client, transaction.requester
     started = time.monotonic()
     answer = client.lock_shared_read(
@@ -57,7 +70,7 @@ def acquire_shared_read(
             if waited >= TELL_AFTER and not told:
                 told = True
                 logger.info(f"Waiting for locks:\n{describe_holders(transaction, names)}")
-            _pause(transaction, min(wait, timeout - waited), raise_if_cancelled)
+            _pause(transaction, min(wait, timeout - waited), patience.raise_if_cancelled)
             wait = min(2 * wait, LONGEST_WAIT)
             answer = client.check_lock(answer.lock_id, transaction.id)
     except BaseException:
@@ -67,9 +80,11 @@ def acquire_shared_read(
     if answer.state is LockState.WAITING:
         holders = describe_holders(transaction, names)
         if not _withdraw(transaction, answer.lock_id):
+            patience.in_vain.update(names)
+            now = ", which this run has waited before, and none now" if again else ""
             raise LockTimeoutError(
-                f"No shared lock on {_listed(names)} within {timeout:g} s (transaction "
-                f"{transaction.id}). In the way:\n{holders}\n"
+                f"No shared lock on {_listed(names)} within {patience.timeout:g} s{now} "
+                f"(transaction {transaction.id}). In the way:\n{holders}\n"
                 "Run dbt again when that has ended, raise lock_timeout in the profile, or end the "
                 "holder with ABORT TRANSACTIONS in Hive."
             )
@@ -78,6 +93,7 @@ def acquire_shared_read(
             f"The metastore answered {answer.state.name} to the lock request of transaction "
             f"{transaction.id} on {_listed(names)}. Run dbt again."
         )
+    patience.in_vain.difference_update(names)
     return time.monotonic() - started
 
 

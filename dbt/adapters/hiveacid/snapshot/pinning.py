@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import (
@@ -14,7 +14,7 @@ from dbt.adapters.hiveacid.exceptions import (
 from dbt.adapters.hiveacid.metastore.models import Table, TableName
 from dbt.adapters.hiveacid.metastore.transactions import LockState
 from dbt.adapters.hiveacid.snapshot.ddl import UnexplainedWriteIds, check_unchanged
-from dbt.adapters.hiveacid.snapshot.locks import acquire_shared_read
+from dbt.adapters.hiveacid.snapshot.locks import LockPatience, acquire_shared_read
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
 from dbt.adapters.hiveacid.snapshot.transaction import Transaction
@@ -42,21 +42,13 @@ class Pinning:
     """
 
     def __init__(
-        self,
-        transaction: Transaction,
-        lock_timeout: float,
-        unexplained: UnexplainedWriteIds,
-        raise_if_cancelled: Callable[[], None],
+        self, transaction: Transaction, patience: LockPatience, unexplained: UnexplainedWriteIds
     ) -> None:
-        """`lock_timeout` in seconds; `unexplained` serves `ddl.check_unchanged`.
-
-        `raise_if_cancelled` is asked while a lock is waited for.
-        """
+        """`patience` is the run's; `unexplained` serves `ddl.check_unchanged`."""
         self.transaction = transaction
         self._client = transaction.client
-        self._lock_timeout = lock_timeout
+        self._patience = patience
         self._unexplained = unexplained
-        self._raise_if_cancelled = raise_if_cancelled
         self._valid_txns: ValidTxnList | None = None
         self._pinned: dict[TableName, PinnedTable] = {}
         self._maybe_locked: set[TableName] = set()
@@ -108,9 +100,7 @@ class Pinning:
                 "Run dbt again."
             )
         try:
-            waited = acquire_shared_read(
-                self.transaction, names, self._lock_timeout, self._raise_if_cancelled
-            )
+            waited = acquire_shared_read(self.transaction, names, self._patience)
         except MetastoreUnavailableError:
             self._maybe_locked |= names
             raise

@@ -14,6 +14,7 @@ from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.snapshot.ddl import UnexplainedWriteIds, nothing_explained
+from dbt.adapters.hiveacid.snapshot.locks import LockPatience
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.snapshot.pinning import Pinning
 from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
@@ -58,7 +59,7 @@ class RunSnapshot:
         self._requester = Requester(getpass.getuser(), socket.gethostname(), agent_info)
         self._unexplained = unexplained
         self._on_lost = on_lost
-        self._raise_if_cancelled = raise_if_cancelled
+        self._patience = LockPatience(settings.lock_timeout, raise_if_cancelled)
         self._pin_lock = threading.RLock()
         self._swap_lock = threading.RLock()
         self._pinning: Pinning | None = None
@@ -81,7 +82,7 @@ class RunSnapshot:
         if not names:
             return {}
         with self._pin_lock:
-            self._raise_if_cancelled()
+            self._patience.raise_if_cancelled()
             pinning = self._pinning or self._open()
             try:
                 return pinning.pin(names)
@@ -101,6 +102,7 @@ class RunSnapshot:
 
     def end(self) -> None:
         """Commit the transaction and release its locks; does nothing if there is none."""
+        self._patience.in_vain.clear()
         self._finish(commit=True)
 
     def abort(self) -> None:
@@ -116,9 +118,7 @@ class RunSnapshot:
         transaction = Transaction(
             self._client_factory, self._settings, self._requester, self._on_lost
         )
-        self._pinning = Pinning(
-            transaction, self._settings.lock_timeout, self._unexplained, self._raise_if_cancelled
-        )
+        self._pinning = Pinning(transaction, self._patience, self._unexplained)
         atexit.register(self.end)
         logger.debug(f"Opened transaction {transaction.id} ({self._requester.agent_info}).")
         return self._pinning
