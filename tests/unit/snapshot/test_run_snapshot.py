@@ -13,6 +13,7 @@ from dbt.adapters.hiveacid.exceptions import (
     ConcurrentDdlError,
     HiveAcidError,
     LockTimeoutError,
+    MetastoreError,
     TableNotFoundError,
     TransactionLostError,
     UnreadableTableError,
@@ -226,6 +227,48 @@ class TestLocks:
         with pytest.raises(HiveAcidError, match="shop.customers, so whether .* is unknown"):
             snapshot.pin([CUSTOMERS])
         snapshot.pin([ORDERS])
+
+    def test_a_connection_that_was_cut_while_spark_worked_is_renewed_before_the_request(
+        self, metastore, make_snapshot
+    ):
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+        before = len(metastore.log)
+        snapshot.pin([CUSTOMERS])
+        assert metastore.order()[before : before + 2] == ["heartbeat", "lock_shared_read"]
+
+    def test_a_request_that_the_metastore_has_queued_with_an_error_is_not_repeated(
+        self, metastore, make_snapshot
+    ):
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+
+        def fail(call):
+            if call == "lock_shared_read":
+                raise MetastoreError("MetaException")
+
+        metastore.before = fail
+        with pytest.raises(MetastoreError, match="MetaException"):
+            snapshot.pin([CUSTOMERS])
+        metastore.before = lambda call: None
+        with pytest.raises(HiveAcidError, match="shop.customers, so whether .* is unknown"):
+            snapshot.pin([CUSTOMERS])
+
+    def test_a_request_is_withdrawn_though_nobody_tells_who_is_in_the_way(
+        self, metastore, make_snapshot
+    ):
+        snapshot = make_snapshot(lock_timeout=0.1)
+        snapshot.pin([ORDERS])
+        holder = metastore.exclusive(CUSTOMERS)
+
+        def fail(call):
+            if call == "show_locks":
+                raise MetastoreError("MetaException")
+
+        metastore.before = fail
+        with pytest.raises(MetastoreError, match="MetaException"):
+            snapshot.pin([CUSTOMERS])
+        assert [lock for lock in metastore.locks if lock.name == CUSTOMERS] == [holder]
 
     def test_ending_stops_a_pin_that_waits(self, metastore, make_snapshot):
         holder = metastore.exclusive(ORDERS)

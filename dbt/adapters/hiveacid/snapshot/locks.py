@@ -66,6 +66,7 @@ def acquire_shared_read(
         while answer.state is LockState.WAITING:
             waited = time.monotonic() - started
             if waited >= timeout:
+                holders = describe_holders(transaction, names)
                 break
             if waited >= TELL_AFTER and not told:
                 told = True
@@ -78,7 +79,6 @@ def acquire_shared_read(
             _withdraw(transaction, answer.lock_id)
         raise
     if answer.state is LockState.WAITING:
-        holders = describe_holders(transaction, names)
         if not _withdraw(transaction, answer.lock_id):
             patience.in_vain.update(names)
             now = ", which this run has waited before, and none now" if again else ""

@@ -99,9 +99,14 @@ class Pinning:
                 f"{', '.join(map(str, sorted(unsure)))}, so whether it holds one is unknown. "
                 "Run dbt again."
             )
+        if self._valid_txns is not None:
+            # The connection may have been cut while Spark worked. This call may be repeated, and
+            # renews it; a lock request may not.
+            self.transaction.check_alive()
         try:
             waited = acquire_shared_read(self.transaction, names, self._patience)
-        except MetastoreUnavailableError:
+        except MetastoreError:
+            # A request that the metastore answers with an error may be queued all the same.
             self._maybe_locked |= names
             raise
         self._lock_wait_seconds += waited
