@@ -531,6 +531,27 @@ class TestEnd:
         assert metastore.calls("commit_txn") == [("commit_txn", 4)]
         assert hooks == []
 
+    def test_an_interrupted_end_is_made_up_for(self, metastore, make_snapshot, monkeypatch):
+        hooks = []
+        monkeypatch.setattr("atexit.register", hooks.append)
+        monkeypatch.setattr("atexit.unregister", hooks.remove)
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+
+        def interrupt(call):
+            if call == "commit_txn":
+                raise KeyboardInterrupt
+
+        metastore.before = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            snapshot.end()
+        assert snapshot.transaction_id == 4
+        metastore.before = lambda call: None
+        (hook,) = hooks
+        hook()
+        assert metastore.calls("commit_txn") == [("commit_txn", 4)]
+        assert metastore.locks == [] and hooks == [] and snapshot.transaction_id is None
+
     def test_an_interrupt_in_the_first_pin_leaves_nothing_open(self, metastore, make_snapshot):
         def interrupt(call):
             if call == "get_tables":

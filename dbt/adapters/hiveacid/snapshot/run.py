@@ -129,8 +129,16 @@ class RunSnapshot:
             if pinning is None:
                 return
             self._last = pinning
-        atexit.unregister(self.end)
-        pinning.transaction.end(commit)
+        try:
+            pinning.transaction.end(commit)
+        except BaseException:
+            # Interrupted: whoever ends the run next, or the exit of Python, tries again.
+            with self._swap_lock:
+                self._pinning = self._pinning or pinning
+            raise
+        with self._swap_lock:
+            if self._pinning is None:
+                atexit.unregister(self.end)
         logger.debug(
             f"Ended transaction {pinning.transaction.id}, open for "
             f"{pinning.transaction.held_seconds:.1f} s."

@@ -96,10 +96,10 @@ class Transaction:
             )
 
     def end(self, commit: bool) -> None:
-        """Commit or abort, which releases the locks. Does nothing the second time, never raises.
+        """Commit or abort, which releases the locks. Does nothing the second time.
 
         If the metastore cannot be told, the log says so; it aborts the transaction after its
-        timeout.
+        timeout. Raises nothing but an interrupt (Ctrl-C), after which it may be called again.
         """
         with self._state_lock:
             if self._ended_at is not None:
@@ -115,6 +115,9 @@ class Transaction:
                 f"aborts it, {self.server.transaction_timeout:g} s after its last heartbeat. "
                 f"{error}"
             )
+        except BaseException:
+            self._ended_at = None
+            raise
         finally:
             self.client.close()
 
