@@ -92,7 +92,7 @@ def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypat
 
 
 def test_the_agent_info_names_invocation_and_target(adapter):
-    info = adapter.run.snapshot._requester.agent_info
+    info = adapter.run.snapshot._agent_info
     assert info.startswith("dbt-hiveacid 0.1.0, invocation ")
     assert info.endswith(", target shop.dev")
 
@@ -100,7 +100,7 @@ def test_the_agent_info_names_invocation_and_target(adapter):
 def test_the_agent_info_fits_into_the_metastores_database():
     """HL_AGENT_INFO has room for 128 characters, in whatever encoding."""
     adapter = make_adapter("größter_" + 100 * "x")
-    info = adapter.run.snapshot._requester.agent_info
+    info = adapter.run.snapshot._agent_info
     adapter.cleanup_connections()
     assert len(info) == 128 and info.isascii()
     assert f", invocation {get_invocation_id()}, target gr??ter_xxx" in info

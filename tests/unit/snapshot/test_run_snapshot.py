@@ -145,6 +145,16 @@ class TestFirstPin:
         registered = order.index("add_write_ids_to_min_history")
         assert order.index("lock_shared_read") < registered < order.index("get_valid_txns")
 
+    @pytest.mark.parametrize("error", [KeyError, OSError])  # before and since Python 3.13
+    def test_a_user_without_a_name_has_a_number(self, metastore, make_snapshot, monkeypatch, error):
+        def getuser():
+            raise error("getpwuid(): uid not found: 12345")
+
+        monkeypatch.setattr("getpass.getuser", getuser)
+        monkeypatch.setattr("os.getuid", lambda: 12345)
+        make_snapshot().pin([ORDERS])
+        assert [lock.user for lock in metastore.locks] == ["12345"]
+
 
 class TestLocks:
     def test_the_holder_is_named_and_no_request_stays_behind(self, metastore, make_snapshot):

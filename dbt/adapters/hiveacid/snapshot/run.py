@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import getpass
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -56,7 +57,7 @@ class RunSnapshot:
         """
         self._client_factory = client_factory
         self._settings = settings
-        self._requester = Requester(getpass.getuser(), socket.gethostname(), agent_info)
+        self._agent_info = agent_info
         self._unexplained = unexplained
         self._on_lost = on_lost
         self._patience = LockPatience(settings.lock_timeout, raise_if_cancelled)
@@ -115,12 +116,11 @@ class RunSnapshot:
         return None if pinning is None else pinning.report()
 
     def _open(self) -> Pinning:
-        transaction = Transaction(
-            self._client_factory, self._settings, self._requester, self._on_lost
-        )
+        requester = Requester(_user(), socket.gethostname(), self._agent_info)
+        transaction = Transaction(self._client_factory, self._settings, requester, self._on_lost)
         self._pinning = Pinning(transaction, self._patience, self._unexplained)
         atexit.register(self.end)
-        logger.debug(f"Opened transaction {transaction.id} ({self._requester.agent_info}).")
+        logger.debug(f"Opened transaction {transaction.id} ({self._agent_info}).")
         return self._pinning
 
     def _finish(self, commit: bool) -> None:
@@ -143,3 +143,11 @@ class RunSnapshot:
             f"Ended transaction {pinning.transaction.id}, open for "
             f"{pinning.transaction.held_seconds:.1f} s."
         )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # As in a container that runs under any user id: it has no name.
+        return str(os.getuid())
