@@ -84,3 +84,9 @@ class ServerInfo:
     supports_write_ids: bool
     transaction_timeout: float
     min_history_write_ids: bool
+
+    @property
+    def traces_dropped_partitions(self) -> bool:
+        """Whether DROP PARTITION leaves a write id, as it does since Hive 4."""
+        major = self.version.partition(".")[0]
+        return major.isdecimal() and int(major) >= 4

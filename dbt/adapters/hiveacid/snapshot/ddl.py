@@ -3,9 +3,9 @@
 The first tables of a run are locked before the snapshot is taken, so no DROP TABLE or DROP
 PARTITION can come between. A table that nobody foresaw is locked later, and its write ids show
 what happened to it in the meantime: data that was written since lies in a directory of its own and
-is simply not visible, but a dropped partition leaves a write id with nothing behind it (in Hive 4;
-Hive 3 leaves none), and a table that was dropped and created anew has no write id that the
-snapshot may see.
+is simply not visible, but a dropped partition leaves a write id with nothing behind it, and a
+table that was dropped and created anew has no write id that the snapshot may see. Before Hive 4 a
+dropped partition leaves nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import ConcurrentDdlError
+from dbt.adapters.hiveacid.metastore.transactions import ServerInfo
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 UnexplainedWriteIds = Callable[[PinnedTable, frozenset[int]], frozenset[int]]
@@ -41,6 +42,7 @@ def check_unchanged(
     pinned: PinnedTable,
     fresh: ValidWriteIdList,
     snapshot_time: int,
+    server: ServerInfo,
     unexplained: UnexplainedWriteIds,
 ) -> None:
     """Check a table that was locked after the snapshot was taken.
@@ -76,6 +78,14 @@ def check_unchanged(
             f"{pinned.transaction_id}), in a way that may have removed rows of the snapshot, such "
             f"as DROP PARTITION or ALTER TABLE: nothing on disk explains write id {ids}. (An "
             f"INSERT that wrote no row leaves the same trace.) {_ADVICE}"
+        )
+    if pinned.table.partition_keys and not server.traces_dropped_partitions:
+        raise ConcurrentDdlError(
+            f"{name} has partitions and was not locked at the start of the run (transaction "
+            f"{pinned.transaction_id}): a metastore of version {server.version}, before Hive 4, "
+            "does not tell whether one was dropped since the snapshot of this run was taken. Let a "
+            "selected model name it as a source (`-- depends_on: {{ source(…) }}` does), so that "
+            "it is locked with the others."
         )
 
 

@@ -127,9 +127,9 @@ class Pinning:
         write_ids = self._client.get_valid_write_ids(names, valid_txns)
         fresh = self._client.get_valid_write_ids(names, self._client.get_valid_txns())
         pinned = self._look_up(names, write_ids, valid_txns)
-        snapshot_time = self._snapshot_time()
+        snapshot_time, server = self._snapshot_time(), self.transaction.server
         for name in sorted(names):
-            check_unchanged(pinned[name], fresh[name], snapshot_time, self._unexplained)
+            check_unchanged(pinned[name], fresh[name], snapshot_time, server, self._unexplained)
         self._pinned.update(pinned)
 
     def _look_up(
