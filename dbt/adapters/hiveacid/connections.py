@@ -135,8 +135,9 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             raise
         except (PySparkException, Py4JError) as error:
             logger.debug(f"Error while running:\n{sql}\n{full_text(error)}")
-            if self.run.lost is not None and self._reads_acid():
-                raise TransactionLostError(self.run.lost.msg) from error
+            lost = self.run.snapshot.lost
+            if lost is not None and self._reads_acid():
+                raise TransactionLostError(lost.msg) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
                 raise self.run.vanished_file(short_message(error)) from error
             told = self._about_missing(error) + short_message(error)

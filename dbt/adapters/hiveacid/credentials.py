@@ -179,6 +179,8 @@ def _problems(data: Mapping[str, Any]) -> list[str]:
                 found.append(f"`{key.name}` is missing: {key.meaning}")
         elif key.unit == "seconds" and not _is_duration(value):
             found.append(f"`{key.name}` must be a number of seconds, 0 or more, not {value!r}")
+        elif key.name == "metastore_timeout" and float(value) == 0:
+            found.append(f"`{key.name}` must be more than 0 seconds: no answer takes no time")
     if data.get("footer_cache") not in (None, False) and not _is_text(data["footer_cache"]):
         found.append(f"`footer_cache` must be a directory or `off`, not {data['footer_cache']!r}")
     method = data.get("method", "session")

@@ -15,7 +15,6 @@ from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
 from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
 from dbt.adapters.hiveacid.exceptions import (
-    TransactionLostError,
     VanishedFileError,
     VerificationError,
     ViewOverAcidError,
@@ -84,10 +83,8 @@ class Run:
         self.lock_timeout = credentials.lock_timeout
         self.raise_if_cancelled = raise_if_cancelled
         self._invocation_id = invocation_id
-        self._on_lost = on_lost
         self._keep_report = keep_report
         self._client = self._connect()
-        self.lost: TransactionLostError | None = None
         self.snapshot = RunSnapshot(
             self._connect,
             SnapshotSettings(credentials.heartbeat_interval, credentials.lock_timeout),
@@ -95,7 +92,7 @@ class Run:
             unexplained=lambda pinned, write_ids: write_ids_without_directory(
                 SparkSession.active(), pinned, write_ids
             ),
-            on_lost=self._lose,
+            on_lost=lambda error: on_lost(),
             raise_if_cancelled=raise_if_cancelled,
         )
         self.holding = Holding(
@@ -296,10 +293,6 @@ class Run:
         report = self.snapshot.report()
         if report is not None:
             logger.info(report.line(self.holding.ended_after))
-
-    def _lose(self, error: TransactionLostError) -> None:
-        self.lost = error
-        self._on_lost()
 
 
 def _agent_info(invocation_id: str, target: str) -> str:

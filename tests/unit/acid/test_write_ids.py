@@ -55,3 +55,9 @@ def test_a_range_is_as_valid_as_its_ids(write_ids, one, other):
 def test_a_compacted_base_is_valid_only_below_every_open_id(write_ids, write_id):
     fits = write_id <= write_ids.high_watermark and all(i > write_id for i in write_ids.open)
     assert write_ids.is_valid_base(write_id) == fits
+
+
+def test_very_many_aborted_ids_are_put_together_once():
+    write_ids = ValidWriteIdList(200_000, frozenset({3}), frozenset(range(5, 100_000)))
+    assert write_ids.invalid is write_ids.invalid
+    assert sum(map(write_ids.is_valid, range(1, 200_001))) == 200_000 - 99_995 - 1

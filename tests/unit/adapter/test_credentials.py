@@ -70,6 +70,12 @@ def test_durations_may_come_as_text_from_environment_variables():
     assert read(lock_timeout="30").lock_timeout == 30
 
 
+def test_an_answer_takes_time():
+    with pytest.raises(DbtRuntimeError, match="`metastore_timeout` must be more than 0 seconds"):
+        read(metastore_timeout="0")
+    assert read(lock_timeout=0).lock_timeout == 0
+
+
 def test_spark_parameters_become_text_and_ansi_is_off_as_in_dbt_spark():
     parameters = read(
         server_side_parameters={

@@ -498,8 +498,25 @@ class TestLoss:
                 metastore.finish(holder.txn_id + 1, TransactionState.ABORTED)
 
         metastore.before = abort
+        snapshot = make_snapshot()
         with pytest.raises(TransactionLostError):
-            make_snapshot().pin([ORDERS])
+            snapshot.pin([ORDERS])
+        snapshot.check_alive()
+
+    def test_a_loss_is_over_with_its_transaction(self, metastore, make_snapshot):
+        def abort(call):
+            if call == "get_tables":
+                metastore.finish(snapshot.transaction_id, TransactionState.ABORTED)
+                snapshot.check_alive()
+
+        metastore.before = abort
+        snapshot = make_snapshot()
+        with pytest.raises(TransactionLostError):
+            snapshot.pin([ORDERS])
+        assert "transaction 4" in str(snapshot.lost)
+        metastore.before = lambda call: None
+        snapshot.pin([ORDERS])
+        assert snapshot.lost is None
 
     def test_ended_between_lock_and_snapshot(self, metastore, make_snapshot):
         snapshot = make_snapshot()

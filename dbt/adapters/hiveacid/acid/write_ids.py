@@ -41,7 +41,7 @@ class _ValidIds:
     open: frozenset[int] = frozenset()
     aborted: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
     def invalid(self) -> frozenset[int]:
         """The open and the aborted ids at or below the high-water mark."""
         return self.open | self.aborted

@@ -85,8 +85,9 @@ def valid_write_ids_from_thrift(table: structs.TableValidWriteIds) -> ValidWrite
 
 def _split_by_bits(ids: list[int], aborted_bits: bytes) -> tuple[frozenset[int], frozenset[int]]:
     """Split `ids` into open and aborted ones: bit i, lowest first as in Java's `BitSet`."""
-    bits = int.from_bytes(aborted_bits or b"", "little")
-    aborted = frozenset(id_ for index, id_ in enumerate(ids) if bits >> index & 1)
+    # The set may end before the list: after the last bit that is set.
+    bits = (byte >> bit & 1 for byte in aborted_bits or b"" for bit in range(8))
+    aborted = frozenset(id_ for id_, bit in zip(ids, bits, strict=False) if bit)
     return frozenset(ids) - aborted, aborted
 
 

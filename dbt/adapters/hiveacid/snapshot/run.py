@@ -72,6 +72,12 @@ class RunSnapshot:
         pinning = self._pinning
         return None if pinning is None else pinning.transaction.id
 
+    @property
+    def lost(self) -> TransactionLostError | None:
+        """The loss of the present transaction, or of the last one if there is none now."""
+        pinning = self._pinning or self._last
+        return None if pinning is None else pinning.transaction.lost
+
     def pin(self, tables: Iterable[TableName]) -> dict[TableName, PinnedTable]:
         """The tables as the run sees them; what is pinned once stays the same until `end`.
 

@@ -35,7 +35,8 @@ class Requester:
 class Transaction:
     """An open transaction that sends heartbeats until it ends; all methods are thread-safe.
 
-    `locked` are the tables on which it holds a shared lock; whoever locks more adds them.
+    `locked` are the tables on which it holds a shared lock; whoever locks more adds them. `lost`
+    is set once the transaction turns out to be lost.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Transaction:
         self.locked: set[TableName] = set()
         self.ending = threading.Event()
         self._on_lost = on_lost
-        self._lost: TransactionLostError | None = None
+        self.lost: TransactionLostError | None = None
         self._state_lock = threading.Lock()
         self._opened_at = time.monotonic()
         self._ended_at: float | None = None
@@ -86,9 +87,9 @@ class Transaction:
 
     def raise_if_gone(self) -> None:
         """Raise the `TransactionLostError` of a loss noticed before, or say that it has ended."""
-        if self._lost is not None:
+        if self.lost is not None:
             # One for each model: dbt writes the model into the error that it catches.
-            raise TransactionLostError(self._lost.msg)
+            raise TransactionLostError(self.lost.msg)
         if self.ending.is_set():
             raise HiveAcidError(
                 f"The run has ended transaction {self.id}, which held the snapshot of its sources, "
@@ -131,7 +132,7 @@ class Transaction:
                 # If the first request did arrive, the second finds no open transaction.
                 end(self.id)
         except TransactionLostError as error:
-            if commit and self._lost is None:
+            if commit and self.lost is None:
                 logger.warning(
                     f"Transaction {self.id} was no longer open when the run ended it. What was "
                     f"read since it was lost may be wrong. {error}"
@@ -146,8 +147,8 @@ class Transaction:
             "metastore's log who aborted the transaction, or lower heartbeat_interval."
         )
         with self._state_lock:
-            if self._lost is not None:
+            if self.lost is not None:
                 return
-            self._lost = error
+            self.lost = error
         if self._on_lost is not None:
             self._on_lost(error)
