@@ -82,6 +82,11 @@ def test_filters_reach_orc(
         assert spark.table(f"{database}.few").count() == 9
         assert spark.table(f"{database}.copy").count() == 18
 
+        # Planned twice, these would be lost if midnight came between.
+        for today in ("current_date()", "cast(now() as date)", "date 'today'"):
+            statement = insert.replace("id < 10", f"day <= {today}")
+            assert search_arguments_of_command(spark, statement) == {}, today
+
         # A cache that is filled while another statement runs holds all rows all the same.
         spark.sql("CACHE LAZY TABLE all_numbers AS SELECT id FROM numbers")
         both = spark.sql("SELECT count(*) FROM all_numbers, (SELECT id FROM numbers WHERE id < 2)")

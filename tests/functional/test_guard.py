@@ -1,5 +1,7 @@
 """A transactional table does not reach Spark's plain readers and writers, by whatever way."""
 
+import threading
+
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
@@ -100,3 +102,23 @@ def test_what_is_right_passes(session, sql):
 def test_names_that_cannot_be_known_are_refused(session):
     with pytest.raises(RawAcidReferenceError, match=r"IDENTIFIER\(…\) hides from dbt-hiveacid"):
         refuse(session, "select * from identifier('guard.plain')")
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+def test_a_name_in_a_variable_of_the_session_is_found_on_any_thread(spark, session, used_before):
+    """What a thread has used before must not matter: PySpark leaves a session active there."""
+    refused = []
+
+    def on_a_thread_of_its_own():
+        if used_before:
+            spark.newSession().createDataFrame([(1,)], "i int")
+        try:
+            refuse(session, "select * from ${guard.src}")
+        except RawAcidReferenceError as error:
+            refused.append(error.msg)
+
+    session.conf.set("guard.src", "guard.acid")
+    thread = threading.Thread(target=on_a_thread_of_its_own)
+    thread.start()
+    thread.join()
+    assert refused and refused[0].startswith("guard.acid is a transactional Hive table")

@@ -22,7 +22,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.jvm import each, java
+from dbt.adapters.hiveacid.spark.jvm import active, each, java
 
 _SETTING = "spark.hiveacid.search_argument"
 _SCAN = "hiveacid.scan"
@@ -46,6 +46,8 @@ takes the float 1.1 for the double 1.1, so that it passed over rows that Spark f
 _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
 """ORC takes a number for a column's position, and dots and backticks have a meaning."""
 
+
+_DAY_BY_NAME = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 
 _everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
 
@@ -78,13 +80,19 @@ def scan_options(spark: SparkSession) -> dict[str, str]:
 def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, str]:
     """What `search_arguments` finds for a command, before it is run; nothing for a query.
 
+    Nothing either for a command that asks what time it is: Spark plans it once more to run it, and
+    midnight may lie between.
+
     Raises:
         PySparkException: the statement cannot be parsed or analysed.
     """
     state = spark._jsparkSession.sessionState()
-    execution = state.executePlan(state.sqlParser().parsePlan(sql), _not_run(spark))
-    is_command = _is_a(spark, execution.analyzed(), "Command")
-    return search_arguments(spark, execution) if is_command else {}
+    with active(spark):
+        parsed = state.sqlParser().parsePlan(sql)
+    execution = state.executePlan(parsed, _not_run(spark))
+    if not _is_a(spark, execution.analyzed(), "Command") or _tells_time(spark, sql, execution):
+        return {}
+    return search_arguments(spark, execution)
 
 
 def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
@@ -98,7 +106,8 @@ def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
         spark: the session of the statement.
         execution: Spark's `QueryExecution` of the statement.
     """
-    return _Filters(spark).of(execution)
+    with active(spark):
+        return _Filters(spark).of(execution)
 
 
 @contextmanager
@@ -118,6 +127,24 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
         spark.conf.set(_SPARKS_OWN, str(own))
         for number in arguments:
             spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
+
+
+def _tells_time(spark: SparkSession, sql: str, execution: Any) -> bool:
+    """Whether a plan has `current_date` or the like, or may have had `date 'today'`.
+
+    Of the latter the parser leaves nothing but the day.
+    """
+    if _DAY_BY_NAME.search(sql):
+        return True
+    current = java(spark.sparkContext, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    analyzed = execution.analyzed()
+    plans = [analyzed, *_held_queries(spark, analyzed)]
+    return any(plan.containsPattern(current.CURRENT_LIKE()) for plan in plans)
+
+
+def _held_queries(spark: SparkSession, plan: Any) -> list[Any]:
+    """The queries that a command such as CREATE TABLE AS holds, which are no children of it."""
+    return [i for i in each(plan.innerChildren()) if _is_a(spark, i, "LogicalPlan")]
 
 
 def _not_run(spark: SparkSession) -> Any:
@@ -151,10 +178,9 @@ class _Filters:
         plan = execution.optimizedPlan()
         if plan.children().nonEmpty():
             return [plan]
-        # A command such as CREATE TABLE AS holds its query, which the optimizer has not seen yet.
-        state = self._spark._jsparkSession.sessionState()
-        queries = [i for i in each(plan.innerChildren()) if _is_a(self._spark, i, "LogicalPlan")]
-        not_run = _not_run(self._spark)
+        # The optimizer has not seen them yet.
+        queries = _held_queries(self._spark, plan)
+        state, not_run = self._spark._jsparkSession.sessionState(), _not_run(self._spark)
         return [plan, *(state.executePlan(query, not_run).optimizedPlan() for query in queries)]
 
     def _walk(self, plan: Any, condition: Any) -> None:

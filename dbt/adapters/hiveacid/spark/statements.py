@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.jvm import each, java
+from dbt.adapters.hiveacid.spark.jvm import active, each, java
 
 NameParts = tuple[str, ...]
 """A name as it was written: `("a", "b")` for `a.b`."""
@@ -60,8 +60,9 @@ def parse(session: SparkSession, sql: str) -> Statement:
     state = session._jsparkSession.sessionState()
     substitution = java(session.sparkContext, f"{_ANALYSIS}.CTESubstitution")
     try:
-        parsed = state.sqlParser().parsePlan(sql)
-        plan = substitution.apply(parsed)
+        with active(session):
+            parsed = state.sqlParser().parsePlan(sql)
+            plan = substitution.apply(parsed)
     except (ParseException, Py4JJavaError):
         return Statement()
     reads: set[NameParts] = set()
