@@ -23,15 +23,23 @@ class SourceNames(Protocol):
         """The name of the source's view; None for a source that Spark reads right itself."""
 
 
+@dataclass(frozen=True)
+class View:
+    """A view of the run's snapshot, and the table that it shows."""
+
+    name: str
+    table: TableName
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class HiveAcidRelation(SparkRelation):
-    """A relation; `acid_view` is set for a source that is read through the run's snapshot.
+    """A relation; `view` is set for a source that is read through the run's snapshot.
 
     Its path stays that of the Hive table, so that macros find database and identifier in it.
     `options` are those of a source that has any.
     """
 
-    acid_view: str | None = None
+    view: View | None = None
     options: SourceOptions | None = None
 
     sources: ClassVar[SourceNames | None] = None
@@ -64,7 +72,21 @@ class HiveAcidRelation(SparkRelation):
         if self.sources is None:
             return self
         view = self.sources.name_of(self.table_name(), self.options or SourceOptions())
-        return self if view is None else self.replace(acid_view=view)
+        return self if view is None else self.read_through(view)
+
+    def read_through(self, view: str) -> HiveAcidRelation:
+        """This table as a statement reads it through a view of this name."""
+        return self.replace(view=View(view, self.table_name()))
+
+    @property
+    def acid_view(self) -> str | None:
+        """The name of the view that shows this table, if there is one.
+
+        A macro may have made this relation of a source, by another identifier or schema.
+        """
+        if self.view is None or self.view.table != self.table_name():
+            return None
+        return self.view.name
 
     def table_name(self) -> TableName:
         """The table in the metastore."""

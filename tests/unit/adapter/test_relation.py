@@ -95,8 +95,22 @@ def test_relations_of_the_bound_class_survive_what_dbt_does_with_them():
     relation = create(Sources(), node(), limit=None)
     assert relation.incorporate(type="table").acid_view == relation.acid_view
     assert relation.include(schema=False).render() == relation.acid_view
+    assert relation.incorporate(path={"identifier": "ORDERS"}).acid_view == relation.acid_view
     assert relation == relation.replace()
     assert isinstance(relation, HiveAcidRelation)
+
+
+def test_another_table_than_the_source_is_not_shown_by_its_view():
+    """A macro makes it of the source: a table of another year, say. The guard looks at its name."""
+    relation = create(Sources(), node(), limit=None)
+    others = {
+        "Shop.orders_2023": relation.incorporate(path={"identifier": "orders_2023"}),
+        "Shop.orders_2024": relation.replace_path(identifier="orders_2024"),
+        "archive.Orders": relation.replace_path(schema="archive"),
+    }
+    for name, other in others.items():
+        assert str(other) == name
+        assert other.acid_view is None
 
 
 @pytest.mark.parametrize(

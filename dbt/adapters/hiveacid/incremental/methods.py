@@ -77,7 +77,7 @@ class IncrementalMethods(ApplyMethods):
                 is_incremental,
                 is_partial=source.limit is not None or self._is_sample(source),
             )
-        return source.replace(acid_view=changes.name)
+        return source.read_through(changes.name)
 
     @available
     def hiveacid_is_full_load(self) -> bool:
