@@ -21,6 +21,7 @@ FORMATS = {
     "of_lake": LAKE,
 }
 DAYS = 10
+HOURS = (0, 1, 23)
 THREADS = 8
 AT_A_TIME = THREADS - 1
 """dbt keeps one thread for the model itself; the first and the last batch run alone."""
@@ -37,9 +38,9 @@ def project(
         "TBLPROPERTIES ('transactional'='true')"
     )
     rows = ", ".join(
-        f"({day * 10 + n}, timestamp '2024-01-{day:02} {n:02}:00:00')"
+        f"({day * 100 + n}, timestamp '2024-01-{day:02} {n:02}:00:00')"
         for day in range(1, DAYS + 1)
-        for n in range(3)
+        for n in HOURS
     )
     hive_client.execute(f"INSERT INTO events VALUES {rows}")
     project = DbtProject(tmp_path / "project", hive, database, threads=THREADS)
@@ -103,9 +104,26 @@ def test_batches_at_the_same_time(
         assert canonical(rows) == expected
 
     run()
-    hive_client.execute("UPDATE events SET id = id + 1000 WHERE id % 2 = 0")
-    hive_client.execute("DELETE FROM events WHERE id % 10 = 1")
+    hive_client.execute("UPDATE events SET id = id + 10000 WHERE id % 2 = 0")
+    hive_client.execute("DELETE FROM events WHERE id % 100 = 1")
     run()
     assert_nothing_held(hive_client, database)
     left = spark.sql(f"show tables in {database}").collect()
     assert not [row.tableName for row in left if "__dbt_" in row.tableName]
+
+
+def test_a_batch_is_a_day_of_the_sessions_clock(
+    project: DbtProject, hive_client: HiveClient, spark: SparkSession, database: str
+) -> None:
+    """A batch that is off by the session's zone overwrites two days with a part of each."""
+    zone = {"spark.sql.session.timeZone": "America/New_York"}
+    project.add_target("new_york", database, spark=zone)
+    arguments = ("--event-time-start", "2024-01-02", "--event-time-end", "2024-01-05")
+    project.succeed("run", "--select", "of_parquet", "--target", "new_york", *arguments)
+    rows = spark.sql(f"select id, day from {database}.of_parquet").collect()
+    assert canonical(rows) == canonical(
+        hive_client.query(
+            "SELECT id, cast(at AS date) FROM events "
+            "WHERE cast(at AS date) BETWEEN '2024-01-02' AND '2024-01-04'"
+        )
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
+from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
 from dbt.adapters.spark.relation import SparkRelation
 
@@ -92,6 +94,22 @@ class HiveAcidRelation(SparkRelation):
         """The table in the metastore."""
         return TableName(self.schema or "default", self.identifier or "")
 
+    def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
+        """A condition whose bounds are times of the session's clock, as Hive's timestamps are.
+
+        dbt cuts time in UTC and says so (`+00:00`), so that the days of a microbatch would not be
+        those of `cast(… as date)`, by which its target is partitioned: each batch would overwrite
+        partitions with parts of their days. Only `--sample "3 days"` has moments for its bounds,
+        now and that before it, and these have fractions of a second.
+        """
+        return super()._render_event_time_filtered(
+            replace(
+                event_time_filter,
+                start=_on_the_clock(event_time_filter.start),
+                end=_on_the_clock(event_time_filter.end),
+            )
+        )
+
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
         """Spark's catalog knows no case. dbt looks for the name in lower case, but keeps a relation
         that this run has made under the name of its model."""
@@ -102,6 +120,10 @@ class HiveAcidRelation(SparkRelation):
         if self.acid_view is not None and self.include_policy.identifier and self.identifier:
             return self.acid_view
         return super().render()
+
+
+def _on_the_clock(bound: datetime | None) -> datetime | None:
+    return bound if bound is None or bound.microsecond else bound.replace(tzinfo=None)
 
 
 def with_format(relation: Any) -> Any:

@@ -1,6 +1,8 @@
+from datetime import datetime, timezone
 from types import SimpleNamespace
 
 import pytest
+from dbt.adapters.base.relation import EventTimeFilter
 
 from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.options import SourceOptions
@@ -70,6 +72,31 @@ def test_freshness_reads_what_the_options_of_a_source_say():
 def test_empty_reads_no_rows_of_the_view():
     relation = create(Sources(), node(), limit=0)
     assert str(relation) == "(select * from hiveacid__shop__orders__00000000 where false limit 0)"
+
+
+def day(of_january, **fraction):
+    return datetime(2024, 1, of_january, **fraction, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    "start, end, condition",
+    [
+        (day(1), day(2), "at >= '2024-01-01 00:00:00' and at < '2024-01-02 00:00:00'"),
+        (day(1, hour=7), None, "at >= '2024-01-01 07:00:00'"),
+        (None, day(2), "at < '2024-01-02 00:00:00'"),
+        (
+            day(1, microsecond=5),
+            day(4, microsecond=5),
+            "at >= '2024-01-01 00:00:00.000005+00:00' and at < '2024-01-04 00:00:00.000005+00:00'",
+        ),
+    ],
+    ids=["batch", "from", "until", "sample before now"],
+)
+def test_batches_are_times_of_the_sessions_clock(start, end, condition):
+    by_time = EventTimeFilter("at", start=start, end=end)
+    relation = create(Sources(), node(), limit=None, event_time_filter=by_time)
+    view = "hiveacid__shop__orders__00000000"
+    assert str(relation) == f"(select * from {view} where {condition})"
 
 
 def test_a_source_that_is_not_transactional_stays_as_it_is():
