@@ -206,6 +206,11 @@ class Run:
                 f"The metastore {self._metastore_uri} does not have it either. Check the source's "
                 "schema and name."
             )
+        if table.is_transactional:
+            return (
+                f"The metastore {self._metastore_uri} has it as a transactional table, but Spark's "
+                "catalog is another one, and Spark could not read it. Name it by {{ source(…) }}."
+            )
         return (
             f"The metastore {self._metastore_uri} has it as a table that is not transactional, "
             "which Spark reads itself, but Spark's catalog is another one. Point Spark at this "

@@ -2,9 +2,11 @@
 
 import multiprocessing
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.exceptions import DbtDatabaseError
 from dbt_common.invocation import get_invocation_id
@@ -15,14 +17,17 @@ from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, schemas,
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.exceptions import MetastoreUnavailableError, TransactionLostError
+from dbt.adapters.hiveacid.exceptions import (
+    MetastoreUnavailableError,
+    TransactionLostError,
+)
 from dbt.adapters.hiveacid.metadata import methods
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reads import Reading
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
-ORDERS = TableName("shop", "orders")
+ORDERS, PLAIN = TableName("shop", "orders"), TableName("shop", "plain")
 TABLE = Table(
     ORDERS,
     "MANAGED_TABLE",
@@ -84,6 +89,28 @@ def test_the_docs_of_a_single_source_come_from_the_metastore(adapter, manifest, 
     assert catalog.metadata.name == "orders"
     assert list(catalog.columns) == ["id", "item", "day"]
     assert catalog.stats["last_write_id"].value == 12
+
+
+def test_a_source_in_another_metastore_than_sparks_is_there(adapter, manifest, monkeypatch):
+    node = SimpleNamespace(schema="Shop", identifier="Orders")
+    node.is_relational, node.is_ephemeral_model = True, False
+    manifest.nodes = {}
+    adapter.run.tables.get = {ORDERS: TABLE, PLAIN: replace(TABLE, name=PLAIN, parameters={})}.get
+    manifest.sources["source.plain"] = SimpleNamespace(schema="shop", identifier="plain")
+    monkeypatch.setattr(SparkAdapter, "get_relation", lambda *_: None)
+    found = adapter.get_relation(None, "shop", "orders")
+    assert (str(found), found.is_table) == ("shop.orders", True)
+    assert adapter.get_relation(None, "shop", "plain") is None
+    assert adapter.get_relation(None, "shop", "other") is None
+    manifest.nodes = {"model.orders": node}
+    assert adapter.get_relation(None, "shop", "orders") is None, "a model's target, not made yet"
+
+
+def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
+    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
+    told = adapter.run.about_missing([("shop", "orders")])
+    assert told.startswith("shop.orders is a source. ")
+    assert "has it as a transactional table" in told and "Name it by {{ source(…) }}." in told
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

@@ -11,6 +11,7 @@ from dbt.adapters.base import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
@@ -53,6 +54,22 @@ class MetadataMethods(SparkAdapter):
         if columns is not None:
             return list(columns)
         return [HiveAcidColumn.of(column) for column in super().get_columns_in_relation(relation)]
+
+    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
+        """A relation of Spark's catalog, or an ACID source where its metastore is another one.
+
+        It has the name of the table, which Spark cannot read: a statement needs `source()`. What a
+        node makes is looked for in Spark's catalog alone, though a source may have its name.
+        """
+        found: BaseRelation | None = super().get_relation(database, schema, identifier)
+        if found is not None:
+            return found
+        relation = self.Relation.create(
+            schema=schema, identifier=identifier, type=RelationType.Table
+        )
+        if self._is_made_by_a_node(relation) or self._acid_columns(relation) is None:
+            return None
+        return relation
 
     @available
     def hiveacid_new_comments(
@@ -214,9 +231,13 @@ class MetadataMethods(SparkAdapter):
     def _is_documented(self, relation: BaseRelation) -> bool:
         """Whether the docs have the relation: as a source, or as what a node makes."""
         assert isinstance(relation, HiveAcidRelation)
-        return relation.table_name() in self._declared() or any(
-            node.identifier.lower() == relation.identifier
-            for node in self._nodes_in([str(relation.schema)])
+        return relation.table_name() in self._declared() or self._is_made_by_a_node(relation)
+
+    def _is_made_by_a_node(self, relation: BaseRelation) -> bool:
+        assert isinstance(relation, HiveAcidRelation)
+        name = relation.table_name()
+        return any(
+            node.identifier.lower() == name.table for node in self._nodes_in([name.database])
         )
 
     def _declared(self) -> set[TableName]:
