@@ -76,6 +76,17 @@ class TestTable:
         names = ["delta", "good", "kept", "partitioned"]
         assert tables(project) == directories(project, spark_parameters) == names
 
+    def test_a_hook_that_checks_something_stops_its_model(self, project):
+        config = (
+            "{{ config(materialized='table', pre_hook='" + BAD.replace("id <", "id >") + "') }} "
+        )
+        write_file(config + GOOD, "models", "good.sql")
+        try:
+            results = run_dbt(["run", "--select", "good"], expect_pass=False)
+        finally:
+            write_file("{{ config(materialized='table') }} " + GOOD, "models", "good.sql")
+        assert "'(id > 0)' is not true!" in results[0].message
+
     def test_nothing_replaces_a_target_once_the_snapshot_is_lost(
         self, project, spark_parameters, monkeypatch
     ):

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from dbt.adapters.hiveacid.spark.progress import tasks_in
 from dbt.adapters.hiveacid.spark.session import SessionHandle
@@ -75,6 +77,16 @@ def test_delta_tells_the_rows_that_it_changed(handle):
         assert deleted.rows_written() == 2
     finally:
         handle.session.sql("drop table if exists default.changed")
+
+
+def test_a_query_whose_rows_nobody_wants_is_run(handle, monkeypatch):
+    with pytest.raises(PySparkException, match="is not true!"):
+        run(handle, "select assert_true(id < 3) from range(5)").run_query()
+    run(handle, "select id as twice, id as twice from range(5)").run_query()
+    # What a command answers is not computed again.
+    monkeypatch.setattr(DataFrame, "write", None)
+    for command in ("set spark.dbt.one = 1", "show tables in default", "describe function abs"):
+        run(handle, command).run_query()
 
 
 def test_statements_without_rows_count_none(handle):

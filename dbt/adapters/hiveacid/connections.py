@@ -10,10 +10,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import agate
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.flags import get_flags
+from dbt_common.clients.agate_helper import empty_table
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -111,18 +113,25 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
-    ) -> tuple[AdapterResponse, Any]:
-        """Run a statement; rows of ACID sources are given away only while their snapshot holds.
+    ) -> tuple[AdapterResponse, agate.Table]:
+        """Run a statement to its end; a query also if nobody wants its rows, as in a hook.
 
-        What a statement writes is for the materializations to check.
+        Rows of ACID sources are given away only while their snapshot holds. What a statement writes
+        is for the materializations to check.
 
         Raises:
             TransactionLostError: the rows may not be all that the source had.
         """
-        answer = super().execute(sql, auto_begin, fetch, limit)
-        if fetch and self._reads_acid():
-            self.run.holding.check_alive()
-        return answer
+        if fetch:
+            answer = super().execute(sql, auto_begin, fetch, limit)
+            if self._reads_acid():
+                self.run.holding.check_alive()
+            return answer
+        sql = self._add_query_comment(sql)
+        _, cursor = self.add_query(sql, auto_begin)
+        with self.exception_handler(sql):
+            cursor.run_query()
+        return self.get_response(cursor), empty_table()
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:

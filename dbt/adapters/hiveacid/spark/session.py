@@ -25,6 +25,7 @@ from dbt.adapters.hiveacid.reader.pushdown import (
     search_arguments_of_command,
 )
 from dbt.adapters.hiveacid.reads import Reading
+from dbt.adapters.hiveacid.spark.jvm import each
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.statements import NameParts
 from dbt.adapters.hiveacid.spark.text_literal import text_literal
@@ -164,6 +165,16 @@ class Cursor:
         with self._jobs(), pushed_down(session, arguments):
             self._frame = session.sql(sql)
 
+    def run_query(self) -> None:
+        """Compute a query's rows and drop them: it may be there for its errors (`assert_true`).
+
+        What a command answers is there already.
+        """
+        if self._frame is None or not _is_yet_to_run(self._frame):
+            return
+        with self._jobs():
+            self._frame.write.format("noop").mode("overwrite").save()
+
     def run(self, function: Callable[[], T]) -> T:
         """Run Python code whose Spark jobs are this statement's."""
         with self._jobs():
@@ -252,6 +263,12 @@ class Cursor:
     def _shown(self) -> AbstractContextManager[None]:
         progress, name = self._handle.progress, self._handle.name
         return nullcontext() if progress is None else progress.watching(self._tag, name)
+
+
+def _is_yet_to_run(frame: DataFrame) -> bool:
+    done = ("CommandResult", "LocalRelation")
+    leaves = each(frame._jdf.queryExecution().commandExecuted().collectLeaves())
+    return any(leaf.nodeName() not in done for leaf in leaves)
 
 
 def _records_written(session: SparkSession, tag: str) -> int | None:
