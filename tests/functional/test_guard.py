@@ -24,6 +24,7 @@ def session(spark):
         "create view guard.over_view as with x as (select 1 as i) "
         "select p.i from guard.over_plain p where p.i in (select i from over_acid)",
         "use default",
+        "create view guard.over_hidden as select * from identifier('guard.' || 'acid')",
         "create temporary view acid as select 1 as i",
     ):
         session.sql(sql)
@@ -97,6 +98,13 @@ def test_an_unqualified_name_is_looked_up_in_the_current_database(session):
 )
 def test_what_is_right_passes(session, sql):
     refuse(session, sql)
+
+
+def test_a_view_whose_text_hides_a_name_is_refused(session):
+    with pytest.raises(RawAcidReferenceError) as error:
+        refuse(session, "select * from guard.over_hidden")
+    hidden = r"IDENTIFIER(…) (through the view guard.over_hidden) hides from dbt-hiveacid"
+    assert error.value.msg.startswith(hidden)
 
 
 def test_names_that_cannot_be_known_are_refused(session):

@@ -35,11 +35,12 @@ READS = {
     "describe select * from db.a": {A},
     "explain select * from db.a": {A},
     "select * from db.a version as of 3": {A},
-    "begin select * from db.a; end": {A},
     "select * from values (1) t": set(),
     "select * from range(3)": set(),
     "set spark.sql.shuffle.partitions = 1": set(),
 }
+
+SCRIPT = "A script (BEGIN … END)"
 
 MENTIONS_ONLY = [
     "describe extended db.a",
@@ -81,6 +82,9 @@ def test_what_names_nothing_that_is_there(spark, sql):
         ("select * from identifier('db.a')", "IDENTIFIER(…)"),
         ("insert into b select * from identifier('db' || '.a')", "IDENTIFIER(…)"),
         ("execute immediate 'select * from db.a'", "EXECUTE IMMEDIATE"),
+        ("begin select * from b; end", SCRIPT),
+        ("begin if (select count(*) from db.a) > 0 then select 1; end if; end", SCRIPT),
+        ("begin with x as (select * from db.a) select * from x; end", SCRIPT),
     ],
 )
 def test_names_that_only_the_run_can_tell(spark, sql, how):

@@ -7,7 +7,6 @@ first, and views are followed to the tables behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -28,13 +27,7 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
     Raises:
         RawAcidReferenceError: naming the table, how the statement came to it, and what to write.
     """
-    if statement.opaque is not None:
-        raise RawAcidReferenceError(
-            f"{statement.opaque} hides from dbt-hiveacid which tables the statement reads, and "
-            "Spark reads transactional Hive tables wrong. Write the names into the SQL; dbt's "
-            "Jinja can compute them."
-        )
-    _Catalog(session).refuse(statement.reads, default_database=None, path=())
+    _Catalog(session).refuse(statement, default_database=None, path=())
 
 
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
@@ -69,9 +62,15 @@ class _Catalog:
         self._manager = state.catalogManager()
 
     def refuse(
-        self, names: Iterable[NameParts], default_database: str | None, path: tuple[str, ...]
+        self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> None:
-        for parts in sorted(names):
+        if statement.opaque is not None:
+            raise RawAcidReferenceError(
+                f"{statement.opaque}{_through(path)} hides from dbt-hiveacid which tables the "
+                "statement reads, and Spark reads transactional Hive tables wrong. Write the "
+                "statements and names out; dbt's Jinja can compute them."
+            )
+        for parts in sorted(statement.reads):
             qualified = self._qualify(parts, default_database)
             if qualified is None or qualified in self._seen:
                 continue
@@ -92,7 +91,7 @@ class _Catalog:
             namespace = table.viewCatalogAndNamespace()
             database = namespace.apply(namespace.size() - 1) if namespace.size() else None
             owner = table.identifier().database().get()
-            self.refuse(text.reads, default_database=database or owner, path=(*path, name))
+            self.refuse(text, default_database=database or owner, path=(*path, name))
 
     def _qualify(self, parts: NameParts, default_database: str | None) -> tuple[str, str] | None:
         """`parts` as database and table of the session catalog; None for what is not in it."""
@@ -126,9 +125,13 @@ def _is_transactional(table: Any) -> bool:
 
 
 def _message(name: str, path: tuple[str, ...]) -> str:
-    through = f" (through the view {' > '.join(path)})" if path else ""
     database, table = name.split(".", 1)
     return (
-        f"{name}{through} is a transactional Hive table, which Spark reads wrong without an error. "
-        f"Declare it as a source and read it with {{{{ source('{database}', '{table}') }}}}."
+        f"{name}{_through(path)} is a transactional Hive table, which Spark reads wrong without "
+        "an error. Declare it as a source and read it with "
+        f"{{{{ source('{database}', '{table}') }}}}."
     )
+
+
+def _through(path: tuple[str, ...]) -> str:
+    return f" (through the view {' > '.join(path)})" if path else ""

@@ -32,6 +32,8 @@ _HOLDERS = {
 _OPAQUE = {
     "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
     "UnresolvedExecuteImmediate": "EXECUTE IMMEDIATE",
+    # It keeps its statements in fields of many kinds, and may change the database between them.
+    "CompoundBody": "A script (BEGIN … END)",
 }
 
 
@@ -67,8 +69,8 @@ def parse(session: SparkSession, sql: str) -> Statement:
         return Statement()
     reads: set[NameParts] = set()
     mentions: set[NameParts] = set()
-    opaque = None
     kind = parsed.nodeName()
+    opaque = _OPAQUE.get(kind)
     for leaf in _leaves(plan):
         leaf_kind = leaf.nodeName()
         if leaf_kind == "UnresolvedRelation":
