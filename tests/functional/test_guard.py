@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
-from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
+from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
+from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_raw_acid
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.statements import parse
 
@@ -105,6 +105,13 @@ def test_a_view_whose_text_hides_a_name_is_refused(session):
         refuse(session, "select * from guard.over_hidden")
     hidden = r"IDENTIFIER(…) (through the view guard.over_hidden) hides from dbt-hiveacid"
     assert error.value.msg.startswith(hidden)
+
+
+def test_a_schema_with_a_transactional_table_is_not_dropped(session):
+    with pytest.raises(AcidTargetError, match="guard.acid is a transactional Hive table. Spark "):
+        refuse_acid_in_schema(session, "guard")
+    refuse_acid_in_schema(session, "default")
+    refuse_acid_in_schema(session, "nowhere")
 
 
 def test_names_that_cannot_be_known_are_refused(session):

@@ -20,7 +20,7 @@ from dbt.adapters.hiveacid.spark.files import (
     location_apart,
     location_if_any,
 )
-from dbt.adapters.hiveacid.spark.guard import refuse_acid_target
+from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_acid_target
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
@@ -88,10 +88,16 @@ class SchemaMethods(SparkAdapter):
         """Drop a schema and everything in it.
 
         Iceberg drops an empty schema only, whatever CASCADE says.
+
+        Raises:
+            AcidTargetError: a transactional table is in it; nothing has been dropped.
         """
         if "." in str(relation.schema):
             for table in self.list_relations_without_caching(relation):
                 self.drop_relation(table)
+        else:
+            with self.connections.exception_handler(f"list the tables of {relation.schema}"):
+                refuse_acid_in_schema(self._handle().session, str(relation.schema))
         super().drop_schema(relation)
 
     def drop_relation(self, relation: BaseRelation) -> None:

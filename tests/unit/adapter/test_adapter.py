@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.exceptions import (
+    AcidTargetError,
     MetastoreUnavailableError,
     TransactionLostError,
 )
@@ -111,6 +112,23 @@ def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, 
     told = adapter.run.about_missing([("shop", "orders")])
     assert told.startswith("shop.orders is a source. ")
     assert "has it as a transactional table" in told and "Name it by {{ source(…) }}." in told
+
+
+def test_a_schema_is_dropped_only_if_no_acid_table_goes_with_it(adapter, monkeypatch):
+    dropped = []
+
+    def refuse(session, schema):
+        if schema == "shop":
+            raise AcidTargetError("shop.orders is a transactional Hive table.")
+
+    monkeypatch.setattr(SQLAdapter, "drop_schema", lambda _, relation: dropped.append(relation))
+    monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
+    monkeypatch.setattr(schemas, "refuse_acid_in_schema", refuse)
+    marts = adapter.Relation.create(schema="marts")
+    adapter.drop_schema(marts)
+    with pytest.raises(AcidTargetError):
+        adapter.drop_schema(adapter.Relation.create(schema="shop"))
+    assert dropped == [marts]
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.spark.errors import unless_missing
-from dbt.adapters.hiveacid.spark.jvm import java
+from dbt.adapters.hiveacid.spark.jvm import each, java
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"
@@ -40,12 +40,18 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> None
         AcidTargetError: naming the table.
     """
     if _Catalog(session).is_transactional(database, table):
-        raise AcidTargetError(
-            f"{database}.{table} is a transactional Hive table. Spark would drop or rename it "
-            "without Hive's locks, and its rows would be lost to Hive. Give the model, seed or "
-            "snapshot of this name another `alias` or `schema`. To remove the table itself, drop "
-            "it in Hive."
-        )
+        raise AcidTargetError(_about_target(database, table))
+
+
+def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
+    """Refuse to drop a database with all that is in it, if that is a transactional table, too.
+
+    Raises:
+        AcidTargetError: naming the first of its transactional tables.
+    """
+    table = min(_Catalog(session).transactional_in(database), default=None)
+    if table is not None:
+        raise AcidTargetError(_about_target(database, table))
 
 
 class _Catalog:
@@ -82,6 +88,13 @@ class _Catalog:
     def is_transactional(self, database: str, name: str) -> bool:
         table = self._lookup(database, name)
         return table is not None and _is_transactional(table)
+
+    def transactional_in(self, database: str) -> list[str]:
+        names = unless_missing(lambda: self._catalog.listTables(database, "*", False))
+        if names is None:
+            return []
+        tables = each(self._catalog.getTablesByName(names))
+        return [table.identifier().table() for table in tables if _is_transactional(table)]
 
     def _refuse_table(self, name: str, table: Any, path: tuple[str, ...]) -> None:
         if _is_transactional(table):
@@ -122,6 +135,14 @@ class _Catalog:
 def _is_transactional(table: Any) -> bool:
     transactional = table.properties().get("transactional")
     return bool(transactional.isDefined() and transactional.get().lower() == "true")
+
+
+def _about_target(database: str, table: str) -> str:
+    return (
+        f"{database}.{table} is a transactional Hive table. Spark would drop or rename it without "
+        "Hive's locks, and its rows would be lost to Hive. Give the model, seed or snapshot of "
+        "this name another `alias` or `schema`. To remove the table itself, drop it in Hive."
+    )
 
 
 def _message(name: str, path: tuple[str, ...]) -> str:
