@@ -5,29 +5,37 @@ splits one after the other, each in file order, and `monotonically_increasing_id
 rows. So the scan is run twice: once without any column, for the first number and the rows of each
 split, and once for the rows. Sorting the rows would do as well, but takes them all through a
 shuffle, whole.
+
+That both runs divide the files alike is seen to, and checked of every row: each task reads its
+splits in one order, so where all rows up to one come from splits that the first run has in the same
+task, they are as many as there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.reader.deletes import BUCKET, ROW, WRITE_ID
 from dbt.adapters.hiveacid.reader.file_index import numbers_column, path_hash
 from dbt.adapters.hiveacid.reader.plan import RawRowIds
-from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH
+from dbt.adapters.hiveacid.reader.scan import BLOCK_LENGTH, BLOCK_START, FILE_PATH
 
 _NUMBER = "__hiveacid_number"
 _TASK = "__hiveacid_task"
 _FILE = "__hiveacid_file_hash"
+_SPLIT = "__hiveacid_split_hash"
 _FIRST = "__hiveacid_first"
 _ROWS = "__hiveacid_rows"
 _SHIFT = "__hiveacid_shift"
 
-_OWN = [_NUMBER, _TASK, _FIRST, _ROWS, _SHIFT]
+_OWN = [_NUMBER, _TASK, _SPLIT, _FIRST, _ROWS, _SHIFT]
+
+_LEAST_TASKS = "spark.sql.files.minPartitionNum"
+_SET_BY_US = "spark.hiveacid.min_partition_num"
 
 
 def with_raw_row_ids(
@@ -43,29 +51,56 @@ def with_raw_row_ids(
         by_path: the files, as `scan` gives them.
         row_ids: where the numbering of each file begins.
     """
+    _keep_division(frame.sparkSession)
     number = F.monotonically_increasing_id()
-    rows = frame.withColumn(_NUMBER, number)
-    rows = rows.withColumn(_TASK, F.shiftright(_NUMBER, 33))
+    file = F.xxhash64(FILE_PATH).alias(_FILE)
+    rows = frame.select("*", number.alias(_NUMBER), file)
+    rows = rows.select("*", _task(_NUMBER), _split()).drop(_FILE)
     splits = _splits(frame.withColumn(_NUMBER, number), by_path, row_ids)
     at = F.col(_NUMBER) - F.col(_FIRST)
-    in_split = (F.col(f"rows.{_TASK}") == F.col(f"splits.{_TASK}")) & (at >= 0)
-    in_split &= at < F.col(_ROWS)
+    # One number to join by is faster than two. Splits with the same hash are still apart.
+    in_split = F.col(f"rows.{_SPLIT}") == F.col(f"splits.{_SPLIT}")
+    in_split &= F.col(f"rows.{_TASK}") == F.col(f"splits.{_TASK}")
+    in_split &= (at >= 0) & (at < F.col(_ROWS))
     found = rows.alias("rows").join(F.broadcast(splits.alias("splits")), in_split, "left")
     lost = F.raise_error(
         F.lit("hiveacid: Spark has divided original files differently while it numbered their rows")
     )
-    write_id = F.coalesce(WRITE_ID, lost.cast("bigint"))
+    # Not deterministic to Spark, so that no filter of a statement comes before the check.
+    always = F.spark_partition_id() >= 0
+    write_id = F.coalesce(F.when(always, F.col(WRITE_ID)), lost.cast("bigint"))
     row = F.col(_NUMBER) + F.col(_SHIFT)
     return found.withColumns({WRITE_ID: write_id, ROW: row}).drop(*_OWN)
+
+
+def _keep_division(spark: SparkSession) -> None:
+    """Let Spark divide files by the number of cores that there are now.
+
+    By itself it asks for that number each time that a scan starts, and executors come and go.
+    """
+    conf = spark.conf
+    if conf.get(_LEAST_TASKS, None) == conf.get(_SET_BY_US, None):
+        number = conf.get("spark.sql.leafNodeDefaultParallelism", None)
+        number = number or str(spark.sparkContext.defaultParallelism)
+        conf.set(_SET_BY_US, number)
+        conf.set(_LEAST_TASKS, number)
+
+
+def _task(number: str) -> Column:
+    return F.shiftright(number, 33).alias(_TASK)
+
+
+def _split() -> Column:
+    return F.xxhash64(_FILE, BLOCK_START, BLOCK_LENGTH).alias(_SPLIT)
 
 
 def _splits(
     frame: DataFrame, by_path: Mapping[str, ListedFile], row_ids: Mapping[ListedFile, RawRowIds]
 ) -> DataFrame:
-    """One row a split: its task, its first number and its rows; what to add to a number to get
-    the row's own in the row id; the rest of the row id."""
+    """One row a split: its task, its hash, its first number and its rows; what to add to a number
+    to get the row's own in the row id; the rest of the row id."""
     # Grouping by the path itself would cost several times as much.
-    splits = frame.groupBy(F.xxhash64(FILE_PATH).alias(_FILE), BLOCK_START).agg(
+    splits = frame.groupBy(F.xxhash64(FILE_PATH).alias(_FILE), BLOCK_START, BLOCK_LENGTH).agg(
         F.min(_NUMBER).alias(_FIRST), F.count(F.lit(1)).alias(_ROWS)
     )
     earlier = Window.partitionBy(_FILE).orderBy(BLOCK_START)
@@ -80,7 +115,8 @@ def _splits(
 
     known = [row_ids[file] for file in by_path.values()]
     return splits.select(
-        F.shiftright(_FIRST, 33).alias(_TASK),
+        _task(_FIRST),
+        _split(),
         _FIRST,
         _ROWS,
         (of_file([r.first_row for r in known], "bigint") + before - F.col(_FIRST)).alias(_SHIFT),

@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.reader.planned_files import FileIndexes, with_files
 
 FILE_PATH = "__hiveacid_file"
 BLOCK_START = "__hiveacid_block_start"
+BLOCK_LENGTH = "__hiveacid_block_length"
 
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
@@ -47,8 +48,9 @@ def scan(
     from even for a query that does not use them; without `located` there are none.
 
     Returns:
-        The DataFrame, with the columns `FILE_PATH` and `BLOCK_START` (the first byte of the row's
-        split) added; and the planned files by the values that `FILE_PATH` has.
+        The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
+        byte and the bytes of the row's split) added; and the planned files by the values that
+        `FILE_PATH` has.
 
     Raises:
         UnreadableTableError: Spark would read other files than the planned ones.
@@ -82,6 +84,7 @@ def scan(
             "*",
             metadata["file_path"].alias(FILE_PATH),
             metadata["file_block_start"].alias(BLOCK_START),
+            metadata["file_block_length"].alias(BLOCK_LENGTH),
         ),
         by_path,
     )
