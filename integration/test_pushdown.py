@@ -118,6 +118,36 @@ def test_floating_point_filters_stay_with_spark(
             assert [row[0] for row in collected(found)] == [2], condition
 
 
+def test_filters_that_orc_compares_otherwise_stay_with_spark(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Texts beyond U+D7FF, and dates of the Julian calendar where there are bloom filters."""
+    table = f"{database}.compared"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, name string, day date) STORED AS ORC TBLPROPERTIES "
+        "('transactional'='true', 'NO_AUTO_COMPACTION'='true', 'orc.bloom.filter.columns'='day')"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} VALUES (1, '（株）山田商店', date '0001-01-01'), "
+        "(2, '𠮷野家', date '2020-01-01'), (3, 'x', date '1582-10-15')"
+    )
+    with differential.pinned_frame(table) as (_, frame):
+        for condition, expected in {
+            "name = '（株）山田商店'": [1],
+            "name IN ('（株）山田商店', 'none')": [1],
+            "name >= '（株）'": [1, 2],
+            "name < '𠮷'": [1, 3],
+            "name = 'none'": [],
+            "day = date '0001-01-01'": [1],
+            "day IN (date '0001-01-01', date '2019-01-01')": [1],
+            "day < date '1582-10-10'": [1],
+            "day = date '1582-10-15'": [3],
+            "day IN (date '2020-01-01', date '2021-01-01')": [2],
+        }.items():
+            found = frame.where(condition).select("id")
+            assert sorted(row[0] for row in collected(found)) == expected, condition
+
+
 def test_a_count_decodes_no_part_of_the_row_id_that_the_statistics_fix(
     differential: Differential, hive_client: HiveClient, database: str
 ) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -41,7 +41,11 @@ _COMPARISONS = frozenset(
 _ORDERED = re.compile("boolean|byte|short|integer|long|decimal.*|date|string")
 """The types whose statistics are in the order of Spark's comparisons. A timestamp is not among
 them: its statistics depend on time zones. Nor are float and double: ORC puts -0.0 below 0.0, and
-takes the float 1.1 for the double 1.1, so that it passed over rows that Spark finds (seen)."""
+takes the float 1.1 for the double 1.1, so that it passed over rows that Spark finds (seen). Of some
+types there are values with other places in ORC's order: `_is_in_order`."""
+
+_FIRST_SURROGATE = "\ud800"
+_FIRST_GREGORIAN_DAY = "1582-10-15"
 
 _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
 """ORC takes a number for a column's position, and dots and backticks have a meaning."""
@@ -240,13 +244,34 @@ class _Filters:
         index = row.getFieldIndex(name)
         if not index.isDefined():  # the name as the statement has it, in another case
             return None
-        if not _ORDERED.fullmatch(row.fields()[index.get()].dataType().typeName()):
+        type_ = row.fields()[index.get()].dataType().typeName()
+        if not _ORDERED.fullmatch(type_):
             return None
         value = filter.values() if kind == "In" else filter.value()
+        if type_ in ("string", "date") and not _is_in_order(type_, self._texts(kind, value)):
+            return None
         return self._java(f"{_SOURCES}.{kind}")(name, value)
+
+    def _texts(self, kind: str, value: Any) -> list[str]:
+        if kind != "In":
+            return [str(value)]
+        return str(self._java("java.util.Arrays").toString(value)).strip("[]").split(", ")
 
     def _java(self, name: str) -> Any:
         return java(self._spark.sparkContext, name)
+
+
+def _is_in_order(type_: str, values: Iterable[str]) -> bool:
+    """Whether ORC compares texts or dates with what is in its files as Spark does.
+
+    The statistics of texts are in the order of UTF-8, but ORC compares with them in that of UTF-16,
+    which differs from the surrogates on. Bloom filters have the days of dates in the calendar of
+    the writer, but are asked for those of Spark's, which differ before the Gregorian calendar; of
+    the days that the reform left out Spark makes the first one after them.
+    """
+    if type_ == "string":
+        return all(character < _FIRST_SURROGATE for value in values for character in value)
+    return all(value > _FIRST_GREGORIAN_DAY for value in values)
 
 
 def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
