@@ -21,6 +21,16 @@ FILE_PATH = "__hiveacid_file"
 BLOCK_START = "__hiveacid_block_start"
 BLOCK_LENGTH = "__hiveacid_block_length"
 
+_SOURCES = "org.apache.spark.sql.execution.datasources"
+_FORMATS = {
+    "orc": f"{_SOURCES}.orc.OrcFileFormat",
+    "parquet": f"{_SOURCES}.parquet.ParquetFileFormat",
+    "text": f"{_SOURCES}.text.TextFileFormat",
+    "avro": "org.apache.spark.sql.avro.AvroFileFormat",
+}
+"""The readers by their classes: what the short names stand for, settings decide
+(`spark.sql.orc.impl`, `spark.sql.sources.useV1SourceList`)."""
+
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 _GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
@@ -44,8 +54,9 @@ def scan(
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read files with Spark's reader of `format` and a given schema, and where each row is from.
 
-    `options` are further options of that reader. Spark makes the columns that say where a row is
-    from even for a query that does not use them; without `located` there are none.
+    `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of that reader.
+    Spark makes the columns that say where a row is from even for a query that does not use them;
+    without `located` there are none.
 
     Returns:
         The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
@@ -60,9 +71,8 @@ def scan(
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in looked_up]
     with _listing_in_driver(spark, len(files)):
         try:
-            frame = (
-                spark.read.format(format).schema(schema).options(**_STRICT, **options).load(paths)
-            )
+            reader = spark.read.format(_FORMATS[format]).schema(schema)
+            frame = reader.options(**_STRICT, **options).load(paths)
         except AnalysisException as error:
             if "[PATH_NOT_FOUND]" not in str(error):
                 raise
