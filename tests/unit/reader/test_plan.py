@@ -242,6 +242,24 @@ def test_partitions_that_share_files_are_refused(other):
         locations(pinned_table(valid(9), partitions=2), listings)
 
 
+@pytest.mark.parametrize(
+    ("names", "is_refused"),
+    [(["_col0"], True), (["_col1", "_col0"], True), (["_col0", "id"], False), (["_COL0"], False)],
+)
+def test_columns_that_orc_takes_by_position_are_refused(names, is_refused):
+    """It would show `_col0` where `_col1` alone is selected."""
+    acid = replace(ACID, columns=tuple(names))
+    raw = replace(RAW, columns=tuple(names))
+    assert len(plan({"000000_0": raw}).data) == 1, "Spark knows such files, but for ACID ones"
+    assert len(plan({"delta_1_1/000000_0": raw}, planner=plan_insert_only).data) == 1
+    files = {"delta_1_1_0000/bucket_00000_0": acid}
+    if is_refused:
+        with pytest.raises(UnreadableTableError, match="file:/t/delta_1_1_0000/bucket_00000_0 has"):
+            plan(files)
+    else:
+        assert len(plan(files).data) == 1
+
+
 def test_an_insert_only_plan_holds_files_of_any_format():
     planned = plan(
         {"delta_1_1_0/part-0.csv": None, UNION: None, "000000_0": RAW},

@@ -7,6 +7,7 @@ into a delta or base. Its row ids follow from where it lies, as in Hive's
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -33,6 +34,8 @@ from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
 from dbt.adapters.hiveacid.reader.types import INTEGERS, differ_in_case
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+
+_NO_NAME = re.compile(r"_col\d+")
 
 
 @dataclass(frozen=True)
@@ -286,6 +289,20 @@ def _converted(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tupl
     )
 
 
+def _check_named(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> None:
+    """Refuse ACID files whose columns ORC takes by position, which is wrong for a part of them.
+
+    It does so where all names are such as Hive once gave to columns without any
+    (`SchemaEvolution.hasColumnNames`).
+    """
+    if footer.columns and all(map(_NO_NAME.fullmatch, footer.columns)):
+        raise UnreadableTableError(
+            f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
+            "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
+            "other names, and read that one."
+        )
+
+
 def _refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
     return UnreadableTableError(
         f"{pinned.table.name} cannot be read: {what}. If Hive did not write it, remove it; else "
@@ -383,6 +400,7 @@ def _data_files(
             elif not is_bucket_file(file.name):
                 raise _refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
             else:
+                _check_named(pinned, file, footer)
                 yield DataFile(
                     file,
                     place.partition,
