@@ -7,7 +7,7 @@ column's type, or the query fails with an error that shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     LongType,
     MapType,
     ShortType,
+    StructField,
     StructType,
     TimestampType,
     VarcharType,
@@ -36,22 +37,29 @@ from dbt.adapters.hiveacid.reader.projection import Shown
 from dbt.adapters.hiveacid.reader.types import spark_type
 
 _MEMBERS = "__hiveacid_members"
+_OUTLINE = "__hiveacid_outline"
 _OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 _MEMBER = "struct<key:string,value:string>"
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_FLAT = f'(?s)({_STRING})|[\\[{{](?:[^"\\[\\]{{}}]++|{_STRING})*+[\\]}}]'
+"""A string, or an array or object with none inside of it."""
+
 _NUMBER = r"\A-?\d+(\.\d+)?([eE][+-]?\d+)?\z"
 
 
 def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:
     """Lines in the column `value`, parsed once for all of `json_columns`."""
-    members = _Reader(f"{columns.table}").members(F.col("value"))
-    return frame.withColumn(_MEMBERS, members)
+    line = F.col("value")
+    members = _Reader(f"{columns.table}").members(line)
+    outline = _outline(line, list(columns.data.fields))
+    return frame.withColumns({_MEMBERS: members, _OUTLINE: outline})
 
 
 def json_columns(columns: TableColumns) -> list[Shown]:
     """The table's columns from what `with_members` gives."""
     types = [spark_type(hive_type, with_lengths=True) for hive_type in columns.data_types]
     reader = _Reader(f"{columns.table}")
-    record = reader.record(F.col("value"), F.col(_MEMBERS), columns.data.names, types)
+    record = reader.record(F.col(_OUTLINE), F.col(_MEMBERS), columns.data.names, types)
     return list(zip(columns.data.names, record, strict=True))
 
 
@@ -66,26 +74,27 @@ class _Reader:
         return F.map_entries(self._parsed(text, "map<string,string>"))
 
     def record(
-        self, text: Column, members: Column, names: list[str], types: list[DataType]
+        self, outline: Column, members: Column, names: list[str], types: list[DataType]
     ) -> list[Column]:
         """The fields of a JSON object, by name in any case; what is missing is NULL.
 
         Of members with the same name the last one counts, and `_col2` stands for the third field.
+        `outline` (`_outline`) tells which members are strings.
         """
         return [
-            self._field(text, members, i, name, data_type)
+            self._field(outline, members, i, name, data_type)
             for i, (name, data_type) in enumerate(zip(names, types, strict=True))
         ]
 
     def _field(
-        self, text: Column, members: Column, i: int, name: str, data_type: DataType
+        self, outline: Column, members: Column, i: int, name: str, data_type: DataType
     ) -> Column:
         known = [F.lit(name.lower()), F.lit(f"_col{i}")]
         same = F.filter(members, lambda member: F.lower(member["key"]).isin(*known))
         last = F.element_at(F.concat(F.array(F.lit(None).cast(_MEMBER)), same), -1)["value"]
         if not _is_text(data_type):
             return _let(last, lambda value: self._value(value, data_type))
-        other = text.rlike(f'(?is)"(\\Q{name}\\E|_col{i})"\\s*:\\s*[^"\\sn]')
+        other = outline.rlike(f'(?is)"(\\Q{name}\\E|_col{i})"\\s*:\\s*[^"\\sn]')
         return _let(
             last, lambda value: self._value(self._checked(value, ~other, data_type), data_type)
         )
@@ -116,16 +125,17 @@ class _Reader:
     def _struct(self, text: Column, data_type: StructType) -> Column:
         types = [field.dataType for field in data_type.fields]
 
-        def struct(members: Column) -> Column:
-            fields = self.record(text, members, data_type.names, types)
+        def struct(known: Column) -> Column:
+            fields = self.record(known["outline"], known["members"], data_type.names, types)
             named = (f.alias(name) for f, name in zip(fields, data_type.names, strict=True))
             return F.struct(*named)
 
-        return _let(self.members(text), struct)
+        outline = _outline(text, data_type.fields).alias("outline")
+        return _let(F.struct(self.members(text).alias("members"), outline), struct)
 
     def _strings(self, text: Column, data_type: DataType) -> Column:
         """True if the values directly inside an array or object are strings; else an error."""
-        bare = F.regexp_replace(text, r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', "")
+        bare = F.regexp_replace(text, f"(?s){_STRING}", "")
         valid = bare.rlike(r"\A\s*[\[{][^\[\]{}0-9tf]*[\]}]\s*\z")
         return self._checked(F.lit(True), valid, data_type, text)
 
@@ -181,6 +191,29 @@ class _Reader:
 def _is_text(data_type: DataType) -> bool:
     """Whether JSON has it as a string, and any other value could be taken for one."""
     return data_type.typeName() in ("string", "char", "varchar")
+
+
+def _outline(text: Column, fields: Sequence[StructField]) -> Column:
+    """A JSON object without its first brace and what is inside of its members' arrays and objects.
+
+    What lies deeper than in any of the `fields`, in a member of which the table does not know,
+    stays.
+    """
+    outline = F.regexp_replace(text, r"\A\s*\{", "")
+    for _ in range(max([1, *(_depth(field.dataType) for field in fields)])):
+        outline = F.regexp_replace(outline, _FLAT, "$1")
+    return outline
+
+
+def _depth(data_type: DataType) -> int:
+    """How many arrays and objects are in one another in the JSON of a value."""
+    if isinstance(data_type, ArrayType):
+        return 1 + _depth(data_type.elementType)
+    if isinstance(data_type, MapType):
+        return 1 + _depth(data_type.valueType)
+    if isinstance(data_type, StructType):
+        return 1 + max(_depth(field.dataType) for field in data_type.fields)
+    return 0
 
 
 def _let(value: Column, use: Callable[[Column], Column]) -> Column:
