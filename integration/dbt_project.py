@@ -47,6 +47,8 @@ def spark_settings(hive: HiveServer) -> dict[str, str]:
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        # As the adapter sets it in dbt's sessions: casts and texts of decimals depend on it.
+        "spark.sql.ansi.enabled": "false",
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {SMALL_JVM}",
         "spark.hadoop.hive.metastore.uris": hive.metastore_uri,
         "spark.sql.hive.metastore.version": "4.0.1",

@@ -166,7 +166,8 @@ def converted(format: str, column: Column, stored: DataType, wanted: DataType) -
         # Spark drops a cast to float before one to double, also before one of the query's own.
         return F.negate(F.negate(column.cast(through))).cast(wanted)
     if isinstance(wanted, StringType) and isinstance(stored, DecimalType) and stored.scale:
-        return F.regexp_replace(column.cast(wanted), r"\.?0+\z", "")
+        # A plain cast gives `0E-18`, unless spark.sql.ansi.enabled is true.
+        return F.regexp_replace(try_cast(column, wanted), r"\.?0+\z", "")
     return try_cast(column, wanted)
 
 
