@@ -1,7 +1,5 @@
 """Which columns of a file are converted, as Hive's readers do it, and which refused."""
 
-from unittest.mock import MagicMock
-
 import pytest
 from pyspark.sql.types import StructType
 
@@ -10,7 +8,8 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader import stored_types as module
 from dbt.adapters.hiveacid.reader.columns import parquet_partition_columns, table_columns
-from dbt.adapters.hiveacid.reader.stored_types import file_types, stored_types, with_stored
+from dbt.adapters.hiveacid.reader.file_headers import UnsignedType
+from dbt.adapters.hiveacid.reader.stored_types import stored_types, with_stored
 from dbt.adapters.hiveacid.reader.types import spark_type
 
 FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
@@ -38,6 +37,10 @@ def stored(format, old, new):
         ("parquet", "bigint", "varchar(3)", True),
         ("parquet", "decimal(10,2)", "decimal(20,4)", True),
         ("parquet", "double", "string", True),
+        ("parquet", "int", "tinyint", True),
+        ("parquet", "bigint", "int", True),
+        ("parquet", "decimal(9,2)", "int", True),
+        ("parquet", "decimal(9,2)", "string", True),
         ("parquet", "int", "int", False),
         ("parquet", "int", "bigint", False),
         ("parquet", "float", "double", False),
@@ -65,6 +68,9 @@ def test_what_is_converted(format, old, new, converted):
         ("map<int,int>", "map<int,double>"),
         ("struct<a:int>", "struct<b:int>"),
         ("array<struct<a:int>>", "array<struct<b:string>>"),
+        ("array<int>", "array<smallint>"),
+        ("struct<a:decimal(9,2)>", "struct<a:bigint>"),
+        ("map<string,decimal(9,2)>", "map<string,string>"),
     ],
 )
 def test_what_is_refused_inside_of_a_column(old, new):
@@ -100,28 +106,12 @@ def test_what_spark_3_does_not_widen(monkeypatch, format, old, new, scanned):
     assert stored(format, new, new) == ()
 
 
-@pytest.mark.parametrize("column", ["int", "string", "array<bigint>"])
-def test_files_are_not_asked_where_spark_fails_on_all_that_differs(column):
-    spark, as_made = MagicMock(), table(c=column)
-    data = table_columns(as_made).data
-    assert file_types(spark, as_made, "parquet", [FILE], data) == {}
-    assert not spark.mock_calls
-
-
-@pytest.mark.parametrize(
-    ("format", "column"),
-    [("parquet", "double"), ("parquet", "array<struct<a:int>>"), ("avro", "int")],
-)
-def test_files_are_asked_where_spark_would_show_something_else(monkeypatch, format, column):
-    as_made, asked = table(c=column), StructType().add("c", spark_type("int"))
-    monkeypatch.setattr(module, "_KNOWN", {})
-    monkeypatch.setattr(module, "ask_file", lambda spark, file, format, question: asked)
-    data = table_columns(as_made).data
-    assert file_types(None, as_made, format, [FILE], data) == {FILE: asked}
-
-
-def test_a_file_that_was_not_asked_is_read_as_the_table():
-    assert stored_types(table_columns(table(c="double")), "parquet", FILE, None) == ()
+@pytest.mark.parametrize("new", ["bigint", "struct<a:bigint>", "decimal(20,0)"])
+def test_unsigned_integers_are_refused(new):
+    in_file = StructType().add("c", UnsignedType())
+    with pytest.raises(UnreadableTableError, match="has unsigned integers for column c, which is "):
+        stored_types(table_columns(table(c=new)), "parquet", FILE, in_file)
+    assert stored_types(table_columns(table(d=new)), "parquet", FILE, in_file) == ()
 
 
 def test_a_parquet_partition_keeps_its_decimals_and_lengths():

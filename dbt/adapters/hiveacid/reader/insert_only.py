@@ -30,6 +30,7 @@ from dbt.adapters.hiveacid.reader.columns import (
     partition_values,
 )
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID
+from dbt.adapters.hiveacid.reader.file_headers import FileHeader, file_headers
 from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
@@ -37,7 +38,7 @@ from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.projection import Shown, named, project
 from dbt.adapters.hiveacid.reader.properties import file_properties, refuse_others
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
-from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, file_types, stored_types
+from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, stored_types
 from dbt.adapters.hiveacid.reader.text import (
     TextFormat,
     text_columns,
@@ -160,13 +161,14 @@ def _groups(
     places = plan.pinned.storages
     formats = [file_format(table.name, storage) for storage in places]
     times: dict[ListedFile, WriterTimes | None] = {}
-    types: dict[ListedFile, StructType] = {}
+    headers: dict[ListedFile, FileHeader] = {}
     for format in sorted({"parquet", "avro"}.intersection(formats)):
         files = [file.file for file in plan.data if formats[file.partition] == format]
-        times.update(writer_times(spark, format, files, columns.data))
         if format == "avro":
             check_avro_module(spark, table.name)
-        types.update(file_types(spark, table, format, files, columns.data))
+        found = file_headers(spark, format, files)
+        times.update(writer_times(found, columns.data))
+        headers.update(found)
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)
@@ -182,7 +184,10 @@ def _groups(
         own = columns
         if format in _BY_PARTITION and storage.columns != table.storage.columns:
             own = _BY_PARTITION[format](columns, storage)
-        stored = stored_types(own, format, file.file, types.get(file.file))
+        header = headers.get(file.file)
+        stored: StoredTypes = ()
+        if header is not None:
+            stored = stored_types(own, format, file.file, header.columns)
         layout = _Layout(
             format, text, file.columns, file.converted, own, times.get(file.file), stored
         )

@@ -1,20 +1,17 @@
 """What Parquet and Avro files store in columns that have become something else in the table.
 
-Spark's readers convert few types, and none to others than they are asked for. So a column is read
+Spark's readers convert few types, and that of Parquet takes the bits of some numbers for others
+without an error: 300 is 44 in a column of tinyint, 12.00 is 1200 in one of int. So a column is read
 as the file has it, and converted as Hive's readers do it (`ETypeConverter`, Avro's resolution).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from collections.abc import Sequence
 from itertools import starmap
-from typing import Any
 
 import pyspark
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -34,18 +31,12 @@ from pyspark.sql.types import (
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import Table
 from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast
-from dbt.adapters.hiveacid.reader.container import ask_file
-from dbt.adapters.hiveacid.reader.hadoop import THREADS
+from dbt.adapters.hiveacid.reader.file_headers import UnsignedType
 from dbt.adapters.hiveacid.reader.types import differ_in_case
-from dbt.adapters.hiveacid.spark.jvm import java
 
 StoredTypes = tuple[tuple[int, DataType], ...]
 """The columns to convert: their positions, and the types that a file has for them."""
-
-_ALTERED = "last_modified_time"
-"""The table property that Hive's ALTER TABLE leaves."""
 
 _UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
 _INTEGERS = (*_UP_TO_32_BITS, LongType)
@@ -59,47 +50,15 @@ _SPARK_WIDENS = not pyspark.__version__.startswith("3.")
 """Whether Spark's readers widen these by themselves. Those of Spark 3.5 do not: a file is read with
 its own types, and what is read is cast."""
 
-_KNOWN: dict[ListedFile, StructType] = {}
-"""Files do not change, so one reading is enough for the life of the process."""
-
-
-def file_types(
-    spark: SparkSession, table: Table, format: str, files: Iterable[ListedFile], data: StructType
-) -> dict[ListedFile, StructType]:
-    """The columns of files of `format` (`parquet` or `avro`), which are read as `data`.
-
-    None if Spark fails on every difference that Hive would convert: in a table that is as it was
-    made, files that were loaded may differ as well.
-
-    Raises:
-        UnreadableTableError: a file cannot be read.
-    """
-    types = [field.dataType.simpleString() for field in data]
-    is_strict = format == "parquet" and not any("double" in t or "struct<" in t for t in types)
-    if is_strict and _ALTERED not in table.parameters:
-        return {}
-    wanted = list(files)
-    missing = [file for file in wanted if file not in _KNOWN]
-    question = {"parquet": _parquet, "avro": _avro}[format]
-    with ThreadPoolExecutor(THREADS) as pool:
-        found = pool.map(
-            lambda file: ask_file(spark, file, format, lambda reader: question(spark, reader)),
-            missing,
-        )
-        _KNOWN.update(zip(missing, found, strict=True))
-    return {file: _KNOWN[file] for file in wanted}
-
 
 def stored_types(
-    columns: TableColumns, format: str, file: ListedFile, types: StructType | None
+    columns: TableColumns, format: str, file: ListedFile, types: StructType
 ) -> StoredTypes:
     """Which columns of a file that has these `types` are to be converted.
 
     Raises:
         UnreadableTableError: Spark would show other values inside of a column than Hive.
     """
-    if types is None:
-        return ()
     in_file = {field.name.lower(): field.dataType for field in types}
     if format == "avro":
         _check_case(columns, file, types)
@@ -112,8 +71,9 @@ def stored_types(
             raise UnreadableTableError(
                 f"{columns.table}: {file.path} has {stored.simpleString()} for column "
                 f"{field.name}, which is {hive_type} now, and Hive shows something else in it "
-                "than Spark (NULL for a struct of which the file has no field, a double made of a "
-                "float for an int). Let Hive write the rows anew, by a major compaction."
+                "than Spark (NULL for a struct of which the file has no field and for a number "
+                "without room, a double made of a float for an int). Let Hive write the rows anew, "
+                "by a major compaction."
             )
         elif not _SPARK_WIDENS:
             narrow = _not_widened(stored, field.dataType)
@@ -150,15 +110,14 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
     if format == "avro":
         to_float = isinstance(stored, _INTEGERS) and isinstance(wanted, FloatType)
         return to_float or (isinstance(stored, LongType) and isinstance(wanted, DoubleType))
-    if isinstance(stored, _INTEGERS):
-        return isinstance(wanted, (*_FLOATING, DecimalType, StringType))
-    if isinstance(stored, DecimalType):
-        return isinstance(wanted, (*_FLOATING, DecimalType, StringType))
+    if isinstance(stored, (*_INTEGERS, DecimalType)):
+        others = (*_FLOATING, DecimalType, StringType)
+        return isinstance(wanted, others) or _may_lack_room(stored, wanted)
     return isinstance(stored, _FLOATING) and isinstance(wanted, StringType)
 
 
 def converted(format: str, column: Column, stored: DataType, wanted: DataType) -> Column:
-    """A column as Hive shows it, NULL for a number that a decimal has no room for."""
+    """A column as Hive shows it, NULL for a number that the type has no room for."""
     if isinstance(wanted, _FLOATING) and isinstance(stored, _INTEGERS):
         # `ETypeConverter` makes a double of a short integer by way of a float, Avro does not.
         is_short = format == "parquet" and isinstance(stored, _UP_TO_32_BITS)
@@ -168,6 +127,8 @@ def converted(format: str, column: Column, stored: DataType, wanted: DataType) -
     if isinstance(wanted, StringType) and isinstance(stored, DecimalType) and stored.scale:
         # A plain cast gives `0E-18`, unless spark.sql.ansi.enabled is true.
         return F.regexp_replace(try_cast(column, wanted), r"\.?0+\z", "")
+    if isinstance(wanted, _INTEGERS) and isinstance(stored, DecimalType) and stored.scale:
+        return F.when(column % 1 == 0, try_cast(column, wanted))
     return try_cast(column, wanted)
 
 
@@ -193,8 +154,8 @@ def as_wanted(
 def _differs_inside(stored: DataType, wanted: DataType) -> bool:
     """Whether Hive shows a value of an array, map or struct in a Parquet file otherwise than Spark.
 
-    Integers become doubles by way of floats, and a struct without any field of the file's is NULL,
-    as is the array that it is in.
+    Integers become doubles by way of floats, numbers without room are NULL, and so is a struct
+    without any field of the file's, with the array that it is in.
     """
     if isinstance(stored, StructType) and isinstance(wanted, StructType):
         in_file = {field.name.lower(): field.dataType for field in stored}
@@ -210,7 +171,20 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
         return _differs_inside(stored.keyType, wanted.keyType) or _differs_inside(
             stored.valueType, wanted.valueType
         )
-    return isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)
+    if isinstance(stored, UnsignedType) or _may_lack_room(stored, wanted):
+        return True
+    return (isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)) or (
+        isinstance(stored, DecimalType) and isinstance(wanted, StringType)
+    )
+
+
+def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
+    """Whether some numbers are none of the integers wanted."""
+    if not isinstance(wanted, _INTEGERS):
+        return False
+    if isinstance(stored, _INTEGERS):
+        return _INTEGERS.index(type(stored)) > _INTEGERS.index(type(wanted))
+    return isinstance(stored, DecimalType)
 
 
 def _not_widened(stored: DataType, wanted: DataType) -> DataType:
@@ -234,25 +208,3 @@ def _not_widened(stored: DataType, wanted: DataType) -> DataType:
             _not_widened(stored.valueType, wanted.valueType),
         )
     return stored if isinstance(stored, _WIDENED.get(type(wanted), ())) else wanted
-
-
-def _parquet(spark: SparkSession, reader: Any) -> StructType:
-    package = "org.apache.spark.sql.execution.datasources.parquet"
-    converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
-    schema = reader.getFooter().getFileMetaData().getSchema()
-    return _from_java(converter(spark._jsparkSession.sessionState().conf()).convert(schema))
-
-
-def _avro(spark: SparkSession, reader: Any) -> StructType:
-    converters = java(spark.sparkContext, "org.apache.spark.sql.avro.SchemaConverters")
-    return _from_java(converters.toSqlType(reader.getSchema()).dataType())
-
-
-def _from_java(schema: Any) -> StructType:
-    return _from_json(schema.json())
-
-
-@lru_cache(maxsize=1_000)
-def _from_json(text: str) -> StructType:
-    """The files of a table share one object."""
-    return StructType.fromJson(json.loads(text))
