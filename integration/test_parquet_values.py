@@ -89,3 +89,22 @@ def test_decimals_that_became_texts(
     differential.check(table, where="b = '0' OR c = '-0.0000001'", hive_counts=False)
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN b b varchar(6)")
     differential.check(table, hive_counts=False)
+
+
+def test_old_times_whatever_the_calendar_of_dates(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """With the flag Hive counts the days of dates in the Gregorian calendar, and no timestamps'."""
+    table = f"{database}.gregorian"
+    flag = "hive.parquet.date.proleptic.gregorian"
+    hive_client.execute(
+        f"CREATE TABLE {table} (d date, at timestamp) STORED AS PARQUET "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    days = ("0001-01-01", "1500-03-01", "1582-10-10", "2020-01-01")
+    rows = ", ".join(f"('{day}', '{day} 12:00:00.5')" for day in days)
+    for value in ("true", "false"):
+        hive_client.execute(f"SET {flag}={value}")
+        hive_client.execute(f"INSERT INTO {table} VALUES {rows}")
+    shown = ["cast(d AS string)", "cast(at AS string)"]
+    differential.check_columns(table, shown, ["UTC", "America/New_York"])

@@ -76,7 +76,7 @@ def avro_columns(
     """The table's columns; `times` is None if it has no dates or timestamps."""
     clock = None
     if times is not None and times.zone is not None:
-        clock = WallClock.of(spark, times.zone, times.julian)
+        clock = WallClock.of(spark, times.zone, times.julian_timestamps)
     selected: list[Shown] = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("avro", scanned, columns.data, stored)
@@ -86,7 +86,7 @@ def avro_columns(
             column = column.cast(field.dataType)
         if clock is not None:
             column = clock.show(column, field.dataType)
-        if times is not None and times.julian:
+        if times is not None and times.julian_dates:
             column = gregorian_dates(column, field.dataType)
         selected.append((field.name, column))
     return selected

@@ -27,14 +27,14 @@ def parquet_columns(
     """
     options = {}
     clock = None
-    moves_dates = times is not None and times.julian and times.spark_decides
+    moves_dates = times is not None and times.julian_dates and times.spark_decides
     if times is not None:
         options = {
             "int96RebaseMode": "CORRECTED",
-            "datetimeRebaseMode": "LEGACY" if times.julian else "CORRECTED",
+            "datetimeRebaseMode": "LEGACY" if times.julian_dates else "CORRECTED",
         }
         if times.zone is not None:
-            clock = WallClock.of(spark, times.zone, times.julian)
+            clock = WallClock.of(spark, times.zone, times.julian_timestamps)
     data: list[Shown] = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("parquet", scanned, columns.data, stored)

@@ -20,21 +20,23 @@ from dbt.adapters.hiveacid.reader.timestamps import has
 
 @dataclass(frozen=True)
 class WriterTimes:
-    """`zone` is the writer's, None if no column needs it; `julian` is how Hive counts its old days.
+    """`zone` is the writer's, None if no column needs it.
 
+    The two of `julian_…` are how Hive counts the old days of dates and of timestamps.
     `spark_decides` says that Spark's Parquet reader takes old days as Spark wrote them, whatever it
     is asked for.
     """
 
     zone: str | None
-    julian: bool
+    julian_dates: bool
+    julian_timestamps: bool
     spark_decides: bool = False
 
 
 def writer_times(
-    headers: Mapping[ListedFile, FileHeader], data: StructType
+    format: str, headers: Mapping[ListedFile, FileHeader], data: StructType
 ) -> dict[ListedFile, WriterTimes | None]:
-    """How each file is to be read; None without times in `data`.
+    """How each file of `format` (`parquet` or `avro`) is to be read; None without times in `data`.
 
     Raises:
         UnreadableTableError: a file does not say what its timestamps mean.
@@ -42,13 +44,15 @@ def writer_times(
     with_timestamps = has(data, TimestampType)
     if not with_timestamps and not has(data, DateType):
         return dict.fromkeys(headers)
-    return {file: _times(file, header, with_timestamps) for file, header in headers.items()}
+    return {file: _times(format, file, header, with_timestamps) for file, header in headers.items()}
 
 
-def _times(file: ListedFile, header: FileHeader, with_timestamps: bool) -> WriterTimes:
+def _times(format: str, file: ListedFile, header: FileHeader, with_timestamps: bool) -> WriterTimes:
     julian = (header.proleptic or "false").lower() != "true"
+    # In Parquet the flag tells of dates alone: `NanoTimeUtils` counts Julian days.
+    julian_timestamps = julian or format == "parquet"
     if not with_timestamps:
-        return WriterTimes(None, julian, header.by_spark)
+        return WriterTimes(None, julian, julian_timestamps, header.by_spark)
     reason = None
     if header.zone is None:
         reason = "does not name its writer's time zone (writer.time.zone)"
@@ -61,4 +65,4 @@ def _times(file: ListedFile, header: FileHeader, with_timestamps: bool) -> Write
             f"{file.path} {reason}, so that its timestamps cannot be read exactly. Let Hive write "
             "the rows anew: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
         )
-    return WriterTimes(header.zone, julian, header.by_spark)
+    return WriterTimes(header.zone, julian, julian_timestamps, header.by_spark)
