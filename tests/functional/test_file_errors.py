@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType, TimestampType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.container import ask_file
+from dbt.adapters.hiveacid.reader.file_headers import FileHeader
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.writer_times import writer_times
 from dbt.adapters.hiveacid.spark.jvm import java
 
 
@@ -45,3 +48,19 @@ def test_a_question_that_java_refuses(spark: SparkSession, tmp_path: Path) -> No
         )
     assert f"{file.path} ({file.length} bytes) cannot be read as parquet: " in str(raised.value)
     assert "IllegalArgumentException: Can not create a Path" in str(raised.value)
+
+
+def test_a_writers_time_zone_that_java_does_not_know(spark: SparkSession) -> None:
+    file, columns = ListedFile("000000_0", "file:/t/000000_0", 1), StructType()
+    data = StructType().add("at", TimestampType())
+    for zone in ("Europe/Berlin", "UTC", "+01:00"):
+        headers = {file: FileHeader(columns, zone=zone)}
+        times = writer_times(spark, "parquet", headers, data)[file]
+        assert times is not None
+        assert times.zone == zone
+    for zone in ("EST", "Mars/Base", ""):
+        with pytest.raises(UnreadableTableError) as raised:
+            writer_times(spark, "parquet", {file: FileHeader(columns, zone=zone)}, data)
+        assert f"file:/t/000000_0 names a time zone that Java does not know ({zone!r}" in str(
+            raised.value
+        )

@@ -1,18 +1,28 @@
 """What the header of a file says of its dates and timestamps."""
 
+from types import SimpleNamespace
+
 import pytest
 from pyspark.sql.types import StructType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.reader import writer_times as module
 from dbt.adapters.hiveacid.reader.file_headers import FileHeader
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes, writer_times
 
 FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
+SPARK = SimpleNamespace(sparkContext="context")
 
 
 def times(format, column="timestamp", **said):
     header = {FILE: FileHeader(StructType(), **said)}
-    return writer_times(format, header, StructType().add("c", column))[FILE]
+    return writer_times(SPARK, format, header, StructType().add("c", column))[FILE]
+
+
+@pytest.fixture(autouse=True)
+def zones(monkeypatch):
+    monkeypatch.setattr(module, "_is_zone", lambda context, zone: zone == "Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -30,3 +40,21 @@ def test_the_flag_tells_of_dates_alone_in_parquet(
 ):
     found = times(format, zone="Europe/Berlin", proleptic=proleptic)
     assert found == WriterTimes("Europe/Berlin", julian_dates, julian_timestamps)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({}, "does not name its writer's time zone"),
+        ({"zone": "EST"}, "names a time zone that Java does not know ('EST', writer.time.zone)"),
+        ({"zone": "Europe/Berlin", "legacy": "TRUE"}, "was written with Hive's legacy conversion"),
+        ({"zone": "Europe/Berlin", "wall_clocks": True}, "stores timestamps as INT64"),
+    ],
+)
+@pytest.mark.parametrize("format", ["parquet", "avro"])
+def test_timestamps_that_cannot_be_read_exactly(format, said, reason):
+    with pytest.raises(UnreadableTableError) as error:
+        times(format, **said)
+    assert f"{FILE.path} {reason}" in str(error.value)
+    assert times(format, "date", **said) == WriterTimes(None, True, True)
+    assert times(format, "integer", **said) is None

@@ -167,7 +167,7 @@ def _groups(
         if format == "avro":
             check_avro_module(spark, table.name)
         found = file_headers(spark, format, files)
-        times.update(writer_times(format, found, columns.data))
+        times.update(writer_times(spark, format, found, columns.data))
         headers.update(found)
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":

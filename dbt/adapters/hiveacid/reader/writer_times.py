@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, StructType, TimestampType
 
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.file_headers import FileHeader
 from dbt.adapters.hiveacid.reader.timestamps import has
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS
+from dbt.adapters.hiveacid.spark.jvm import java
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class WriterTimes:
 
 
 def writer_times(
-    format: str, headers: Mapping[ListedFile, FileHeader], data: StructType
+    spark: SparkSession, format: str, headers: Mapping[ListedFile, FileHeader], data: StructType
 ) -> dict[ListedFile, WriterTimes | None]:
     """How each file of `format` (`parquet` or `avro`) is to be read; None without times in `data`.
 
@@ -44,10 +49,24 @@ def writer_times(
     with_timestamps = has(data, TimestampType)
     if not with_timestamps and not has(data, DateType):
         return dict.fromkeys(headers)
-    return {file: _times(format, file, header, with_timestamps) for file, header in headers.items()}
+    return {
+        file: _times(spark, format, file, header, with_timestamps)
+        for file, header in headers.items()
+    }
 
 
-def _times(format: str, file: ListedFile, header: FileHeader, with_timestamps: bool) -> WriterTimes:
+@lru_cache(maxsize=1_000)
+def _is_zone(context: SparkContext, zone: str) -> bool:
+    try:
+        java(context, "java.time.ZoneId").of(zone)
+    except JAVA_ERRORS:
+        return False
+    return True
+
+
+def _times(
+    spark: SparkSession, format: str, file: ListedFile, header: FileHeader, with_timestamps: bool
+) -> WriterTimes:
     julian = (header.proleptic or "false").lower() != "true"
     # In Parquet the flag tells of dates alone: `NanoTimeUtils` counts Julian days.
     julian_timestamps = julian or format == "parquet"
@@ -56,6 +75,8 @@ def _times(format: str, file: ListedFile, header: FileHeader, with_timestamps: b
     reason = None
     if header.zone is None:
         reason = "does not name its writer's time zone (writer.time.zone)"
+    elif not _is_zone(spark.sparkContext, header.zone):
+        reason = f"names a time zone that Java does not know ({header.zone!r}, writer.time.zone)"
     elif (header.legacy or "false").lower() == "true":
         reason = "was written with Hive's legacy conversion of time zones"
     elif header.wall_clocks:
