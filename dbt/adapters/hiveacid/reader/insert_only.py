@@ -177,6 +177,7 @@ def _groups(
             refuse_others(table.name, format, properties, _HARMLESS[format])
     lines = [file.file for file in plan.data if formats[file.partition] in ("text", "json")]
     check_codecs(spark, lines)
+    case_sensitive = spark.conf.get("spark.sql.caseSensitive") == "true"
     groups: dict[_Layout, list[DataFile]] = {}
     for file in plan.data:
         format, storage = formats[file.partition], places[file.partition]
@@ -187,7 +188,7 @@ def _groups(
         header = headers.get(file.file)
         stored: StoredTypes = ()
         if header is not None:
-            stored = stored_types(own, format, file.file, header.columns)
+            stored = stored_types(own, format, file.file, header.columns, case_sensitive)
         layout = _Layout(
             format, text, file.columns, file.converted, own, times.get(file.file), stored
         )

@@ -52,16 +52,36 @@ its own types, and what is read is cast."""
 
 
 def stored_types(
-    columns: TableColumns, format: str, file: ListedFile, types: StructType
+    columns: TableColumns,
+    format: str,
+    file: ListedFile,
+    types: StructType,
+    case_sensitive: bool = False,
 ) -> StoredTypes:
     """Which columns of a file that has these `types` are to be converted.
+
+    `case_sensitive` is how Spark's reader of Parquet looks for names.
 
     Raises:
         UnreadableTableError: Spark would show other values inside of a column than Hive.
     """
     in_file = {field.name.lower(): field.dataType for field in types}
     if format == "avro":
-        _check_case(columns, file, types)
+        _check_case(
+            columns,
+            file,
+            types,
+            "for which Hive shows NULL, and Spark the values. Load files with the names of the "
+            "table.",
+        )
+    elif case_sensitive:
+        _check_case(
+            columns,
+            file,
+            types,
+            "which Hive finds, and Spark does not with spark.sql.caseSensitive: true. Leave that "
+            "setting out of server_side_parameters.",
+        )
     found = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
         stored = in_file.get(field.name.lower(), field.dataType)
@@ -82,8 +102,8 @@ def stored_types(
     return tuple(found)
 
 
-def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> None:
-    """Refuse names in an Avro schema that Hive does not find, since it heeds their case."""
+def _check_case(columns: TableColumns, file: ListedFile, types: StructType, why: str) -> None:
+    """Refuse names in another case, which Hive or Spark does not find."""
     wanted = dict(zip(columns.data.names, columns.data_types, strict=True))
     for field in types:
         file_type, hive_type = field.dataType.simpleString(), wanted.get(field.name.lower())
@@ -92,9 +112,7 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> N
         ):
             raise UnreadableTableError(
                 f"{columns.table}: {file.path} has names in another case in column "
-                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), for "
-                "which Hive shows NULL, and Spark the values. Load files with the names of the "
-                "table."
+                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), {why}"
             )
 
 
