@@ -329,3 +329,53 @@ def test_partitions_with_columns_of_other_types(
     # Hive reads Parquet by the table's types, and takes the values for the partition's.
     failing = "ifx" if format == "PARQUET" and not cascade else ""
     assert outcomes == {name: ONLY_WE if name in failing else SAME for name in CHANGES}
+
+
+#: Types of columns before and after, and a value.
+CONVERTED = {
+    "s": ("struct<a:int>", "struct<z:bigint,b:struct<v:char(3)>>", "named_struct('a', 1)"),
+    "l": (
+        "array<struct<a:int,b:string,c:int>>",
+        "array<struct<c:string,a:varchar(2)>>",
+        "array(named_struct('a', 1, 'b', 'xyz', 'c', 3), NULL)",
+    ),
+    "m": (
+        "map<varchar(8),varchar(8)>",
+        "map<varchar(3),char(3)>",
+        "map(cast('abcdef' AS varchar(8)), cast('ab cd' AS varchar(8)))",
+    ),
+    "v": ("array<varchar(8)>", "array<varchar(3)>", "array(cast('abcdef' AS varchar(8)), NULL)"),
+    "b": ("boolean", "string", "true"),
+    "at": ("timestamp", "string", "cast('2026-01-02 03:04:05.123456789' AS timestamp)"),
+}
+
+
+def test_text_partitions_with_nested_columns_of_other_types(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Fields of structs go by position; texts are cut, however deep."""
+    table = f"{database}.converted"
+    columns = ", ".join(f"{name} {types[0]}" for name, types in CONVERTED.items())
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, {columns}) PARTITIONED BY (p int) STORED AS TEXTFILE "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    values = ", ".join(value for *_, value in CONVERTED.values())
+    hive_client.execute(f"INSERT INTO {table} SELECT 1, {values}, 1")
+    hive_client.execute(f"INSERT INTO {table} (id, p) VALUES (2, 1)")
+    with any_change_of_type(hive_client):
+        for name, (_, new, _) in CONVERTED.items():
+            hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN {name} {name} {new}")
+    shown = hive_client.query(f"SELECT at FROM {table} WHERE id = 1")
+    assert shown == [("2026-01-02 03:04:05.123456789",)]
+    with pytest.raises(UnreadableTableError, match="a partition has column at as timestamp, and"):
+        differential.read(table)
+    with any_change_of_type(hive_client):
+        hive_client.execute(f"ALTER TABLE {table} PARTITION (p=1) CHANGE COLUMN at at string")
+    differential.check_columns(
+        table,
+        [
+            *("id", "s.z", "s.b IS NULL", "size(l)", "l[0].c", "l[0].a", "l[1] IS NULL", "at"),
+            *("concat(m['abc'], '|')", "size(m)", "v[0]", "v[1]", "b", "s IS NULL", "m IS NULL"),
+        ],
+    )

@@ -7,8 +7,9 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader import stored_types as module
-from dbt.adapters.hiveacid.reader.columns import parquet_partition_columns, table_columns
+from dbt.adapters.hiveacid.reader.columns import table_columns
 from dbt.adapters.hiveacid.reader.file_headers import UnsignedType
+from dbt.adapters.hiveacid.reader.partition_columns import parquet_partition_columns
 from dbt.adapters.hiveacid.reader.stored_types import stored_types, with_stored
 from dbt.adapters.hiveacid.reader.types import spark_type
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyspark
 from pyspark import SparkContext
@@ -13,8 +13,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     CharType,
     DataType,
-    DecimalType,
-    StringType,
     StructField,
     StructType,
     VarcharType,
@@ -22,10 +20,10 @@ from pyspark.sql.types import (
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
-from dbt.adapters.hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.metastore.models import Partition, Table, TableName
 from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, change
-from dbt.adapters.hiveacid.reader.types import has_length, spark_type
+from dbt.adapters.hiveacid.reader.types import spark_type
 from dbt.adapters.hiveacid.spark.jvm import java
 
 _SQL = "org.apache.spark.sql"
@@ -78,14 +76,15 @@ def table_columns(table: Table) -> TableColumns:
             )
     return TableColumns(
         table.name,
-        StructType([_field(table.name, column) for column in table.storage.columns]),
-        StructType([_field(table.name, column) for column in table.partition_keys]),
+        StructType([column_field(table.name, column) for column in table.storage.columns]),
+        StructType([column_field(table.name, column) for column in table.partition_keys]),
         tuple(column.type for column in table.storage.columns),
         tuple(column.type for column in table.partition_keys),
     )
 
 
-def _field(table: TableName, column: models.Column) -> StructField:
+def column_field(table: TableName, column: models.Column) -> StructField:
+    """A column with its Spark type. Raises UnreadableTableError if that cannot be read."""
     try:
         return StructField(column.name, spark_type(column.type))
     except ValueError as error:
@@ -154,53 +153,6 @@ def _converted(column: Column, hive_type: str) -> Column:
     return within_length(column, hive_type)
 
 
-def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
-    """The columns as one partition has them.
-
-    It keeps those that it was made with, unless the change of the table says CASCADE. Hive reads
-    formats that do not describe themselves by these, and converts to the table's.
-
-    Raises:
-        UnreadableTableError: a column's type cannot be read.
-    """
-    types = tuple(column.type for column in storage.columns)
-    fields = [_field(columns.table, column) for column in storage.columns]
-    return replace(columns, data=StructType(fields), data_types=types)
-
-
-def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
-    """The columns that Hive reads from the Parquet files of one partition.
-
-    It looks for the *table's* names and types, but shows only as many as the partition has, with
-    texts no longer, and decimals no larger or finer, than the partition's (`ProjectionPusher`,
-    `ParquetHiveSerDe`).
-    """
-    count = len(storage.columns)
-    types = []
-    for field, hive_type, own in zip(
-        columns.data, columns.data_types, storage.columns, strict=False
-    ):
-        is_text = has_length(own.type) and field.dataType == StringType()
-        is_decimal = own.type.startswith("decimal") and isinstance(field.dataType, DecimalType)
-        types.append(own.type if is_text or is_decimal else hive_type)
-    return replace(columns, data=StructType(columns.data.fields[:count]), data_types=tuple(types))
-
-
-def as_in_table(data: Sequence[Shown], own: TableColumns, columns: TableColumns) -> list[Shown]:
-    """The table's data columns from those of a partition, by position (`partition_columns`)."""
-    if own == columns:
-        return list(data)
-    shown: list[Shown] = []
-    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
-        value = as_column(data[i][1]) if i < len(data) else F.lit(None)
-        if i >= len(data) or own.data[i].dataType != field.dataType:
-            value = try_cast(value, field.dataType)
-        if own.data_types[i : i + 1] != (hive_type,) and has_length(hive_type):
-            value = within_length(value, hive_type)
-        shown.append((field.name, value))
-    return shown
-
-
 def within_length(column: Column, hive_type: str) -> Column:
     """A column whose texts are as `char(n)` and `varchar(n)` keep them, however deep.
 
@@ -208,12 +160,14 @@ def within_length(column: Column, hive_type: str) -> Column:
     compares them.
     """
 
-    def kept(text: Column, of: DataType) -> Column:
-        assert isinstance(of, CharType | VarcharType)
-        short = F.substring(text, 1, of.length)
-        return F.rtrim(short) if isinstance(of, CharType) else short
+    return change(column, spark_type(hive_type, with_lengths=True), (CharType, VarcharType), short)
 
-    return change(column, spark_type(hive_type, with_lengths=True), (CharType, VarcharType), kept)
+
+def short(text: Column, of: DataType) -> Column:
+    """A text as a `char(n)` or `varchar(n)` keeps it."""
+    assert isinstance(of, CharType | VarcharType)
+    short = F.substring(text, 1, of.length)
+    return F.rtrim(short) if isinstance(of, CharType) else short
 
 
 def try_cast(value: Column, data_type: DataType) -> Column:

@@ -21,19 +21,17 @@ from dbt.adapters.hiveacid.reader.avro import (
     check_avro_module,
 )
 from dbt.adapters.hiveacid.reader.codecs import check_codecs
-from dbt.adapters.hiveacid.reader.columns import (
-    TableColumns,
-    as_in_table,
-    orc_columns,
-    parquet_partition_columns,
-    partition_columns,
-    partition_values,
-)
+from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID
 from dbt.adapters.hiveacid.reader.file_headers import FileHeader, file_headers
 from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
 from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
 from dbt.adapters.hiveacid.reader.parquet import parquet_columns
+from dbt.adapters.hiveacid.reader.partition_columns import (
+    as_in_table,
+    parquet_partition_columns,
+    partition_columns,
+)
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.projection import Shown, named, project
 from dbt.adapters.hiveacid.reader.properties import file_properties, refuse_others

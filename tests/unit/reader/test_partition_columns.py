@@ -1,0 +1,43 @@
+"""Columns of partitions that are not converted to those of the table."""
+
+import pytest
+
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from dbt.adapters.hiveacid.reader.columns import table_columns
+from dbt.adapters.hiveacid.reader.partition_columns import as_in_table, partition_columns
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("timestamp", "string", "Hive's text has nanoseconds"),
+        ("struct<at:timestamp>", "struct<at:varchar(9)>", "Hive's text has nanoseconds"),
+        ("array<int>", "string", "Hive converts no array, map or struct to another"),
+    ],
+)
+def test_what_is_not_converted_is_refused_by_name(monkeypatch, old, new, reason):
+    def storage(hive_type):
+        return StorageDescriptor("file:/t", (Column("c", hive_type),), None, None, {})
+
+    columns = table_columns(
+        Table(TableName("shop", "t"), "MANAGED_TABLE", storage(new), (), {}, create_time=0)
+    )
+    own = partition_columns(columns, storage(old))
+    module = "dbt.adapters.hiveacid.reader.partition_columns"
+    for name in ("as_column", "F"):  # They need a JVM.
+        monkeypatch.setattr(f"{module}.{name}", _Column())
+    with pytest.raises(UnreadableTableError) as error:
+        as_in_table([("c", "c")], own, columns)
+    message = f"shop.t: a partition has column c as {old}, and the table as {new}: {reason}"
+    assert message in str(error.value)
+
+
+class _Column:
+    """Whatever is done with it, it is one again."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *arguments):
+        return self
