@@ -227,3 +227,28 @@ def test_dynamic_writes_to_a_partition_with_its_own_location(
         differential.check(table, where="p = 'z' AND id > 5")
         hive_client.execute(f"INSERT INTO {table} VALUES (10, 'j', 'z'), (11, 'k', 'z')")
         differential.check(table, where="p = 'z' AND id > 5")
+
+
+@pytest.mark.parametrize("new", ["varchar(3)", "char(3)"])
+@pytest.mark.parametrize(
+    ("format", "properties"), [("ORC", FULL_ACID), ("TEXTFILE", INSERT_ONLY)], ids=["orc", "text"]
+)
+def test_a_partition_column_that_became_shorter(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+    new: str,
+) -> None:
+    """The metastore keeps the longer values, of which Hive shows the beginning."""
+    table = f"{database}.shorter"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (p varchar(8)) STORED AS {format} "
+        f"TBLPROPERTIES ({properties})"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} VALUES (1, 'abcdef'), (2, 'ab'), (3, 'äöüß'), (4, 'ab c')"
+    )
+    hive_client.execute(f"ALTER TABLE {table} PARTITION COLUMN (p {new})")
+    differential.check_columns(table, ["id", "concat(p, '|')"])

@@ -1,11 +1,28 @@
-"""Columns of partitions that are not converted to those of the table."""
+"""Partition columns that Hive does not show as the metastore has them, or converts not at all."""
 
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.columns import table_columns
+from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION, kept_value, table_columns
 from dbt.adapters.hiveacid.reader.partition_columns import as_in_table, partition_columns
+
+
+@pytest.mark.parametrize(
+    ("value", "hive_type", "shown"),
+    [
+        ("abcdef", "varchar(3)", "abc"),
+        ("äöüß", "varchar(3)", "äöü"),
+        ("ab c", "varchar(3)", "ab "),
+        ("ab c", "char(3)", "ab"),
+        ("ab", "char(3)", "ab"),
+        ("abcdef", "string", "abcdef"),
+        ("12", "int", "12"),
+        (NULL_PARTITION, "varchar(3)", None),
+    ],
+)
+def test_a_partition_value_is_as_long_as_its_type(value, hive_type, shown):
+    assert kept_value(value, hive_type) == shown
 
 
 @pytest.mark.parametrize(

@@ -100,16 +100,29 @@ def partition_values(
     """The partition columns of a row in partition `number` (counted in `partitions`)."""
     selected: list[Shown] = []
     for i, field in enumerate(columns.partition.fields):
-        value = _value(number, [partition.values[i] for partition in partitions], field.dataType)
-        if columns.partition_types[i].startswith("char"):
-            value = F.rtrim(value)  # the metastore keeps it padded, Hive shows it without
+        hive_type = columns.partition_types[i]
+        values = [kept_value(partition.values[i], hive_type) for partition in partitions]
+        value = _value(number, values, field.dataType)
         selected.append((field.name, value))
     return selected
 
 
-def _value(number: Column, values: Sequence[str], data_type: DataType) -> Column:
+def kept_value(value: str, hive_type: str) -> str | None:
+    """What Hive shows of a partition value: the metastore may have a longer one.
+
+    It pads those of a `char`, and keeps those of a column that became a shorter one as they were.
+    """
+    if value == NULL_PARTITION:
+        return None
+    own = spark_type(hive_type, with_lengths=True)
+    if isinstance(own, CharType):
+        return value[: own.length].rstrip(" ")
+    return value[: own.length] if isinstance(own, VarcharType) else value
+
+
+def _value(number: Column, values: Sequence[str | None], data_type: DataType) -> Column:
     """The value of one partition column; the array is a constant once Spark has folded it."""
-    json_values = json.dumps([None if v == NULL_PARTITION else v for v in values])
+    json_values = json.dumps(values)
     strings = F.from_json(F.lit(json_values), "array<string>")
     return F.get(strings.cast(f"array<{data_type.simpleString()}>"), number)
 
