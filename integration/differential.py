@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from integration.hive import HiveClient, HiveServer, HiveSqlError
 from integration.hive.client import Row
+
+NULL = "\0"
+"""NULL in `canonical` rows, where no text is written so."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +89,75 @@ class Differential:
             rows = [tuple(row) for row in frame.collect()]
             count = frame.count()
             filtered = [] if where is None else _both_ways(frame, where)
-        shown = self.client.query(f"SELECT * FROM {table}")
+        types, _ = self._described(table)
+        assert [(f.name, f.dataType.simpleString()) for f in frame.schema] == types
+        shown = self.shown(table)
         assert canonical(rows) == canonical(shown), self._again(table, shown)
         if hive_counts:
             assert [(count,)] == self.client.query(f"SELECT count(*) FROM {table}")
         else:
             assert count == len(shown)
         if where is not None:
-            expected = canonical(self.client.query(f"SELECT * FROM {table} WHERE {where}"))
+            expected = canonical(self.shown(f"{table} WHERE {where}"))
             for found in filtered:
                 assert canonical(found) == expected
         return Read(plan, rows)
 
+    def shown(self, relation: str) -> list[Row]:
+        """The rows that Hive shows of a table, which a WHERE may follow.
+
+        It shows a string partition column's NULL by a name; Spark, Trino and Impala as NULL.
+        """
+        _, keys = self._described(relation.partition(" ")[0])
+        rows = self.client.query(f"SELECT * FROM {relation}")
+        return [null_partitions(row, len(row) - keys, len(row)) for row in rows]
+
+    def check_filters(
+        self, table: str, conditions: Sequence[str], columns: Sequence[str] = ("*",)
+    ) -> list[list[tuple[str, ...]]]:
+        """Assert that each filter, in a statement of dbt's, finds the rows that Hive finds.
+
+        Hive evaluates all of them in one query, in which it cannot pass over anything by them.
+
+        Returns:
+            What each filter found.
+        """
+        selected = ", ".join(columns)
+        values = ", ".join(f"({condition})" for condition in conditions)
+        hives = self.client.query(f"SELECT {selected}, {values} FROM {table}")
+        found, wrong = [], {}
+        with self.pinned_frame(table) as (_, frame):
+            for i, condition in enumerate(conditions, start=-len(conditions)):
+                ours = canonical(collected(frame.where(condition).selectExpr(*columns)))
+                expected = canonical(row[: -len(conditions)] for row in hives if row[i])
+                if ours != expected:
+                    wrong[condition] = (ours, expected)
+                found.append(ours)
+        assert not wrong, "filters, what we find by them, what Hive does"
+        return found
+
+    def _described(self, table: str) -> tuple[list[tuple[str, str]], int]:
+        """Names and types of the columns by Hive's DESCRIBE, and how many are partition keys.
+
+        As documented, `char` and `varchar` are strings.
+        """
+        described = self.client.query(f"DESCRIBE {table}")
+        columns = described
+        if ("# Partition Information", None, None) in described:
+            columns = described[: described.index(("# Partition Information", None, None))]
+        types = [
+            # Hive escapes quotes and backslashes in names.
+            (re.sub(r"\\(.)", r"\1", name), re.sub(r"(var)?char\(\d+\)", "string", type_))
+            for name, type_, _ in columns
+            if type_
+        ]
+        # Hive repeats the keys after two lines of headings.
+        return types, max(0, len(described) - len(columns) - 2)
+
     def _again(self, table: str, shown: list[Row]) -> str:
         """For the report of a difference: whether Hive's own answer has changed since."""
         try:
-            again = canonical(self.client.query(f"SELECT * FROM {table}"))
+            again = canonical(self.shown(table))
         except HiveSqlError as error:
             return f"Hive, asked again, fails: {error}"
         if again == canonical(shown):
@@ -141,12 +198,20 @@ def _both_ways(frame: DataFrame, where: str) -> list[list[Row]]:
     return [collected(frame.where(where)), as_python_model]
 
 
+def null_partitions(row: Row, first: int, end: int) -> Row:
+    """A row with NULL where Hive shows a string partition column's, in the columns given."""
+    keys = (None if value == NULL_PARTITION else value for value in row[first:end])
+    return (*row[:first], *keys, *row[end:])
+
+
 def canonical(rows: Iterable[Iterable[Any]]) -> list[tuple[str, ...]]:
     """Rows in one order and one notation, whichever of the two clients they came from."""
     return sorted(tuple(_text(value) for value in row) for row in rows)
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return NULL
     if isinstance(value, Decimal):
         # Not `normalize`, which rounds to 28 digits.
         text = f"{value:f}"
@@ -157,7 +222,4 @@ def _text(value: Any) -> str:
         return repr(value)
     if isinstance(value, bytes | bytearray):
         return value.hex()
-    if value == NULL_PARTITION:
-        # Hive shows a string partition column's NULL by this name; Spark, Trino and Impala as NULL.
-        return str(None)
     return str(value)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from integration.crash_points import CONFIGS
 from integration.dbt_project import DbtProject, node_results
-from integration.differential import canonical
+from integration.differential import NULL, canonical
 from integration.held import assert_nothing_held
 from integration.hive import HiveClient, HiveServer
 from integration.incremental import EXAMPLES, SCHEMAS
@@ -79,8 +79,8 @@ HISTORIES = [*(("delta", form) for form in STRATEGIES), ("iceberg", "new_record"
 # What each form of hard_deletes leaves of the order 3 once Hive has deleted it: whether the row is
 # the current one, and what dbt says of its deletion.
 DELETED = {
-    "ignore": [("3", "open", "True", "None")],
-    "invalidate": [("3", "open", "False", "None")],
+    "ignore": [("3", "open", "True", NULL)],
+    "invalidate": [("3", "open", "False", NULL)],
     "new_record": [("3", "open", "False", "False"), ("3", "open", "True", "True")],
 }
 
@@ -117,7 +117,7 @@ def test_a_snapshot_follows_updates_and_deletes(
     # It comes before the snapshots, which depend on it.
     project.succeed("build", on_event=once_finished("gate", hive_writes))
     for name, form in HISTORIES:
-        kept = "False" if form == "new_record" else "None"
+        kept = "False" if form == "new_record" else NULL
         assert history(name, form) == [(*row, "True", kept) for row in before], (name, form)
     after = canonical(hive_client.query("SELECT id, status FROM orders"))
     assert after == [("1", "open"), ("2", "paid"), ("4", "new")]
@@ -126,7 +126,7 @@ def test_a_snapshot_follows_updates_and_deletes(
     for _ in range(2):
         project.succeed("snapshot")
         for name, form in HISTORIES:
-            kept = "False" if form == "new_record" else "None"
+            kept = "False" if form == "new_record" else NULL
             assert history(name, form) == [
                 ("1", "open", "True", kept),
                 ("2", "open", "False", kept),

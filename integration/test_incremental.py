@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from integration.dbt_project import node_results
-from integration.differential import canonical
+from integration.differential import NULL, canonical
 from integration.hive import HiveClient, HiveServer
 from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
@@ -157,7 +157,7 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
     # A column comes though no row does.
     messages = incremental.run("--select", "evolving", "--vars", "more: true")
     assert messages == {"evolving": "OK, no changes"}
-    assert incremental.rows("evolving", "id, amount") == [("1", "None")]
+    assert incremental.rows("evolving", "id, amount") == [("1", NULL)]
 
     hive.execute("INSERT INTO orders VALUES (2, 20, 'new')")
     hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
@@ -168,10 +168,10 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
     (shown,) = node_results(project.succeed("show", "--select", "own"))
     assert canonical(row.values() for row in shown.agate_table.rows) == CHANGES
     incremental.run("--vars", "more: true")
-    assert incremental.rows("joined", "*") == [("1", "first"), ("2", "two"), ("3", "None")]
+    assert incremental.rows("joined", "*") == [("1", "first"), ("2", "two"), ("3", NULL)]
     assert incremental.rows("own", "*") == sorted([("1", "insert", "1"), *CHANGES])
     assert incremental.rows("evolving", "*") == [
-        ("1", "paid", "None"),
+        ("1", "paid", NULL),
         ("2", "new", "20"),
         ("3", "new", "30"),
     ]
@@ -369,12 +369,12 @@ def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
     incremental.run()
     hive.execute("INSERT INTO orders VALUES (3, 30, 'new')")
     incremental.run("--vars", "whole: false")
-    first = [("1", "new", "10"), ("2", "new", "20"), ("3", "new", "None")]
+    first = [("1", "new", "10"), ("2", "new", "20"), ("3", "new", NULL)]
     for name in ("parquet_own", "delta_own", "iceberg_own", "delta_own_merge"):
         assert incremental.rows(name, "id, status, amount") == first, name
     hive.execute("UPDATE orders SET status = 'paid', amount = 11 WHERE id = 1")
     incremental.run("--select", "parquet_key", "delta_key", "iceberg_key", "--vars", "whole: false")
-    kept, rewritten = [("1", "paid", "10"), *first[1:]], [("1", "paid", "None"), *first[1:]]
+    kept, rewritten = [("1", "paid", "10"), *first[1:]], [("1", "paid", NULL), *first[1:]]
     assert incremental.rows("delta_key", "id, status, amount") == kept
     assert incremental.rows("iceberg_key", "id, status, amount") == kept
     assert incremental.rows("parquet_key", "id, status, amount") == rewritten
