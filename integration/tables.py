@@ -8,6 +8,31 @@ from integration.hive import HiveClient, HiveSqlError
 FULL_ACID = "'transactional'='true', 'NO_AUTO_COMPACTION'='true'"
 INSERT_ONLY = f"{FULL_ACID}, 'transactional_properties'='insert_only'"
 
+#: Format and properties of every kind of table that can be read.
+STORAGES = {
+    "full acid": ("ORC", FULL_ACID),
+    "originals": ("ORC", "'transactional'='false'"),
+    "orc": ("ORC", INSERT_ONLY),
+    "parquet": ("PARQUET", INSERT_ONLY),
+    "avro": ("AVRO", INSERT_ONLY),
+    "json": ("JSONFILE", INSERT_ONLY),
+    "text": ("TEXTFILE", INSERT_ONLY),
+}
+
+
+def make_table(client: HiveClient, table: str, columns: str, rows: str, storage: str) -> None:
+    """A table of one of `STORAGES` with the rows of a query, or of VALUES.
+
+    `columns` are in parentheses, and a PARTITIONED BY may follow. Originals become full ACID.
+    """
+    format, properties = STORAGES[storage]
+    client.execute(
+        f"CREATE TABLE {table} {columns} STORED AS {format} TBLPROPERTIES ({properties})"
+    )
+    client.execute(f"INSERT INTO {table} {rows}")
+    if storage == "originals":
+        client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ({FULL_ACID})")
+
 
 def compact_everywhere(client: HiveClient, table: str, kind: str, partitioned: bool) -> None:
     """Compact the table, or each of its partitions that Hive thinks worth it."""

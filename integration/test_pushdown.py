@@ -96,28 +96,6 @@ def test_filters_reach_orc(
     assert spark.conf.get("spark.sql.orc.filterPushdown") == own
 
 
-def test_floating_point_filters_stay_with_spark(
-    differential: Differential, hive_client: HiveClient, database: str
-) -> None:
-    """ORC puts -0.0 below 0.0, and takes the float 1.1 for the double 1.1."""
-    table = f"{database}.floats"
-    hive_client.execute(
-        f"CREATE TABLE {table} (id int, f float, d double) STORED AS ORC "
-        "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
-    )
-    hive_client.execute(f"INSERT INTO {table} SELECT 1, cast(1.1 AS float), cast('0.0' AS double)")
-    hive_client.execute(f"UPDATE {table} SET id = 2")
-    with differential.pinned_frame(table) as (_, frame):
-        for condition in (
-            "f = cast(1.1 AS float)",
-            "d = -0.0D",
-            "d <= -0.0D",
-            "f < 1.2 AND id = 2",
-        ):
-            found = frame.where(condition)
-            assert [row[0] for row in collected(found)] == [2], condition
-
-
 def test_filters_that_orc_compares_otherwise_stay_with_spark(
     differential: Differential, hive_client: HiveClient, database: str
 ) -> None:

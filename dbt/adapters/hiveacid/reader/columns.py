@@ -13,16 +13,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     CharType,
     DataType,
+    DoubleType,
+    FloatType,
+    StringType,
     StructField,
     StructType,
+    TimestampType,
     VarcharType,
 )
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
 from dbt.adapters.hiveacid.metastore.models import Partition, Table, TableName
-from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column
-from dbt.adapters.hiveacid.reader.timestamps import WallClock, change
+from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column, named
+from dbt.adapters.hiveacid.reader.timestamps import WallClock, change, has
 from dbt.adapters.hiveacid.reader.types import spark_type
 from dbt.adapters.hiveacid.spark.jvm import java
 
@@ -30,6 +34,11 @@ _SQL = "org.apache.spark.sql"
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The partition value that stands for NULL."""
+
+_NOT_FILTERED = (FloatType, DoubleType, StringType, TimestampType)
+"""The types by which ORC passes over rows that Spark's own filter would keep: it puts -0.0 below
+0.0, takes a timestamp with microseconds or before 1582-10-15 for another one, and compares texts in
+the order of UTF-16, which is not that of its statistics (seen)."""
 
 RESERVED_PREFIX = "__hiveacid_"
 """How the names of the columns that the reader adds on the way begin."""
@@ -125,6 +134,19 @@ def _value(number: Column, values: Sequence[str | None], data_type: DataType) ->
     json_values = json.dumps(values)
     strings = F.from_json(F.lit(json_values), "array<string>")
     return F.get(strings.cast(f"array<{data_type.simpleString()}>"), number)
+
+
+def raw_column(field: StructField) -> Expression:
+    """The column of an ORC file without ACID columns.
+
+    Spark itself hands ORC the filters on it, also those on the fields of a struct, unless it has a
+    type by which that would lose rows.
+    """
+    column = named(field.name)
+    if not has(field.dataType, _NOT_FILTERED):
+        return column
+    # Filters on an expression are not pushed down, and Spark does not see through this one.
+    return F.coalesce(as_column(column), as_column(column))
 
 
 def orc_columns(

@@ -16,7 +16,12 @@ from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
-from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values
+from dbt.adapters.hiveacid.reader.columns import (
+    TableColumns,
+    orc_columns,
+    partition_values,
+    raw_column,
+)
 from dbt.adapters.hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -158,7 +163,7 @@ def _raw_scan(
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
     number = partition_number(by_path, files)
-    present = [named(name) for name, _ in fields]
+    present = [raw_column(field) for field in schema]
     data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
     if not keyed:

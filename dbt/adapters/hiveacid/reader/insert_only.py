@@ -21,7 +21,12 @@ from dbt.adapters.hiveacid.reader.avro import (
     check_avro_module,
 )
 from dbt.adapters.hiveacid.reader.codecs import check_codecs
-from dbt.adapters.hiveacid.reader.columns import TableColumns, orc_columns, partition_values
+from dbt.adapters.hiveacid.reader.columns import (
+    TableColumns,
+    orc_columns,
+    partition_values,
+    raw_column,
+)
 from dbt.adapters.hiveacid.reader.deletes import WRITE_ID
 from dbt.adapters.hiveacid.reader.file_headers import FileHeader, file_headers
 from dbt.adapters.hiveacid.reader.file_index import lookup, numbers_column, partition_number
@@ -33,7 +38,7 @@ from dbt.adapters.hiveacid.reader.partition_columns import (
     partition_columns,
 )
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
-from dbt.adapters.hiveacid.reader.projection import Shown, named, project
+from dbt.adapters.hiveacid.reader.projection import Shown, project
 from dbt.adapters.hiveacid.reader.properties import file_properties, refuse_others
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, stored_types
@@ -213,5 +218,5 @@ def _data_columns(
         return parquet_columns(spark, columns, layout.times, layout.stored)
     present = list(zip(layout.names or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in present])
-    data = [named(name) for name, _ in present]
+    data = [raw_column(field) for field in schema]
     return schema, {}, orc_columns(columns, data, orc_clock(spark, columns.data), layout.converted)
