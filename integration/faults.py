@@ -56,6 +56,10 @@ def _invalid_write_ids_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ValidWriteIdList, "invalid", property(lambda _: frozenset()))
 
 
+def _invalid_rows_inside_a_directory_shown(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(full_acid, "_visible", lambda frame, *_: frame)
+
+
 def _partition_left_out_of_the_bitmaps(patch: pytest.MonkeyPatch) -> None:
     right = full_acid.without_bitmaps
 
@@ -179,6 +183,9 @@ _CHANGES = "tests/unit/incremental/test_comparison.py::test_"
 FAULTS = {
     "delete deltas ignored": Fault(_delete_deltas_ignored, "partitioned"),
     "invalid write ids ignored": Fault(_invalid_write_ids_ignored, "aborted"),
+    "invalid rows inside a directory shown": Fault(
+        _invalid_rows_inside_a_directory_shown, "streamed"
+    ),
     "partition left out of the bitmaps": Fault(_partition_left_out_of_the_bitmaps, "partitioned"),
     "partition left out of the join": Fault(_partition_left_out_of_the_join, "partitioned"),
     "row offset of originals skipped": Fault(_row_offset_of_originals_skipped, "originals"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.histories.writer import OpenWriter
+from integration.histories.writer import OpenWriter, insert_together
 from integration.hive import HiveClient, HiveServer
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
@@ -21,6 +21,8 @@ TABLES = {
         CREATE TABLE {{t}} (id int) {ACID};
         INSERT INTO {{t}} VALUES (1);
         """,
+    # What is written to it is in `_stream`.
+    "streamed": f"CREATE TABLE {{t}} (id int) {ACID}",
     "originals": """
         CREATE TABLE {t} (id int) STORED AS ORC TBLPROPERTIES ('transactional'='false');
         INSERT INTO {t} VALUES (1), (2);
@@ -46,6 +48,7 @@ def make_small_tables(hive: HiveServer, client: HiveClient, database: str) -> No
     for table, script in TABLES.items():
         client.script(script.format(t=f"{database}.{table}"))
     _abort_an_insert(hive, TableName(database, "aborted"))
+    _stream(hive, TableName(database, "streamed"))
 
 
 def _abort_an_insert(hive: HiveServer, table: TableName) -> None:
@@ -54,5 +57,14 @@ def _abort_an_insert(hive: HiveServer, table: TableName) -> None:
         writers = [OpenWriter.begin(client, table, None, deletes=False) for _ in range(2)]
         for writer in writers:
             writer.insert([writer.write_id])
+        client.abort_txn(writers[0].txn_id)
+        client.commit_txn(writers[1].txn_id)
+
+
+def _stream(hive: HiveServer, table: TableName) -> None:
+    """Leave rows of an aborted and of a committed transaction in one file."""
+    with MetastoreClient(hive.metastore_uri, timeout=30) as client:
+        writers = [OpenWriter.begin(client, table, None, deletes=False) for _ in range(2)]
+        insert_together([(writer, [writer.write_id]) for writer in writers])
         client.abort_txn(writers[0].txn_id)
         client.commit_txn(writers[1].txn_id)

@@ -22,6 +22,8 @@ _ACID = (
     "currentTransaction:bigint,row:{row}>"
 )
 _AGENT = "a writer of random histories"
+#: Hive's defaults in delimited text.
+_SEPARATOR, _NULL = "\x01", "\\N"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class OpenWriter:
     write_id: int
     table: TableName
     full_acid: bool
+    is_text: bool
     location: Path
     columns: tuple[Column, ...]
 
@@ -58,43 +61,30 @@ class OpenWriter:
         _lock(metastore, txn_id, name, deletes)
         write_id = metastore.allocate_table_write_ids(txn_id, name)
         path = Path(storage.location.removeprefix("file:").replace("//", "/", 1))
-        return cls(txn_id, write_id, name, table.is_full_acid, path, table.storage.columns)
+        is_text = str(storage.input_format).endswith("TextInputFormat")
+        columns = table.storage.columns
+        return cls(txn_id, write_id, name, table.is_full_acid, is_text, path, columns)
 
     def insert(self, identities: Sequence[int]) -> None:
         """Write rows: the id, and NULL in all other columns."""
-        row = "struct<" + ",".join(f"{c.name}:{c.type}" for c in self.columns) + ">"
-        rows = [(identity, *[None] * (len(self.columns) - 1)) for identity in identities]
-        if not self.full_acid:
-            directory = self._directory(f"delta_{self._range}_0000")
-            _write(directory / "000000_0", row, rows)
+        if self.full_acid:
+            insert_together([(self, identities)])
             return
-        bucket = BucketProperty(0, 0).encode()
-        events = [
-            (0, self.write_id, bucket, i, self.write_id, values) for i, values in enumerate(rows)
-        ]
-        # Writers that stream leave the statement id out of the directory's name.
-        _write(self._directory(f"delta_{self._range}") / "bucket_00000", _acid(row), events)
+        directory = self._directory(f"delta_{_range([self])}_0000")
+        rows = [(identity, *_nulls(self)) for identity in identities]
+        if self.is_text:
+            lines = (_SEPARATOR.join(_NULL if v is None else str(v) for v in row) for row in rows)
+            (directory / "000000_0").write_text("".join(f"{line}\n" for line in lines))
+        else:
+            _write(directory / "000000_0", self._row, rows)
 
     def delete(self, client: HiveClient, where: str) -> None:
         """Write delete events for the rows that Hive shows now and that fulfil a condition."""
-        query = f"SELECT ROW__ID FROM {self.table} WHERE {where}"
-        row_ids = [json.loads(row_id) for (row_id,) in client.query(query)]
-        keys = sorted((r["writeid"], r["bucketid"], r["rowid"]) for r in row_ids)
-        if not keys:
-            return
-        row = "struct<" + ",".join(f"{c.name}:{c.type}" for c in self.columns) + ">"
-        directory = self._directory(f"delete_delta_{self._range}")
-
-        def bucket_number(key: tuple[int, int, int]) -> int:
-            return decode_bucket(key[1]).bucket
-
-        for bucket, group in groupby(sorted(keys, key=bucket_number), bucket_number):
-            events = [(2, *key, self.write_id, None) for key in sorted(group)]
-            _write(directory / f"bucket_{bucket:05d}", _acid(row), events)
+        delete_together(client, [(self, where)])
 
     @property
-    def _range(self) -> str:
-        return f"{self.write_id:07d}_{self.write_id:07d}"
+    def _row(self) -> str:
+        return "struct<" + ",".join(f"{c.name}:{c.type}" for c in self.columns) + ">"
 
     def _directory(self, name: str) -> Path:
         directory = self.location / name
@@ -102,6 +92,52 @@ class OpenWriter:
         if self.full_acid:
             (directory / "_orc_acid_version").write_text("2")
         return directory
+
+
+def insert_together(inserts: Sequence[tuple[OpenWriter, Sequence[int]]]) -> None:
+    """Write rows of several transactions into one file, as a writer that streams does."""
+    writers = [writer for writer, _ in inserts]
+    bucket = BucketProperty(0, 0).encode()
+    events = [
+        (0, writer.write_id, bucket, i, writer.write_id, (identity, *_nulls(writer)))
+        for writer, identities in inserts
+        for i, identity in enumerate(identities)
+    ]
+    # Writers that stream leave the statement id out of the directory's name.
+    directory = writers[0]._directory(f"delta_{_range(writers)}")
+    _write(directory / "bucket_00000", _acid(writers[0]._row), events)
+
+
+def delete_together(client: HiveClient, deletes: Sequence[tuple[OpenWriter, str]]) -> None:
+    """Write delete events of several transactions, for what Hive shows now, into one directory."""
+    events = []
+    for writer, where in deletes:
+        query = f"SELECT ROW__ID FROM {writer.table} WHERE {where}"
+        row_ids = [json.loads(row_id) for (row_id,) in client.query(query)]
+        keys = ((r["writeid"], r["bucketid"], r["rowid"]) for r in row_ids)
+        events += [(2, *key, writer.write_id, None) for key in keys]
+    if not events:
+        return
+    writers = [writer for writer, _ in deletes]
+    directory = writers[0]._directory(f"delete_delta_{_range(writers)}")
+
+    def bucket_number(event: tuple[Any, ...]) -> int:
+        return decode_bucket(event[2]).bucket
+
+    events.sort(key=lambda event: (bucket_number(event), *event[1:4]))
+    for bucket, group in groupby(events, bucket_number):
+        _write(directory / f"bucket_{bucket:05d}", _acid(writers[0]._row), group)
+
+
+def _nulls(writer: OpenWriter) -> list[None]:
+    """The columns after the first."""
+    return [None] * (len(writer.columns) - 1)
+
+
+def _range(writers: Sequence[OpenWriter]) -> str:
+    """The write ids in a directory's name."""
+    write_ids = [writer.write_id for writer in writers]
+    return f"{min(write_ids):07d}_{max(write_ids):07d}"
 
 
 def _acid(row: str) -> str:
