@@ -35,6 +35,11 @@ def test_a_location_that_cannot_be_listed(
     assert reason in str(raised.value)
 
 
+def test_a_location_that_does_not_exist_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    listings = list_locations(spark, [f"file:{tmp_path}", f"file:{tmp_path}/nowhere"])
+    assert [listing.is_missing for listing in listings] == [False, True]
+
+
 def test_a_question_that_java_refuses(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(1).coalesce(1).write.parquet(f"{tmp_path}/rows")
     (path,) = (tmp_path / "rows").glob("part-*")

@@ -195,6 +195,7 @@ class SourceViews:
                 planned.plan = plan, Reading.of(plan.pinned, plan.files, plan.deletes)
                 self.warn_of_nanoseconds(plan)
                 self.warn_of_losses(view.table, plan.to_be_lost)
+                self.warn_of_missing(view.table, plan.missing)
             return planned.plan
 
     def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
@@ -223,6 +224,20 @@ class SourceViews:
                 f"{_shortened(to_be_lost)} without any file. What it was to take in is still "
                 "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
                 "before that (CREATE TABLE … AS SELECT)."
+            )
+
+    def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
+        """Warn, once for each table, of partitions that may be elsewhere than Spark looks.
+
+        Args:
+            name: the table.
+            missing: see `ReadPlan`.
+        """
+        if missing and self._is_first_warning(name, "missing"):
+            logger.warning(
+                f"{name} has partitions without a directory: {_shortened(missing)}. They are read "
+                "as empty, as Hive does. If Hive shows rows of them, Spark does not see the file "
+                "system that they are on; else drop them, or make the directories anew."
             )
 
     def tables_to_lose(self, message: str) -> list[str]:

@@ -121,7 +121,7 @@ def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, m
     file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
     data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
     emptied = tuple(f"file:/t/p={i}/delta_1_1_v0000007" for i in range(5))
-    plan = ReadPlan(pinned, (data,), (), (), to_be_lost=emptied)
+    plan = ReadPlan(pinned, (data,), (), (), to_be_lost=emptied, missing=("file:/t/p=9",))
     warnings = []
     monkeypatch.setattr(sources, "plan_read", lambda *_: plan)
     monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
@@ -131,10 +131,11 @@ def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, m
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     for _ in range(2):
         made.create(None, view)
-    cut, lost = warnings
+    cut, lost, missing = warnings
     assert cut.startswith("shop.orders has timestamps with nanoseconds")
     assert f"at (in {file.path})" in cut
     assert lost.startswith("shop.orders has rows that Hive is going to lose")
     assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
+    assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
     assert made.tables_to_lose("file:/t/p=4/delta_1_1/a was listed") == [str(ORDERS)]
     assert made.tables_to_lose("file:/elsewhere/delta_1_1/a was listed") == []

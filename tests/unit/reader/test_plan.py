@@ -260,6 +260,26 @@ def test_columns_that_orc_takes_by_position_are_refused(names, is_refused):
         assert len(plan(files).data) == 1
 
 
+@pytest.mark.parametrize("partitions", [0, 2])
+def test_a_table_that_was_written_to_and_is_nowhere_is_refused(partitions):
+    places = [f"file:/t/p={i}" for i in range(partitions)] or ["file:/t"]
+    listings = [Listing(place, (), is_missing=True) for place in places]
+    with pytest.raises(UnreadableTableError, match=f"write id 9.*, but {places[0]} does not exist"):
+        locations(pinned_table(valid(9), partitions), listings)
+    unwritten = pinned_table(valid(0), partitions)
+    assert plan_full_acid(unwritten, locations(unwritten, listings), {}).data == ()
+
+
+@pytest.mark.parametrize("planner", [plan_full_acid, plan_insert_only])
+def test_a_partition_without_a_directory_is_empty_and_told(planner):
+    pinned = pinned_table(valid(9), partitions=2)
+    listings = [Listing("file:/t/p=0", ()), Listing("file:/t/p=1", (), is_missing=True)]
+    planned = planner(pinned, locations(pinned, listings), {})
+    assert (planned.data, planned.missing) == ((), ("file:/t/p=1",))
+    dropped = pinned_table(valid(9), partitions=1)
+    assert locations(replace(dropped, partitions=()), []) == [], "no partition is left"
+
+
 def test_an_insert_only_plan_holds_files_of_any_format():
     planned = plan(
         {"delta_1_1_0/part-0.csv": None, UNION: None, "000000_0": RAW},

@@ -36,7 +36,8 @@ class Listing:
     `directories` holds every directory by its relative path, so that an empty base is seen.
     `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
     names (`compacted`, `truncated`, …). `without_files` names the directories of compactions in
-    which there is no file at all, not even a hidden one of Hive's.
+    which there is no file at all, not even a hidden one of Hive's. `is_missing` says that the
+    location does not exist.
     """
 
     location: str
@@ -44,3 +45,4 @@ class Listing:
     directories: tuple[str, ...] = ()
     data_formats: Mapping[str, str] = field(default_factory=dict)
     without_files: frozenset[str] = frozenset()
+    is_missing: bool = False

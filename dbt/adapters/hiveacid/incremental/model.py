@@ -276,6 +276,7 @@ class ModelChanges:
         for read in (plan.added, plan.grown):
             self.views.warn_of_nanoseconds(read)
         self.views.warn_of_losses(plan.pinned.table.name, plan.to_be_lost)
+        self.views.warn_of_missing(plan.pinned.table.name, plan.missing)
         return plan
 
     def _whole(self, session: SparkSession, view: SourceView) -> ChangePlan:

@@ -43,6 +43,7 @@ from dbt.adapters.hiveacid.reader.plan import (
     Location,
     ReadPlan,
     locations,
+    missing,
     paths_to_be_lost,
 )
 from dbt.adapters.hiveacid.reader.read import check_readable, plan_places
@@ -69,7 +70,8 @@ class ChangePlan:
     `state` is that of a target with these changes applied. `added` are the rows of locations that
     the state does not have (without a state: of all), `grown` those of new write ids elsewhere,
     `deletes` the files with delete events of new write ids. `whole` are all files of the snapshot,
-    `to_be_lost` the directories of all of it that `ReadPlan.to_be_lost` tells of.
+    `to_be_lost` the directories of all of it that `ReadPlan.to_be_lost` tells of, `missing` its
+    locations that do not exist.
     """
 
     pinned: PinnedTable
@@ -84,6 +86,7 @@ class ChangePlan:
     changes: tuple[LocationChange, ...] = ()
     whole: Amount = Amount()
     to_be_lost: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
 
     @property
@@ -227,6 +230,7 @@ class _Planner:
             changes=tuple(changes),
             whole=Amount.of(file for place in places for file in place.orc_files()),
             to_be_lost=tuple(path for place in places for path in paths_to_be_lost(place)),
+            missing=missing(places),
             footers=self._footers,
         )
 

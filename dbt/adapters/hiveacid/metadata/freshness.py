@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
 from dbt.adapters.hiveacid.exceptions import FreshnessError, UnreadableTableError
 from dbt.adapters.hiveacid.reader import OrcFooters
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.plan import check_there
 from dbt.adapters.hiveacid.reader.row_counts import has_rows
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
@@ -98,6 +99,7 @@ def find_last_write(
         seen = see()
         try:
             listings = list_locations(spark, [storage.location for storage in seen.storages])
+            check_there(seen, listings)
             writes = [location_writes(it, seen.write_ids, seen.valid_txns) for it in listings]
             if not _has_compacted(listings, seen.valid_txns, valid_txns()):
                 return last_write(writes, _data_in(spark, seen, footers))

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listing]:
-    """List each location whole, in the given order. A location that does not exist is empty.
+    """List each location whole, in the given order. One that does not exist is empty, and says so.
 
     Raises:
         UnreadableTableError: the file system refused or failed.
@@ -101,6 +101,7 @@ class _Location:
     data_formats: dict[str, str] = field(default_factory=dict)
     compacted: list[_Directory] = field(default_factory=list)
     without_files: set[str] = field(default_factory=set)
+    is_missing: bool = False
     error: JavaError | None = None
 
     def compacted_without_data(self) -> list[_Directory]:
@@ -118,6 +119,7 @@ class _Location:
             tuple(self.directories),
             self.data_formats,
             frozenset(self.without_files),
+            self.is_missing,
         )
 
 
@@ -176,6 +178,7 @@ class _Lister:
         paths = self._bulk.paths(locations)
         self._file_system = paths[0].getFileSystem(self._configuration)
         if may_be_missing and not self._file_system.exists(paths[0]):
+            found[0].is_missing = True
             return []
         # As the file system will name them: with its scheme and authority.
         qualified = self._statuses.qualified(self._file_system, paths)

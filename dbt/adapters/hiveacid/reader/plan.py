@@ -99,7 +99,8 @@ class ReadPlan:
     """All that a read of one pinned table touches, and what it leaves out and why.
 
     `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
-    there are rows that it was to take in, and that Hive's cleaner will remove.
+    there are rows that it was to take in, and that Hive's cleaner will remove. `missing` are the
+    locations that do not exist.
     `deleted_rows` keeps what has been read of the delete events, for all the plan's users.
     """
 
@@ -108,6 +109,7 @@ class ReadPlan:
     deletes: tuple[DeleteFile, ...]
     skipped: tuple[Skipped, ...]
     to_be_lost: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @property
@@ -155,13 +157,40 @@ def locations(pinned: SeenTable, listings: Sequence[Listing]) -> list[Location]:
     """Select the snapshot of each listing; they are in the order of `pinned.storages`.
 
     Raises:
-        UnreadableTableError: see `acid.selection.select`; or two partitions share files.
+        UnreadableTableError: see `acid.selection.select` and `check_there`; or two partitions share
+            files.
     """
+    check_there(pinned, listings)
     _check_apart(pinned, listings)
     return [
         Location(i, storage, listing, select(listing, pinned.write_ids, pinned.valid_txns))
         for i, (storage, listing) in enumerate(zip(pinned.storages, listings, strict=True))
     ]
+
+
+def check_there(seen: SeenTable, listings: Sequence[Listing]) -> None:
+    """Refuse a table that was written to and is nowhere: Spark looks for it in another place.
+
+    A single partition without a directory is empty to Hive, and may be.
+
+    Raises:
+        UnreadableTableError: no location of the table exists.
+    """
+    highest = seen.write_ids.high_watermark
+    if highest > 0 and listings and all(listing.is_missing for listing in listings):
+        first, *others = (listing.location for listing in listings)
+        rest = f", nor do the {len(others)} other locations of its partitions" if others else ""
+        raise UnreadableTableError(
+            f"{seen.table.name} was written to (up to write id {highest}), but {first} does not "
+            f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
+            "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
+            "`server_side_parameters`). If the rows are to be gone, make the directory anew."
+        )
+
+
+def missing(places: Iterable[Location]) -> tuple[str, ...]:
+    """See `ReadPlan.missing`."""
+    return tuple(place.listing.location for place in places if place.listing.is_missing)
 
 
 def _check_apart(pinned: SeenTable, listings: Sequence[Listing]) -> None:
@@ -181,7 +210,7 @@ def _check_apart(pinned: SeenTable, listings: Sequence[Listing]) -> None:
 
 def plan_full_acid(
     pinned: PinnedTable,
-    places: Iterable[Location],
+    places: Sequence[Location],
     footers: Mapping[ListedFile, OrcFooter],
     row_ids: bool = False,
 ) -> ReadPlan:
@@ -202,7 +231,9 @@ def plan_full_acid(
         data.extend(_data_files(pinned, place, footers, lowest))
         skipped.extend(_skipped(place))
         to_be_lost.extend(paths_to_be_lost(place))
-    return ReadPlan(pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost))
+    return ReadPlan(
+        pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost), missing(places)
+    )
 
 
 def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
@@ -213,7 +244,7 @@ def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
 
 def plan_insert_only(
     pinned: PinnedTable,
-    places: Iterable[Location],
+    places: Sequence[Location],
     footers: Mapping[ListedFile, OrcFooter],
 ) -> ReadPlan:
     """Plan the read of an insert-only table. `footers` may lack files that are not ORC.
@@ -252,7 +283,7 @@ def plan_insert_only(
             )
         skipped.extend(_skipped(place))
         to_be_lost.extend(paths_to_be_lost(place))
-    return ReadPlan(pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost))
+    return ReadPlan(pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost), missing(places))
 
 
 def paths_to_be_lost(place: Location) -> Iterator[str]:
