@@ -64,6 +64,7 @@ class IncrementalConfig:
     clustered_by: tuple[str, ...] = ()
     buckets: int | None = None
     on_schema_change: str = "ignore"
+    full_refresh: bool | None = None
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, Any]) -> IncrementalConfig:
@@ -108,6 +109,7 @@ class IncrementalConfig:
             clustered_by=_names(config.get("clustered_by")),
             buckets=config.get("buckets"),
             on_schema_change=config.get("on_schema_change") or "ignore",
+            full_refresh=config.get("full_refresh"),
         )
 
     @property

@@ -109,11 +109,20 @@ class ModelChanges:
         `row_id` is the target's column of row ids, if it has one (`ROW_ID_NAMES`).
 
         Raises:
-            IncrementalError: history is lost, and the model says `on_history_loss: error`.
+            IncrementalError: history is lost, and the model says `on_history_loss: error`; or the
+                table would have to be built anew, and the model says `full_refresh: false`.
         """
         self.row_id, has_row_id = row_id or ROW_ID, row_id is not None
         self.mode = self.config.mode(has_row_id=has_row_id)
         decision = self._decide(session, has_row_id=has_row_id)
+        if decision.step is Step.FULL and self.config.full_refresh is False:
+            # dbt's word for a table that is never to be built anew, whatever a flag says: it may
+            # have rows that its source no longer has.
+            raise IncrementalError(
+                f"Model {self.model} would have to be built anew: {decision.reason}. Its config "
+                "`full_refresh: false` forbids it. Nothing has been changed. Take that out for one "
+                "run if all rows may come from the source as it is now."
+            )
         if decision.is_loss and self.config.on_history_loss == "error":
             raise IncrementalError(
                 f"Model {self.model} cannot be brought up to date from the changes of "
