@@ -9,7 +9,7 @@ MODEL = """{{{{ config(materialized='incremental', file_format='{file_format}',
 select id, 1 as `group`, id % 2 as part from range(2)"""
 
 # What Spark's SQL would read as something else; and more than Hive's metastore keeps.
-DESCRIPTION = "C:\\new, where it's 'at'\n\\".ljust(300, ".")
+DESCRIPTION = "C:\\new, where it's 'at' ${spark.master}\n\\".ljust(300, ".")
 
 FORMATS = ("parquet", "orc", "csv", "delta")
 

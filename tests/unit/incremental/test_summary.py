@@ -28,6 +28,12 @@ def test_dates_are_bounded_in_any_year():
     assert "cast(min(`day`) as string) as low_0" in by_key("s", ["day"], key_parts(["day"], TYPES))
 
 
+def test_bounds_of_texts_are_asked_for_byte_by_byte():
+    sql = by_key("s", ["name"], key_parts(["name"], TYPES))
+    assert "hex(min(`name`)) as low_0, hex(max(`name`)) as high_0" in sql
+    assert "count_if(format_string('%s', `name`) <> `name`) as broken_0" in sql
+
+
 def test_row_ids_have_bounds_of_the_deletes_only():
     sql = by_row("db.s", row_id_parts("_row_id"))
     deletes = "filter (where _hiveacid_change = 'delete')"
@@ -48,20 +54,26 @@ def test_predicates_hold_for_every_key_among_the_changes():
         low_1=None,
         high_1=None,
         nulls_1=3,
-        low_2="a'b",
-        high_2="c\\d",
+        low_2="612762",
+        high_2="24",
         nulls_2=1,
+        broken_2=0,
     )
     found = summary(row, parts)
     assert (found.inserts, found.deletes, found.repeated) == (2, 1, None)
     assert found.predicates == (
         "DBT_INTERNAL_DEST.`id` between -5L and 7L",
         "DBT_INTERNAL_DEST.`day` is null",
-        "(DBT_INTERNAL_DEST.`name` between 'a\\'b' and 'c\\\\d' or DBT_INTERNAL_DEST.`name` "
-        "is null)",
+        "(DBT_INTERNAL_DEST.`name` between cast(X'612762' as string) and cast(X'24' as string) "
+        "or DBT_INTERNAL_DEST.`name` is null)",
     )
     dates = KeyPart("`day`", "date").predicate("2026-01-02", "2026-03-04", False)
     assert dates == "DBT_INTERNAL_DEST.`day` between date'2026-01-02' and date'2026-03-04'"
+
+
+def test_texts_that_are_not_utf_8_have_no_bounds():
+    row = Row(inserts=1, deletes=0, low_0="61", high_0="FF", nulls_0=0, broken_0=1)
+    assert summary(row, key_parts(["name"], TYPES)).predicates == ()
 
 
 def test_an_empty_stage_has_nothing():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.hiveacid.incremental.apply import CHANGE, DELETE, INSERT, quote
-from dbt.adapters.hiveacid.spark.text_literal import text_literal
+from dbt.adapters.hiveacid.spark.text_literal import text_of_bytes
 
 _INTEGERS = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 """The integer types, and how SQL marks their literals."""
@@ -40,7 +40,7 @@ class KeyPart:
         if self.type == "date":
             return f"date'{value}'"
         if self.type == "string":
-            return text_literal(value)
+            return text_of_bytes(value)
         return f"{value}{_INTEGERS[self.type]}"
 
 
@@ -121,7 +121,7 @@ def summary(row: Any, parts: Sequence[KeyPart]) -> StageSummary:
     predicates = [
         part.predicate(row[f"low_{i}"], row[f"high_{i}"], row[f"nulls_{i}"] > 0)
         for i, part in enumerate(parts)
-        if inserts or deletes
+        if (inserts or deletes) and not names.get(f"broken_{i}")
     ]
     return StageSummary(
         inserts,
@@ -134,7 +134,18 @@ def summary(row: Any, parts: Sequence[KeyPart]) -> StageSummary:
 def _bounds(parts: Sequence[KeyPart], filter_: str) -> Iterator[str]:
     for i, part in enumerate(parts):
         for name, bound in (("low", "min"), ("high", "max")):
-            value = f"{bound}({part.sql}){filter_}"
-            # Python has no dates of the years below 1 and above 9999.
-            yield f"{f'cast({value} as string)' if part.type == 'date' else value} as {name}_{i}"
+            yield f"{_exact(part, f'{bound}({part.sql}){filter_}')} as {name}_{i}"
         yield f"count_if({part.sql} is null){filter_} as nulls_{i}"
+        if part.type == "string":
+            # Files keep the bounds of texts that are not UTF-8 with other characters in them.
+            broken = f"format_string('%s', {part.sql}) <> {part.sql}"
+            yield f"count_if({broken}){filter_} as broken_{i}"
+
+
+def _exact(part: KeyPart, value: str) -> str:
+    """A value in a form that comes to Python as it is."""
+    if part.type == "date":
+        # Python has no dates of the years below 1 and above 9999.
+        return f"cast({value} as string)"
+    # Bytes that are not UTF-8 would come as other characters.
+    return f"hex({value})" if part.type == "string" else value
