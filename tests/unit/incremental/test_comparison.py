@@ -16,6 +16,7 @@ from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.incremental.comparison import (
     Kind,
     compare,
+    highest_base,
     new_bases,
     source_state,
     take,
@@ -202,7 +203,7 @@ def test_batches_make_the_new_snapshot_step_by_step(history, count):
         state = model.place(now).state
         taken = take(model.pinned(now), since, [state], new, count)
         assert taken and not taken.without(new)
-        part = bounded(since.write_ids, now, taken)
+        part = bounded(since.write_ids, now, taken, highest_base([state]))
         change, inserted, deleted = model.changes(since, part, taken)
         assert change.kind is not Kind.LOST
         rows = rows - deleted | inserted
@@ -496,3 +497,19 @@ def test_compacted_insert_only_directories_come_as_a_whole():
     wide = ["delta_1_1_0", "delta_4_7_v0000009", "delta_8_8_0", "delta_9_9_0"]
     assert taken(valid(2), valid(9), 2, *wide, parameters=INSERT_ONLY) == "3-7"
     assert taken(valid(2), valid(9), 2, *wide) == "3-5"
+
+
+def test_a_batch_goes_up_to_a_base_that_is_named_after_an_aborted_id():
+    since, now = valid(8), valid(12, aborted=[10])
+    listing = ["base_10_v0000009", "delta_11_11_0", "delta_12_12_0"]
+    pinned = pinned_table(now)
+    (place,) = places(pinned, listing)
+    state = source_state(pinned_table(since), "", places(pinned_table(since), ["delta_8_8_0"]))
+    new = new_write_ids(since, now)
+    batch = take(pinned, state, [place.state], new, 1)
+    assert str(batch) == "9"
+    part = pinned_table(bounded(since, now, batch, highest_base([place.state])))
+    (change,) = compare(part, state, places(part, listing), batch, NOTHING)
+    assert "base_10_v0000009 took in write ids 9, which had not" in change.loss.what
+    # The rest of the backlog is still to come.
+    assert str(new_write_ids(part.write_ids, now)) == "11-12"

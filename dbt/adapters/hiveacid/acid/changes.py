@@ -121,14 +121,15 @@ def new_write_ids(since: ValidWriteIdList, now: ValidWriteIdList) -> WriteIdRang
 
 
 def bounded(
-    since: ValidWriteIdList, now: ValidWriteIdList, taken: WriteIdRanges
+    since: ValidWriteIdList, now: ValidWriteIdList, taken: WriteIdRanges, base: int = 0
 ) -> ValidWriteIdList:
     """The snapshot that shows what `since` shows and, of what is new in `now`, only `taken`.
 
-    It goes up to the highest id of both; what it does not show up to there counts as open, unless
-    it is aborted. `taken` must be new in `now`.
+    It goes up to the highest id of both, and to that of the highest `base` of `now`, which may be
+    named after an aborted one; what it does not show up to there counts as open, unless it is
+    aborted. `taken` must be new in `now`, with all that is new up to the base.
     """
-    high_watermark = max(since.high_watermark, taken.last or 0)
+    high_watermark = max(since.high_watermark, taken.last or 0, base)
     aborted = {i for i in now.aborted | since.aborted if i <= high_watermark}
     unseen = {i for i in since.open if i not in taken}
     above = WriteIdRanges.of([(since.high_watermark, high_watermark)]).without(taken)

@@ -178,6 +178,11 @@ def take(
         top = max(forced)
 
 
+def highest_base(states: Iterable[AcidState]) -> int:
+    """The highest write id that a base is named after; 0 without any."""
+    return max((s.base.write_id_range[1] for s in states if s.base is not None), default=0)
+
+
 def _values(pinned: PinnedTable, place: Location) -> tuple[str, ...]:
     if not pinned.table.partition_keys:
         return ()

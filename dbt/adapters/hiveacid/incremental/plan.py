@@ -22,6 +22,7 @@ from dbt.adapters.hiveacid.incremental.comparison import (
     Kind,
     LocationChange,
     compare,
+    highest_base,
     new_bases,
     source_state,
     take,
@@ -192,7 +193,8 @@ class _Planner:
             states = [place.state for place in places]
             taken = take(pinned, since, states, new, max_write_ids)
             if taken != new:
-                write_ids = bounded(since.write_ids, pinned.write_ids, taken)
+                base = highest_base(states)
+                write_ids = bounded(since.write_ids, pinned.write_ids, taken, base)
                 pinned = replace(pinned, write_ids=write_ids)
                 places = locations(pinned, self._listings)
                 new, remaining = taken, new.without(taken)
