@@ -84,6 +84,9 @@ class TestDelta:
         session.sql(f"restore table {name} to version as of 0")
         restored = store.read()
         assert restored == replace(created, lineage=restored.lineage)
+        session.sql(f"delete from {name}")
+        emptied = store.read()
+        assert isinstance(emptied, LostState) and "removed all rows" in emptied.reason
         session.sql(f"create or replace table {name} using delta as select 9 as id")
         assert isinstance(store.read(), LostState)
         rebuilt = self.commit(session, store, store.read(), 3, f"insert into {name} values (4)")

@@ -42,7 +42,7 @@ def test_the_newest_state_counts():
         ("VACUUM END", {}),
         ("SET TBLPROPERTIES", {}),
         ("ADD COLUMNS", {}),
-        ("DELETE", {}),
+        ("DELETE", {"predicate": '["(id = 3)"]'}),
         ("WRITE", {"mode": "Append"}),
     ],
 )
@@ -68,6 +68,13 @@ def test_what_replaces_the_rows_loses_the_state(operation, parameters):
         f"version 2 of the table was made by {operation}, without acid_changes"
     )
     assert newest_state(history(CREATE, (operation, parameters, None), MERGE)) == TWO
+
+
+@pytest.mark.parametrize("predicate", ["[]", '["true"]', None])
+def test_a_delete_of_all_rows_loses_the_state(predicate):
+    emptied = ("DELETE", {"predicate": predicate} if predicate else {}, None)
+    lost = newest_state(history(CREATE, MERGE, emptied))
+    assert lost == LostState("version 2 of the table removed all rows")
 
 
 def test_a_restored_version_has_the_state_that_it_had():

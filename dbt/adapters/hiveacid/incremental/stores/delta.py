@@ -55,6 +55,9 @@ _HARMLESS = frozenset(
     }
 )
 
+# The `predicate` of a DELETE of all rows.
+_NO_CONDITION = (None, "", "[]", '["true"]')
+
 
 def newest_state(history: Iterable[Any]) -> Known:
     """The state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
@@ -80,6 +83,8 @@ def newest_state(history: Iterable[Any]) -> Known:
             restored = int(parameters["version"])
             restored_by = restored_by or commit["version"]
             continue
+        if operation == "DELETE" and parameters.get("predicate") in _NO_CONDITION:
+            return LostState(f"version {commit['version']} of the table removed all rows")
         if operation not in _HARMLESS:
             return LostState(
                 f"version {commit['version']} of the table was made by {operation}, without "
