@@ -42,6 +42,12 @@ def test_predicates_and_columns_to_update_are_the_models():
     assert "update set `order by` = DBT_INTERNAL_SOURCE.`order by`\n" in sql
 
 
+def test_a_merge_may_update_nothing():
+    sql = apply.merge_by_key(TARGET, "db.s", ["id"], [], [])
+    assert "update set" not in sql
+    assert "then delete\nwhen not matched and" in sql
+
+
 def test_a_merge_by_row_id_matches_deletes_only():
     sql = apply.merge_by_row_id(TARGET, "db.s", "_row_id", [])
     assert (

@@ -76,19 +76,20 @@ def merge_by_key(
 ) -> str:
     """MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
 
-    `update_columns` are the columns (in SQL) that an upsert changes of a row that is there; None
-    for all that new rows have. `predicates` use dbt's names DBT_INTERNAL_SOURCE and
-    DBT_INTERNAL_DEST.
+    `update_columns` are the columns (in SQL) that an upsert changes of a row that is there, which
+    may be none; None for all that new rows have. `predicates` use dbt's names
+    DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
     """
-    columns = update_columns or target.given
+    columns = target.given if update_columns is None else update_columns
     updates = ", ".join(f"{column} = DBT_INTERNAL_SOURCE.{column}" for column in columns)
+    update = f"when matched then update set {updates}\n" if updates else ""
     on = [*predicates, _matches("DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST", key)]
     return (
         f"merge into {target.name} as DBT_INTERNAL_DEST\n"
         f"using (\n{_effective_changes(stage, key)}\n) as DBT_INTERNAL_SOURCE\n"
         f"on {' and '.join(f'({predicate})' for predicate in on)}\n"
         f"when matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' then delete\n"
-        f"when matched then update set {updates}\n"
+        f"{update}"
         f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
         f"  {target.insertion()}"
     )
