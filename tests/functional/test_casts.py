@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import SparkRuntimeException
 
 from dbt.adapters.hiveacid.incremental import apply
-from dbt.adapters.hiveacid.spark.casts import type_changes
+from dbt.adapters.hiveacid.spark.casts import sql_type, type_changes
 
 
 @pytest.fixture
@@ -33,6 +33,10 @@ def stage(spark: Any) -> Iterator[str]:
         ("array<int>", "array<bigint>", True, False),
         ("array<bigint>", "array<int>", False, False),
         ("int", "array<int>", False, False),
+        ("struct<a:int>", "struct<A:bigint>", True, False),
+        ("struct<b:int,a:int>", "struct<a:int,b:int>", False, False),
+        ("map<int,array<struct<b:int>>>", "map<int,array<struct<a:int>>>", False, False),
+        ("array<struct<b:int,a:int>>", "array<struct<a:int,b:int>>", False, False),
     ],
 )
 def test_what_goes_into_what(
@@ -43,6 +47,16 @@ def test_what_goes_into_what(
     assert str(change) == f"c ({given}, in the table {stored})"
     assert (change.is_allowed, change.is_checked) == (is_allowed, is_checked)
     assert type_changes(spark, schemas[1], schemas[1]) == []
+
+
+def test_a_type_in_sql_is_whole_and_quoted(spark: Any) -> None:
+    fields = ", ".join(f"'field-{i}', 1" for i in range(30))
+    (field,) = spark.sql(
+        f"select map('a', array(named_struct('content-type', cast(1 as decimal(5,2)), {fields}, "
+        "'a`b', date'2026-01-01'))) as c"
+    ).schema.fields
+    (cast,) = spark.sql(f"select cast(null as {sql_type(field.dataType)}) as c").schema.fields
+    assert cast.dataType.simpleString() == field.dataType.simpleString()
 
 
 @pytest.mark.parametrize("value", ["3000000000", "null", "7"])

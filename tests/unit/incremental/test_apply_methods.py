@@ -50,9 +50,6 @@ class Adapter(ApplyMethods):
         key = Row(id=3)
         return [Row(inserts=2, deletes=1, times=self._times, repeated=key, **bounds, **nulls)]
 
-    def get_columns_in_relation(self, relation):
-        return [SimpleNamespace(name="id", dtype="int")]
-
 
 @pytest.mark.parametrize(
     ("config", "mode", "bound"),

@@ -30,7 +30,7 @@ from dbt.adapters.hiveacid.incremental.summary import (
 )
 from dbt.adapters.hiveacid.incremental.target_state import LostState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.casts import type_changes
+from dbt.adapters.hiveacid.spark.casts import sql_type, type_changes
 from dbt.adapters.hiveacid.spark.files import table_layout
 
 logger = AdapterLogger("HiveAcid")
@@ -44,7 +44,6 @@ class ApplyMethods(StateMethods):
 
     connections: Any
     execute: Any
-    get_columns_in_relation: Any
 
     @available
     def hiveacid_way(self, stage: HiveAcidRelation) -> str:
@@ -88,7 +87,7 @@ class ApplyMethods(StateMethods):
             IncrementalError: new rows have columns of types that do not go into the target's.
         """
         changes = self._changes()
-        columns = tuple((c.name, c.dtype) for c in self.get_columns_in_relation(existing))
+        columns = tuple(self._stored_columns(changes.target))
         given = {column.name.lower() for column in new_columns}
         missing = frozenset(name for name, _ in columns if given and name.lower() not in given)
         # A MERGE leaves it to the engine what fits into a column.
@@ -254,6 +253,11 @@ class ApplyMethods(StateMethods):
         refused = [str(change) for change in found if not change.is_allowed]
         if refused:
             raise IncrementalError(
+    def _stored_columns(self, target: HiveAcidRelation) -> Iterator[tuple[str, str]]:
+        """The names of a table's columns, and their types in SQL."""
+        for field in self._handle().session.table(str(target)).schema.fields:
+            yield field.name, field.metadata.get(_TEXT_OF_LENGTH) or sql_type(field.dataType)
+
                 f"Model {changes.model} has other types than {changes.target}, which its new rows "
                 f"cannot be given: {', '.join(refused)}. Nothing has been changed. Run the model "
                 "with --full-refresh, or cast the columns in its SQL."

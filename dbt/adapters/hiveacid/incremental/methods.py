@@ -31,6 +31,7 @@ class IncrementalMethods(ApplyMethods):
 
     run: Run
     config: Any
+    get_columns_in_relation: Any
 
     @available
     def hiveacid_changes(

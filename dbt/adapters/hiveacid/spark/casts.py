@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.hiveacid.spark.jvm import java
 
@@ -46,6 +46,8 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
         # Inside of others, values that do not fit would become NULL.
         is_atomic = not any("<" in t.simpleString() for t in (type_, stored_type))
         is_allowed = is_safe or (is_atomic and rules.canANSIStoreAssign(*pair))
+        # Spark casts the fields of structs by their places: reordered ones would change values.
+        is_allowed = is_allowed and _has_fields_of(type_, stored_type)
         found.append(
             TypeChange(
                 name,
@@ -56,3 +58,33 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
             )
         )
     return found
+
+
+def sql_type(type_: DataType) -> str:
+    """A type in SQL: DESCRIBE leaves out fields of long structs, and the quotes of their names."""
+    if isinstance(type_, StructType):
+        fields = ", ".join(
+            f"`{field.name.replace('`', '``')}`: {sql_type(field.dataType)}" for field in type_
+        )
+        return f"struct<{fields}>"
+    if isinstance(type_, ArrayType):
+        return f"array<{sql_type(type_.elementType)}>"
+    if isinstance(type_, MapType):
+        return f"map<{sql_type(type_.keyType)}, {sql_type(type_.valueType)}>"
+    return type_.simpleString()
+
+
+def _has_fields_of(given: DataType, stored: DataType) -> bool:
+    """Whether the structs inside of two types have fields of the same names, in any case."""
+    if isinstance(given, StructType) and isinstance(stored, StructType):
+        return len(given) == len(stored) and all(
+            one.name.lower() == other.name.lower() and _has_fields_of(one.dataType, other.dataType)
+            for one, other in zip(given, stored, strict=True)
+        )
+    if isinstance(given, ArrayType) and isinstance(stored, ArrayType):
+        return _has_fields_of(given.elementType, stored.elementType)
+    if isinstance(given, MapType) and isinstance(stored, MapType):
+        return _has_fields_of(given.keyType, stored.keyType) and _has_fields_of(
+            given.valueType, stored.valueType
+        )
+    return True
