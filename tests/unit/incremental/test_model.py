@@ -1,11 +1,19 @@
 """What a run of a model has to do."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.model import ModelChanges, Step
+from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step, source_state
+from dbt.adapters.hiveacid.incremental.state import SourceState
+from dbt.adapters.hiveacid.incremental.target_state import LostState
 from dbt.adapters.hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.partition_choice import PartitionChoice
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources import SourceView
 
@@ -35,3 +43,27 @@ def test_a_table_that_is_never_to_be_built_anew_is_not(on_history_loss):
         "its rows come from. Its config `full_refresh: false` forbids it. Nothing has been "
         "changed. Take that out for one run if all rows may come from the source as it is now."
     )
+
+
+def state(options=""):
+    write_ids = ValidWriteIdList(3, table="shop.orders")
+    return SourceState(SOURCE.table, 7, 100, True, (("id", "int"),), write_ids, options, ())
+
+
+def test_two_parts_of_one_table_have_a_state_each():
+    part = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
+    other = replace(SOURCE, name="hiveacid__part", options=SourceOptions(part))
+    changes = model(on_multi_source="full_refresh")
+    changes.others, changes.shows = [other], Rows.INSERTS
+    changes.plan = SimpleNamespace(state=state())
+    changes._wholes[other.name] = SimpleNamespace(state=state(str(other.options)))
+    known = changes.next_state(None, "i")
+    assert source_state(known, SOURCE) == state()
+    assert source_state(known, other) == state(str(other.options))
+    # A state from before has the one that was written last.
+    former = replace(known, sources={"shop.orders": state(str(other.options)).to_json()})
+    assert source_state(former, other) == state(str(other.options))
+    neither = replace(known, sources={"shop.names": state().to_json()})
+    lost = source_state(neither, other)
+    assert isinstance(lost, LostState)
+    assert lost.reason == (f"its rows come from shop.names, not from shop.orders ({other.options})")

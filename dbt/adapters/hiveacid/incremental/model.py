@@ -172,9 +172,9 @@ class ModelChanges:
             state = self.plan.state
         else:
             state = self._whole(session, self.source).state
-        sources = {str(self.source.table): state.to_json()}
+        sources = {_key(self.source): state.to_json()}
         for other in self.others:
-            sources[str(other.table)] = self._whole(session, other).state.to_json()
+            sources[_key(other)] = self._whole(session, other).state.to_json()
         return following(self.known, invocation_id, sources)
 
     def applied(self) -> Applied:
@@ -240,13 +240,13 @@ class ModelChanges:
             )
         if isinstance(self.known, LostState):
             return self.known
-        return _source_state(self.known, self.source)
+        return source_state(self.known, self.source)
 
     def _changed_others(self, session: SparkSession) -> list[str]:
         changed = []
         for other in self.others:
             assert isinstance(self.known, TargetState)
-            since = _source_state(self.known, other)
+            since = source_state(self.known, other)
             if isinstance(since, LostState):
                 changed.append(str(other.table))
                 continue
@@ -297,11 +297,18 @@ class ModelChanges:
         return session.table(str(self.target)).select(F.col(self.row_id).alias(ROW_ID))
 
 
-def _source_state(known: TargetState, view: SourceView) -> SourceState | LostState:
-    found = known.sources.get(str(view.table))
+def source_state(known: TargetState, view: SourceView) -> SourceState | LostState:
+    """What a target's state says of one of its sources."""
+    # A state from before parts of a table were told apart has the table's name alone.
+    found = known.sources.get(_key(view)) or known.sources.get(str(view.table))
     if found is None:
-        return LostState(f"its rows come from {', '.join(known.sources)}, not from {view.table}")
+        return LostState(f"its rows come from {', '.join(known.sources)}, not from {_key(view)}")
     try:
         return SourceState.from_json(found)
     except ValueError as error:
         return LostState(f"its state cannot be read ({error})")
+
+
+def _key(view: SourceView) -> str:
+    """What a state calls a source: one model may read several parts of a table."""
+    return f"{view.table} ({view.options})" if str(view.options) else str(view.table)

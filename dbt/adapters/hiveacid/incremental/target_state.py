@@ -21,7 +21,8 @@ VERSION = 1
 class TargetState:
     """The state of a target after one commit.
 
-    `sources` maps each source (`database.table`) to its state as JSON. `lineage` and `generation`
+    `sources` maps each source (`database.table`, and its options if it has any) to its state as
+    JSON. `lineage` and `generation`
     count the commits since the table was last built anew without a known state: the two together
     are used as compare-and-set. `invocation_id` is that of the dbt command.
     """
