@@ -18,7 +18,7 @@ from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID_NAMES
 from dbt.adapters.hiveacid.incremental.staged import staged_changes
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.statements import parse
+from dbt.adapters.hiveacid.spark.statements import check_syntax, parse
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.run import Run
@@ -92,6 +92,7 @@ class IncrementalMethods(ApplyMethods):
 
         Raises:
             IncrementalError: it does not, or it reads other sources that change.
+            DbtDatabaseError: Spark cannot parse it.
         """
         handle = self._handle()
         handle.incremental = None
@@ -108,6 +109,8 @@ class IncrementalMethods(ApplyMethods):
             )
         if not ours:
             if model["config"].get("incremental_strategy") == STRATEGY:
+                with self.connections.exception_handler(compiled_code):
+                    check_syntax(handle.session, compiled_code)
                 raise IncrementalError(
                     f"Model {name} has `incremental_strategy: {STRATEGY}`, but its SQL does not "
                     "read {{ acid_changes(source(…)) }}. Read the source so, or use another "
