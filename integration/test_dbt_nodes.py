@@ -273,7 +273,12 @@ def test_seeds_and_ephemeral_models_join_a_source(project: DbtProject, tables: T
 
 
 def test_a_unit_test_of_a_model_over_a_source(project: DbtProject) -> None:
-    project.models(paid=f"select id from {ORDERS} where status = 'paid'")
+    changes = f"{{{{ acid_changes({ORDERS.strip('{ }')}) }}}}"
+    project.models(
+        paid=f"select id from {ORDERS} where status = 'paid'",
+        changed="{{ config(materialized='incremental', incremental_strategy='acid_changes', "
+        f"unique_key='id') }}}} select id, _change_type, _write_id from {changes} c",
+    )
     project.write(
         "models/unit.yml",
         """
@@ -294,12 +299,20 @@ unit_tests:
         rows: [{id: 9, status: paid}]
     expect:
       rows: [{id: 10}]
+  - name: changes
+    model: changed
+    given:
+      - input: source('shop', 'orders')
+        rows: [{id: 7, status: paid}]
+    expect:
+      rows: [{id: 7, _change_type: insert, _write_id: null}]
 """,
     )
     found = statuses(project, "test", "--select", "test_type:unit")
     assert {name: status for name, (status, _) in found.items()} == {
         "only_paid": "pass",
         "wrong": "fail",
+        "changes": "pass",
     }
 
 
