@@ -79,10 +79,14 @@ def deleted_row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     return deleted.select(*_change_columns("delete", F.col(_DELETER), _row_id(plan.pinned)))
 
 
-def deleted_rows(spark: SparkSession, plan: ChangePlan, images: ReadPlan) -> DataFrame:
+def deleted_rows(
+    spark: SparkSession, plan: ChangePlan, images: ReadPlan, *, as_inserted: bool = False
+) -> DataFrame:
     """As `deleted_row_ids`, with the values that the rows had: their before-images.
 
-    They are looked up in the data files that can hold them, which `image_plan` gives.
+    They are looked up in the data files that can hold them, which `image_plan` gives. With
+    `as_inserted` they have the `_change_type` and the `_write_id` of their insert, as
+    `inserted_rows` has shown them.
 
     Raises:
         UnreadableTableError: such a file cannot be read exactly.
@@ -94,7 +98,8 @@ def deleted_rows(spark: SparkSession, plan: ChangePlan, images: ReadPlan) -> Dat
     if rows is None or deleted is None:
         return no_rows(spark, columns).select(*names, *_change_columns("delete"))
     found = _found(spark, plan, images, rows, deleted)
-    change = _change_columns("delete", F.col(_DELETER), _row_id(plan.pinned))
+    kind, write_id = ("insert", WRITE_ID_COLUMN) if as_inserted else ("delete", _DELETER)
+    change = _change_columns(kind, F.col(write_id), _row_id(plan.pinned))
     return found.select(*names, *change)
 
 

@@ -44,7 +44,7 @@ class Rows(Enum):
 
     SNAPSHOT = "the whole snapshot as inserts"
     INSERTS = "what was inserted"
-    DELETED = "the rows that were deleted, as they were"
+    DELETED = "the rows that were deleted, as they were shown when they were inserted"
     ALL = "what was inserted, and the deleted rows"
 
 
@@ -138,7 +138,7 @@ class ModelChanges:
             return inserted_rows(session, self._whole(session, self.source))
         assert self.plan is not None, "decide comes first"
         if shows is Rows.DELETED:
-            return self._deleted_rows(session, self.plan)
+            return self._deleted_rows(session, self.plan, as_inserted=True)
         inserts = inserted_rows(session, self.plan)
         if self.reconciled:
             lost = [change.place for change in self.plan.changes if change.loss is not None]
@@ -199,10 +199,12 @@ class ModelChanges:
         files = [*self.plan.files_read, *self._looked_up.items()]
         return Reading.of(pinned, files, self.plan.deletes_read)
 
-    def _deleted_rows(self, session: SparkSession, plan: ChangePlan) -> DataFrame:
+    def _deleted_rows(
+        self, session: SparkSession, plan: ChangePlan, *, as_inserted: bool = False
+    ) -> DataFrame:
         images = image_plan(session, plan)
         self._looked_up.update((data.file, data.partition) for data in images.data)
-        return deleted_rows(session, plan, images)
+        return deleted_rows(session, plan, images, as_inserted=as_inserted)
 
     def _decide(self, session: SparkSession, *, has_row_id: bool) -> Decision:
         since = self._since()
