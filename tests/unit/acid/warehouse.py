@@ -27,13 +27,15 @@ class Content:
 class Warehouse:
     """The directories of one table, and what became of each write id (counted from 1).
 
-    `history` is what the writers wrote, before anything was compacted.
+    `history` is what the writers wrote, before anything was compacted; `commits` are their write
+    ids in the order in which they were committed.
     """
 
     directories: dict[str, Content] = field(default_factory=dict)
     history: dict[str, Content] = field(default_factory=dict)
     originals: list[int] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
+    commits: list[int] = field(default_factory=list)
     hidden_compactions: set[int] = field(default_factory=set)
     merged: set[str] = field(default_factory=set)
     compactions: int = 0
@@ -62,6 +64,8 @@ class Warehouse:
         rows = sorted(self.rows_by_history(len(self.states)))
         self.states.append(state)
         write_id = len(self.states)
+        if state == COMMITTED:
+            self.commits.append(write_id)
         name = f"{write_id:07d}_{write_id:07d}"
         deleted = [row for i, row in enumerate(rows) if victims >> i & 1]
         written: dict[str, Content] = {}
@@ -92,6 +96,7 @@ class Warehouse:
             self.states[write_id - 1] = ABORTED
             return
         self.states[write_id - 1] = COMMITTED
+        self.commits.append(write_id)
         if f"base_{write_id:07d}" in self.history:
             self.base = max(self.base, write_id)
 

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql.types import IntegerType, StructType
 
+from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
 from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental import apply_methods
 from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
@@ -80,6 +81,19 @@ def test_a_rewrite_needs_no_bounds_of_keys(config):
 def test_a_repeated_key_is_refused_in_every_format(file_format):
     adapter = Adapter(file_format, times=2, unique_key="id")
     with pytest.raises(IncrementalError, match=r"2 new rows with the same unique_key \(id = 3\)"):
+        adapter.hiveacid_way(STAGE)
+
+
+def test_a_repeated_key_in_a_batch_takes_the_whole_backlog():
+    adapter = Adapter("delta", times=2, unique_key="id", max_write_ids=1)
+    changes = adapter._changes()
+    changes.plan = SimpleNamespace(remaining=WriteIdRanges.of_ids([6]))
+    changes.source = SimpleNamespace(table="shop.orders")
+    assert adapter.hiveacid_way(STAGE) == "again"
+    assert changes.config.max_write_ids is None
+    # Then no write ids remain: the key is repeated in what Hive shows.
+    changes.plan = SimpleNamespace(remaining=WriteIdRanges())
+    with pytest.raises(IncrementalError, match="2 new rows with the same unique_key"):
         adapter.hiveacid_way(STAGE)
 
 

@@ -1,6 +1,7 @@
 """The state of a source survives JSON, and nothing else passes for one."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -30,6 +31,11 @@ def test_a_state_reads_back_from_json():
     assert SourceState.from_json(json.loads(json.dumps(STATE.to_json()))) == STATE
 
 
+def test_a_state_in_the_midst_of_a_backlog_reads_back():
+    state = replace(STATE, backlog_since=ValidWriteIdList(7, frozenset({4}), table="shop.orders"))
+    assert SourceState.from_json(json.loads(json.dumps(state.to_json()))) == state
+
+
 def test_a_location_without_base_and_files_is_empty():
     assert [location.is_empty for location in STATE.locations] == [False, True, False, False, False]
 
@@ -48,6 +54,8 @@ def test_a_location_without_base_and_files_is_empty():
         ("write_ids", 9),
         ("write_ids", "9"),
         ("options", None),
+        ("backlog_since", 9),
+        ("backlog_since", "9"),
         ("locations", {}),
         ("locations", [["2026-01-01"]]),
         ("locations", [[[], "file:/t", 0, None]]),

@@ -51,6 +51,7 @@ class ApplyMethods(StateMethods):
 
         `nothing`: there are none. `strategy`: by dbt-spark's strategy. `merge`: one statement.
         `append`: a table of new rows, whose files the target takes over. `rewrite`: a new version.
+        `again`: not at all; the whole backlog is to be staged instead.
 
         Raises:
             IncrementalError: two inserted rows have the same `unique_key`; or the target, which is
@@ -60,6 +61,14 @@ class ApplyMethods(StateMethods):
         changes.staged = staged = self._summary(changes, stage)
         if not staged.inserts and not staged.deletes and not changes.is_bounded:
             return "nothing"
+        if staged.repeated is not None and changes.is_bounded:
+            logger.info(
+                f"Model {changes.model} takes all new write ids of {changes.source.table} at once: "
+                "in a batch of them rows with the same unique_key seem to be there together, since "
+                "they were not committed in the order of their write ids"
+            )
+            changes.take_all()
+            return "again"
         if staged.repeated is not None:
             self._refuse_duplicates(changes, *staged.repeated)
         if not changes.config.is_plain:
@@ -244,6 +253,11 @@ class ApplyMethods(StateMethods):
         ]
         return dict(set.intersection(*types))
 
+    def _stored_columns(self, target: HiveAcidRelation) -> Iterator[tuple[str, str]]:
+        """The names of a table's columns, and their types in SQL."""
+        for field in self._handle().session.table(str(target)).schema.fields:
+            yield field.name, field.metadata.get(_TEXT_OF_LENGTH) or sql_type(field.dataType)
+
     def _checked_columns(self, changes: ModelChanges, stage: HiveAcidRelation) -> frozenset[str]:
         """The columns of which new rows have another type, with values that may not fit."""
         session = self._handle().session
@@ -253,11 +267,6 @@ class ApplyMethods(StateMethods):
         refused = [str(change) for change in found if not change.is_allowed]
         if refused:
             raise IncrementalError(
-    def _stored_columns(self, target: HiveAcidRelation) -> Iterator[tuple[str, str]]:
-        """The names of a table's columns, and their types in SQL."""
-        for field in self._handle().session.table(str(target)).schema.fields:
-            yield field.name, field.metadata.get(_TEXT_OF_LENGTH) or sql_type(field.dataType)
-
                 f"Model {changes.model} has other types than {changes.target}, which its new rows "
                 f"cannot be given: {', '.join(refused)}. Nothing has been changed. Run the model "
                 "with --full-refresh, or cast the columns in its SQL."

@@ -103,6 +103,11 @@ def deleted_rows(
     return found.select(*names, *change)
 
 
+def rows_brought_before(spark: SparkSession, plan: ChangePlan, read: ReadPlan) -> DataFrame:
+    """The live rows of the backlog's earlier batches, which `backlog_plan` has planned."""
+    return _live_rows(spark, read).where(is_in(F.col(WRITE_ID), plan.brought_before))
+
+
 def reconcile_deletes(spark: SparkSession, plan: ChangePlan, target_ids: DataFrame) -> DataFrame:
     """The `_row_id` of the rows of lost locations that a target has and that are not live.
 

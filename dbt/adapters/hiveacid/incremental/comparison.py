@@ -12,6 +12,7 @@ from enum import Enum
 
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, is_compacted
+from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.incremental.losses import Extent, Loss, location_loss
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.incremental.traces import (
@@ -52,8 +53,13 @@ def location_names(pinned: PinnedTable) -> list[str]:
     return [partition_name(keys, partition.values) for partition in pinned.partitions]
 
 
-def source_state(pinned: PinnedTable, options: str, places: Iterable[Location]) -> SourceState:
-    """The state of a target that has seen this snapshot."""
+def source_state(
+    pinned: PinnedTable,
+    options: str,
+    places: Iterable[Location],
+    backlog_since: ValidWriteIdList | None = None,
+) -> SourceState:
+    """The state of a target that has seen this snapshot; for the last see `SourceState`."""
     partitions = pinned.partitions if pinned.table.partition_keys else None
     return SourceState(
         table=pinned.table.name,
@@ -79,6 +85,7 @@ def source_state(pinned: PinnedTable, options: str, places: Iterable[Location]) 
             )
             for place in places
         ),
+        backlog_since=backlog_since,
     )
 
 

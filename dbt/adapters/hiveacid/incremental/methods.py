@@ -206,7 +206,11 @@ class IncrementalMethods(ApplyMethods):
         self._check_key(target, frame)
         rows = self._temporary_view(target, "tmp", frame)
         staged = staged_changes(
-            changes, frame, lambda: self._rows(compiled_code, Rows.DELETED), self._handle().session
+            changes,
+            frame,
+            lambda: self._rows(compiled_code, Rows.DELETED),
+            lambda: self._rows(compiled_code, Rows.BROUGHT),
+            self._handle().session,
         )
         return {"rows": rows, "changes": self._temporary_view(target, "changes", staged)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
 
@@ -13,12 +13,14 @@ from pyspark.sql import functions as F
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental.applied import Amount, Applied
+from dbt.adapters.hiveacid.incremental.backlog import backlog_plan
 from dbt.adapters.hiveacid.incremental.changes import (
     deleted_row_ids,
     deleted_rows,
     inserted_rows,
     reconcile_deletes,
     reconcile_inserts,
+    rows_brought_before,
 )
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.images import image_plan
@@ -45,6 +47,7 @@ class Rows(Enum):
     SNAPSHOT = "the whole snapshot as inserts"
     INSERTS = "what was inserted"
     DELETED = "the rows that were deleted, as they were shown when they were inserted"
+    BROUGHT = "what earlier batches of a backlog have brought, as far as it is still there"
     ALL = "what was inserted, and the deleted rows"
 
 
@@ -103,6 +106,15 @@ class ModelChanges:
         """Whether the plan leaves new write ids for later runs."""
         return self.plan is not None and bool(self.plan.remaining)
 
+    @property
+    def may_delete_what_was_brought(self) -> bool:
+        """Whether a delete may have the key of a row that an earlier batch has brought."""
+        return self.plan is not None and bool(self.plan.brought_before and self.plan.deletes)
+
+    def take_all(self) -> None:
+        """Let the next `decide` take all new write ids, however few the model asks for."""
+        self.config = replace(self.config, max_write_ids=None)
+
     def decide(self, session: SparkSession, row_id: str | None) -> Decision:
         """What an incremental run has to do to bring the target up to date.
 
@@ -139,6 +151,10 @@ class ModelChanges:
         assert self.plan is not None, "decide comes first"
         if shows is Rows.DELETED:
             return self._deleted_rows(session, self.plan, as_inserted=True)
+        if shows is Rows.BROUGHT:
+            read = backlog_plan(session, self.plan)
+            self._looked_up.update(read.files)
+            return rows_brought_before(session, self.plan, read)
         inserts = inserted_rows(session, self.plan)
         if self.reconciled:
             lost = [change.place for change in self.plan.changes if change.loss is not None]

@@ -101,6 +101,13 @@ class ChangePlan:
         return not (lost or self.added.data or self.grown.data or self.deletes)
 
     @property
+    def brought_before(self) -> WriteIdRanges:
+        """The write ids that earlier batches of the same backlog have brought."""
+        if self.since is None or self.since.backlog_since is None:
+            return WriteIdRanges()
+        return new_write_ids(self.since.backlog_since, self.since.write_ids)
+
+    @property
     def read(self) -> set[ListedFile]:
         """The files that inserted rows and deleted row ids are read from."""
         return {file for file, _ in self.files_read}
@@ -216,13 +223,14 @@ class _Planner:
         changes: Sequence[LocationChange],
         losses: Sequence[Loss],
     ) -> ChangePlan:
+        backlog = (since.backlog_since or since.write_ids) if since and remaining else None
         added = [change.place for change in changes if change.kind is Kind.NEW]
         grown = [change.place for change in changes if change.kind is Kind.GROWN]
         inserts, deletes = self._grown(pinned, since, grown, new)
         return ChangePlan(
             pinned=pinned,
             since=since,
-            state=source_state(pinned, self._options, places),
+            state=source_state(pinned, self._options, places, backlog),
             new_write_ids=new,
             remaining=remaining,
             losses=tuple(losses),

@@ -70,7 +70,9 @@ class SourceState:
 
     `table_id` is the metastore's own key of the table (None before Hive 4), `create_time` in
     seconds by its clock. `columns` are the names and types of the columns in the files, in their
-    order. `options` is the text of the options that the source was read with.
+    order. `options` is the text of the options that the source was read with. `backlog_since` are
+    the write ids that had been seen when the first of several bounded batches was taken, of which
+    more are to come; None where the state is that of a run's whole snapshot.
     """
 
     table: TableName
@@ -81,6 +83,7 @@ class SourceState:
     write_ids: ValidWriteIdList
     options: str
     locations: tuple[LocationState, ...]
+    backlog_since: ValidWriteIdList | None = None
 
     def changed_columns(self, columns: Iterable[Column]) -> list[str]:
         """The columns that had another name, type or place: what changed of each.
@@ -105,6 +108,7 @@ class SourceState:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data that `json.dumps` takes."""
+        backlog = {} if self.backlog_since is None else {_BACKLOG: str(self.backlog_since)}
         return {
             "table": str(self.table),
             "table_id": self.table_id,
@@ -114,6 +118,7 @@ class SourceState:
             "write_ids": str(self.write_ids),
             "options": self.options,
             "locations": [location.to_json() for location in self.locations],
+            **backlog,
         }
 
     @classmethod
@@ -123,7 +128,7 @@ class SourceState:
         Raises:
             ValueError: something is missing, unknown or of another kind; a state is never guessed.
         """
-        if not isinstance(data, Mapping) or set(data) != _KEYS:
+        if not isinstance(data, Mapping) or set(data) - {_BACKLOG} != _KEYS:
             keys = sorted(data) if isinstance(data, Mapping) else repr(data)
             raise ValueError(f"not the state of a source: {keys}")
         database, _, name = str(data["table"]).partition(".")
@@ -137,6 +142,8 @@ class SourceState:
         _check("write ids", data["write_ids"], isinstance(data["write_ids"], str))
         _check("options", data["options"], isinstance(data["options"], str))
         _check("locations", data["locations"], isinstance(data["locations"], list))
+        backlog = data.get(_BACKLOG)
+        _check("backlog", backlog, backlog is None or isinstance(backlog, str))
         return cls(
             TableName(database, name),
             table_id,
@@ -146,6 +153,7 @@ class SourceState:
             ValidWriteIdList.parse(data["write_ids"]),
             data["options"],
             tuple(LocationState.from_json(location) for location in data["locations"]),
+            None if backlog is None else ValidWriteIdList.parse(backlog),
         )
 
 
@@ -159,6 +167,7 @@ _KEYS = {
     "options",
     "locations",
 }
+_BACKLOG = "backlog_since"
 
 
 def _is_int(value: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
 from dbt.adapters.hiveacid.acid.directories import BaseDir
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir
@@ -21,6 +23,13 @@ def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
         originals=(),
         skipped=(),
     )
+
+
+def seen_part(state: AcidState, seen: WriteIdRanges) -> AcidState:
+    """What of a location can hold rows of write ids that have been seen, less what was deleted."""
+    base = state.base if state.base is not None and meets(state.base, seen) else None
+    deltas = tuple(d for d in state.deltas if meets(d, seen))
+    return replace(state, base=base, deltas=deltas, originals=())
 
 
 def has_grown(state: AcidState, new: WriteIdRanges) -> bool:

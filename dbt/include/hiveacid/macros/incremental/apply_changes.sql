@@ -27,7 +27,12 @@
 
   {#-- The ways are those of the adapter's hiveacid_way. --#}
   {%- set way = adapter.hiveacid_way(stage_relation) -%}
-  {%- if way == 'nothing' -%}
+  {%- if way == 'again' -%}
+    {% do adapter.drop_relation(stage_relation) %}
+    {% do hiveacid_apply_changes(
+        target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
+    {%- do return(none) -%}
+  {%- elif way == 'nothing' -%}
     {% do hiveacid_nothing_to_do() %}
   {%- elif way == 'strategy' -%}
     {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}

@@ -1,0 +1,55 @@
+"""Targets by `unique_key` with what a key can meet: late commits, columns of changes, structs."""
+
+from __future__ import annotations
+
+from dbt.adapters.hiveacid.metastore.client import MetastoreClient
+from dbt.adapters.hiveacid.metastore.models import TableName
+from integration.dbt_project import node_results
+from integration.differential import canonical
+from integration.histories.writer import OpenWriter
+from integration.hive import HiveServer
+from integration.incremental import ORDERS, Incremental
+
+MODEL = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
+    unique_key={key}) }}}} {select} from {{{{ acid_changes(source('shop', 'orders')) }}}}"""
+
+FIELDS = ", ".join(f"'field {i}', id" for i in range(30))
+
+
+def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
+    client, project = incremental.hive, incremental.project
+    client.script(ORDERS.format(clause=""))
+    client.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    project.sources("orders")
+    rows = "select id, amount, status"
+    by_write_id = MODEL.format(key="['id', 'seen']", select="select id, amount, _write_id as seen")
+    project.models(
+        steps=MODEL.format(key="'id', max_write_ids=1", select=rows),
+        inserted=f"{by_write_id} where _change_type = 'insert'",
+        packed=MODEL.format(
+            key="'id'", select=f"select id, named_struct('content-type', status, {FIELDS}) as info"
+        ),
+        broken=MODEL.format(key="'id'", select="selec id"),
+    )
+    (wrong,) = node_results(project.invoke("run", "--select", "broken"))
+    assert "PARSE_SYNTAX_ERROR" in str(wrong.message)
+    (project.path / "models" / "broken.sql").unlink()
+    incremental.run()
+
+    # The next row of key 1 has the lower write id, and is committed after the delete of the first.
+    with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
+        orders = TableName(incremental.database, "orders")
+        late = OpenWriter.begin(metastore, orders, None, deletes=False)
+        late.insert([1])
+        client.execute("DELETE FROM orders WHERE id = 1")
+        metastore.commit_txn(late.txn_id)
+    assert incremental.run()["steps"] == "OK, 1 upsert, 0 deletes"
+    assert incremental.run()["steps"] == "OK, 1 upsert, 0 deletes"
+    shown = canonical(client.query("SELECT id, amount, status FROM orders"))
+    assert incremental.rows("steps", "id, amount, status") == shown
+    with_ids = canonical(client.query("SELECT id, amount, ROW__ID.writeid FROM orders"))
+    assert incremental.rows("inserted", "id, amount, seen") == with_ids
+    packed = incremental.rows("packed", "id, info.`content-type`, info.`field 29`")
+    assert packed == [("1", "None", "1"), ("2", "new", "2")]
+    assert set(incremental.run().values()) == {"OK, no changes"}
+    assert incremental.warnings == []
