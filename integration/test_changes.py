@@ -196,6 +196,22 @@ def test_a_partitioned_table(changes: Changes, hive_client: HiveClient, database
     )
 
 
+def test_partitions_that_swap_their_names(
+    changes: Changes, hive_client: HiveClient, database: str
+) -> None:
+    """Nothing but their files tells them apart: row ids are unique in a partition only."""
+    table = f"{database}.swapped"
+    hive_client.execute(f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (p string) {ORC}")
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a', 'x'), (2, 'b', 'y')")
+    seen = changes.take(table)
+    for old, new in (("x", "z"), ("y", "x"), ("z", "y")):
+        hive_client.execute(
+            f"ALTER TABLE {table} PARTITION (p = '{old}') RENAME TO PARTITION (p = '{new}')"
+        )
+    other = "are not those that had been seen"
+    changes.check(table, seen, lost=[other, other])
+
+
 def test_what_a_compaction_of_hive_loses(
     changes: Changes, hive_client: HiveClient, database: str
 ) -> None:

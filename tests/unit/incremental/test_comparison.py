@@ -431,6 +431,39 @@ def test_partitions_moved_created_anew_and_dropped():
 
 
 @pytest.mark.parametrize(
+    ("names", "is_noticed"),
+    [
+        (["delta_3_3_0"], True),
+        (["base_3_v0000009"], True),
+        (["base_1", "delta_2_3_v0000009"], True),
+        (["000000_0"], True),
+        (["delta_1_1_0", "delta_2_3"], True),
+        # Streaming ingest may go on writing there.
+        (["delta_2_3"], False),
+    ],
+)
+def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
+    before = pinned_table(valid(3), "a")
+    (place,) = places(before, names)
+    since = source_state(before, "", [place])
+    files = tuple(replace(file, modification_time=8) for file in place.listing.files)
+    listing = replace(place.listing, files=files)
+    swapped = replace(place, listing=listing, state=select(listing, valid(3), before.valid_txns))
+
+    def changes(state):
+        return compare(before, state, [swapped], new_write_ids(valid(3), valid(3)), NOTHING)
+
+    (change,) = changes(since)
+    assert (change.kind is Kind.LOST) is is_noticed
+    if change.loss is not None:
+        assert "in it are not those that had been seen: another partition" in change.loss.what
+        assert change.loss.extent is Extent.TABLE
+    # A state from before there were witnesses.
+    former = replace(since, locations=(replace(since.locations[0], witness=None),))
+    assert [change.kind for change in changes(former)] == [Kind.UNCHANGED]
+
+
+@pytest.mark.parametrize(
     ("write_ids", "options", "table", "what"),
     [
         (valid(5), "", {}, []),

@@ -19,6 +19,8 @@ STATE = SourceState(
     options="partitions=…",
     locations=(
         LocationState(("2026-01-01", "é u"), "file:/t/a", 7, "base_0000003", 5),
+        LocationState(("w", ""), "file:/t/w", 7, None, 5, witness=("delta_5_5_0", "0a1b2c3d")),
+        LocationState(("o", ""), "file:/t/o", 7, None, 0, ("x",), ("y",), ("", "0a1b2c3d")),
         LocationState(("__HIVE_DEFAULT_PARTITION__", ""), "file:/t/b", 8),
         LocationState(("é", ""), "file:/t/é", 7, None, 5, ("delta_4_5_v9", "delta_6_7_v10")),
         LocationState(("f", ""), "file:/t/f", 7, None, 5, ("delta_1_2_v9",), ("delta_3_4_v10",)),
@@ -37,7 +39,11 @@ def test_a_state_in_the_midst_of_a_backlog_reads_back():
 
 
 def test_a_location_without_base_and_files_is_empty():
-    assert [location.is_empty for location in STATE.locations] == [False, True, False, False, False]
+    assert [location.is_empty for location in STATE.locations] == [
+        *[False] * 3,
+        True,
+        *[False] * 3,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +71,8 @@ def test_a_location_without_base_and_files_is_empty():
         ("locations", [[[], "file:/t", 0, 3, None]]),
         ("locations", [[[], "file:/t", 0, None, "3"]]),
         ("locations", [[[], "file:/t", 0, None, 3, 4]]),
+        ("locations", [[[], "file:/t", 0, None, 3, {}]]),
+        ("locations", [[[], "file:/t", 0, None, 3, {"base_3": 7}]]),
         ("locations", [[[], "file:/t", 0, None, 3, ["delta_1_2_v9"], "delta_3_4_v10"]]),
         ("locations", [[[], "file:/t", 0, None, 3, [4]]]),
     ],

@@ -21,6 +21,7 @@ from dbt.adapters.hiveacid.incremental.traces import (
     has_grown,
     has_seen,
     last_write_id,
+    witness,
 )
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
 from dbt.adapters.hiveacid.reader.plan import Location
@@ -82,6 +83,7 @@ def source_state(
                     for d in place.state.to_be_lost
                     if has_seen(pinned.write_ids, *d.write_id_range)
                 ),
+                witness=witness(place.state),
             )
             for place in places
         ),

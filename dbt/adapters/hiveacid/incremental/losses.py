@@ -20,6 +20,7 @@ from dbt.adapters.hiveacid.incremental.traces import (
     covers,
     emptied_by_compaction,
     has_seen,
+    is_contradicted,
     meets,
 )
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
@@ -145,6 +146,14 @@ def location_loss(
     """Why the history of a location that the state knows is not complete, if so."""
     if place.storage.location != old.path:
         what = f"it was moved from {old.path} to {place.storage.location}"
+        return Loss(name, what, Extent.TABLE)
+    if old.witness is not None and is_contradicted(place.state, old.witness):
+        what = (
+            f"the files of {old.witness[0] or 'no ACID directory'} in it are not those that had "
+            "been seen: another partition was given its name (RENAME PARTITION), or the files were "
+            "replaced"
+        )
+        # Row ids are unique in a partition only, so those of two may be the same.
         return Loss(name, what, Extent.TABLE)
     by_row_ids = Extent.LOCATION if since.is_full_acid and not is_renumbered else Extent.TABLE
     if pinned.table.partition_keys:

@@ -23,7 +23,9 @@ class LocationState:
     the name of the base directory. `last_write_id` is the highest write id that a directory with
     files stands for, the base left out: 0 if there are original files only, None without any file.
     `emptied` are the names of directories that `emptied_by_compaction` finds; `to_be_lost` of those
-    that cover rows that have been seen and that Hive's cleaner is going to remove.
+    that cover rows that have been seen and that Hive's cleaner is going to remove. `witness` is one
+    of the directories and a digest of its files (`traces.witness`), by which another partition
+    that was given this one's name is told from it; None in states from before there was one.
     """
 
     values: tuple[str, ...]
@@ -33,6 +35,7 @@ class LocationState:
     last_write_id: int | None = None
     emptied: tuple[str, ...] = ()
     to_be_lost: tuple[str, ...] = ()
+    witness: tuple[str, str] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -42,9 +45,10 @@ class LocationState:
     def to_json(self) -> list[Any]:
         """A list, since a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
+        witness = [] if self.witness is None else [dict([self.witness])]
         # Both are rare: a usual location ends here.
         to_be_lost = [list(self.to_be_lost)] if self.to_be_lost else []
-        return [*known, *self.emptied, *to_be_lost]
+        return [*known, *witness, *self.emptied, *to_be_lost]
 
     @classmethod
     def from_json(cls, data: Any) -> LocationState:
@@ -57,11 +61,14 @@ class LocationState:
         _check("create time", create_time, _is_int(create_time))
         _check("base", base, base is None or isinstance(base, str))
         _check("write id", last_write_id, last_write_id is None or _is_int(last_write_id))
+        witness = emptied.pop(0) if emptied and isinstance(emptied[0], dict) else None
+        _check("witness", witness, witness is None or _is_witness(witness))
         to_be_lost = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
         names = [*emptied, *to_be_lost]
         _check("directories", names, all(isinstance(name, str) for name in names))
         known = (tuple(values), path, create_time, base, last_write_id)
-        return cls(*known, tuple(emptied), tuple(to_be_lost))
+        one = None if witness is None else next(iter(witness.items()))
+        return cls(*known, tuple(emptied), tuple(to_be_lost), one)
 
 
 @dataclass(frozen=True)
@@ -172,6 +179,10 @@ _BACKLOG = "backlog_since"
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_witness(value: Mapping[str, Any]) -> bool:
+    return len(value) == 1 and all(isinstance(digest, str) for digest in value.values())
 
 
 def _is_column(value: Any) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import sha256
 
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
 from dbt.adapters.hiveacid.acid.directories import BaseDir
+from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from dbt.adapters.hiveacid.reader.plan import Location
@@ -74,6 +77,40 @@ def last_write_id(state: AcidState) -> int | None:
     """See `LocationState.last_write_id`."""
     last = max((d.write_id_range[1] for d in state.all_deltas if d.files), default=None)
     return 0 if last is None and state.originals else last
+
+
+def witness(state: AcidState) -> tuple[str, str] | None:
+    """The newest directory that nobody writes into any more, and a digest of its files.
+
+    Original files have no directory, and an empty name. None if there is nothing of that kind.
+    """
+    bases = () if state.base is None else (state.base,)
+    closed = [d for d in (*bases, *state.all_deltas) if _is_closed(d)]
+    newest = max(closed, key=lambda d: (d.write_id_range[1], d.directory.name), default=None)
+    if newest is not None:
+        return newest.directory.name, _digest(newest.files)
+    return ("", _digest(state.originals)) if state.originals else None
+
+
+def is_contradicted(state: AcidState, witness: tuple[str, str]) -> bool:
+    """Whether the directory of a witness is there, with other files."""
+    name, digest = witness
+    bases = () if state.base is None else (state.base,)
+    found = {d.directory.name: d.files for d in (*bases, *state.all_deltas)}
+    if state.originals:
+        found[""] = state.originals
+    return name in found and _digest(found[name]) != digest
+
+
+def _is_closed(directory: SelectedDir) -> bool:
+    # Streaming ingest writes on below a name that has no statement.
+    name = directory.directory
+    return isinstance(name, BaseDir) or bool(name.visibility_txn) or name.statement_id is not None
+
+
+def _digest(files: Iterable[ListedFile]) -> str:
+    known = sorted((file.relative, file.length, file.modification_time) for file in files)
+    return sha256(repr(known).encode()).hexdigest()[:8]
 
 
 def covers(state: AcidState, write_id: int) -> bool:
