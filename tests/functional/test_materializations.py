@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from dbt.adapters.spark.impl import SparkAdapter
 from dbt.tests.util import get_manifest, relation_from_name, run_dbt, write_file
 
+from dbt.adapters.hiveacid import schemas
 from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.impl import HiveAcidAdapter
 
@@ -119,6 +121,33 @@ class TestDeadRun:
         run_dbt(["run"])
         assert tables(project) == ["kept"]
         assert count(project, "kept") == 3 + 3
+
+
+class TestBusySchema:
+    """Another run's table goes while Spark lists the schema."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "kept.sql": INCREMENTAL,
+            "lake.sql": "{{ config(materialized='incremental', file_format='delta') }} " + GOOD,
+            "seen.sql": "{{ config(materialized='view') }} " + GOOD,
+        }
+
+    def test_the_other_tables_are_known(self, project, monkeypatch):
+        run_dbt(["run"])
+        # What dbt-spark makes of Spark's error.
+        monkeypatch.setattr(SparkAdapter, "list_relations_without_caching", lambda *_: [])
+        listed = schemas._table_names
+
+        def with_one_that_goes(session, schema):
+            # It is Spark that must not find it.
+            monkeypatch.setattr(schemas, "_table_names", listed)
+            return listed(session, schema) | {"gone"}
+
+        monkeypatch.setattr(schemas, "_table_names", with_one_that_goes)
+        run_dbt(["run"])
+        assert count(project, "kept") == count(project, "lake") == 3 + 3
 
 
 class TestNewTableWithoutSnapshot:

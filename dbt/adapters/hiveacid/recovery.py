@@ -163,7 +163,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
         """Let dbt's cache know a target that another run has put in place since it was filled."""
         name = str(target.identifier).lower()
         while self.exists(target):
-            # dbt-spark's list is empty if any table goes while it is made; then once more.
+            # It may go again while the list is made: another run may be replacing it.
             found = _by_name(self.list_relations_without_caching(target.without_identifier()))
             if name in found:
                 self.cache_added(found[name])

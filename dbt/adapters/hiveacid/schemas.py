@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.impl import SparkAdapter
-from dbt_common.exceptions import DbtDatabaseError
-from pyspark.sql import SparkSession
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from pyspark.sql import Row, SparkSession
 
 from dbt.adapters.hiveacid.relation import with_format
 from dbt.adapters.hiveacid.spark.errors import unless_missing
@@ -21,10 +21,17 @@ from dbt.adapters.hiveacid.spark.files import (
     location_if_any,
 )
 from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_acid_target
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
     from dbt.adapters.hiveacid.spark.session import SessionHandle
+
+_LOOKS = 10
+"""Looks at a schema of which tables go while they are looked up."""
+
+_AT_ONCE = 50
+"""So many tables are looked up by their names in one statement."""
 
 
 class SchemaMethods(SparkAdapter):
@@ -42,9 +49,15 @@ class SchemaMethods(SparkAdapter):
 
         A schema may be in a catalog of its own (`lake.marts`), of which Spark's answer has only the
         last part. Of functions, those of the project are listed; no such catalog has any.
+
+        Raises:
+            DbtRuntimeError: the tables change faster than they can be listed.
         """
         try:
-            relations = super().list_relations_without_caching(schema_relation)
+            # dbt-spark's list is empty, too, if any table goes while Spark makes it.
+            relations = super().list_relations_without_caching(schema_relation) or (
+                self._found_one_by_one(str(schema_relation.schema))
+            )
         except DbtDatabaseError as error:
             # Iceberg's word for a schema that is yet to be made; dbt-spark knows others.
             if "Namespace does not exist" in str(error.msg):
@@ -59,6 +72,31 @@ class SchemaMethods(SparkAdapter):
             for relation in relations
             if relation.schema
         ]
+
+    def _found_one_by_one(self, schema: str) -> list[BaseRelation]:
+        """The tables and views that have these names at one moment, the last look at the names.
+
+        Another run's switch renames tables: a name that is not found is no longer there, but its
+        table may by now have another name, so that the names are asked for once more.
+        """
+        session = self._handle().session
+        found: dict[str, Row] = {}
+        with self.connections.exception_handler(f"list the tables of {schema}"):
+            for _ in range(_LOOKS):
+                names = _table_names(session, schema)
+                new = sorted(names - found.keys())
+                if not new:
+                    rows = [row for name, row in found.items() if name in names]
+                    return self._build_spark_relation_list(rows, self._get_relation_information)
+                for start in range(0, len(new), _AT_ONCE):
+                    rows = _look_up(session, schema, new[start : start + _AT_ONCE])
+                    found.update({row.tableName: row for row in rows})
+        raise DbtRuntimeError(
+            f"The tables of {schema} cannot be listed: each of the {_LOOKS} times, Spark's catalog "
+            f"named some that it did not find then (the last time {', '.join(new[:3])}). Run again "
+            "when no other run replaces tables there. A table that is always named and never "
+            "found is broken: drop it in Hive."
+        )
 
     def _functions_in(self, schema: str) -> list[BaseRelation]:
         """The project's functions that are there; Spark is asked only if the project has any."""
@@ -130,6 +168,27 @@ class SchemaMethods(SparkAdapter):
         with self.connections.exception_handler(f"look {relation} up in Spark's catalog"):
             refuse_acid_target(session, *_schema_and_name(relation))
             yield session
+
+
+def _table_names(session: SparkSession, schema: str) -> set[str]:
+    listed = unless_missing(lambda: session.sql(f"show tables in {schema}").collect())
+    return {row.tableName for row in listed or () if not row.isTemporary}
+
+
+def _look_up(session: SparkSession, schema: str, names: Sequence[str]) -> list[Row]:
+    """What SHOW TABLE EXTENDED has of those names that are there.
+
+    It fails if one is not, so that the others are looked up without it.
+    """
+    statement = f"show table extended in {schema} like {text_literal('|'.join(names))}"
+    rows = unless_missing(lambda: session.sql(statement).collect())
+    if rows is not None:
+        return [row for row in rows if not row.isTemporary]
+    if len(names) == 1:
+        return []
+    half = len(names) // 2
+    first, second = names[:half], names[half:]
+    return [*_look_up(session, schema, first), *_look_up(session, schema, second)]
 
 
 def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:

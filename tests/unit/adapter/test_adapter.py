@@ -1,6 +1,7 @@
 """The adapter without Spark and without a metastore: what it answers from what it knows."""
 
 import multiprocessing
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
-from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
+from pyspark.sql import Row
 
 from dbt import selected_resources
 from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, schemas, staging_methods
@@ -239,6 +241,71 @@ def test_a_model_that_has_read_no_acid_source_does_without_the_transaction(adapt
     assert adapter.hiveacid_has_read()
     with pytest.raises(TransactionLostError):
         adapter.hiveacid_check_snapshot()
+
+
+class Missing(PySparkException):
+    """Spark's error for a table that is not there."""
+
+    def getCondition(self):
+        return "TABLE_OR_VIEW_NOT_FOUND"
+
+
+class Schema:
+    """A Spark whose tables are renamed, one at each look at their names: `names` has the looks."""
+
+    def __init__(self, *names):
+        self._looks = list(names)
+        self.looked_up = []
+
+    def sql(self, statement):
+        if statement == "show tables in marts":
+            self._now = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+            there = self._now
+        else:
+            asked = re.fullmatch(r"show table extended in marts like '(.*)'", statement).group(1)
+            there = asked.split("|")
+            self.looked_up.append(asked)
+            if not set(there) <= set(self._looks[0]):
+                raise Missing("it is gone")
+        rows = [
+            Row(namespace="marts", tableName=n, isTemporary=False, information="") for n in there
+        ]
+        if statement == "show tables in marts":
+            rows = [Row(namespace="marts", tableName=n, isTemporary=False) for n in there]
+            rows.append(Row(namespace="", tableName="a_temporary_view", isTemporary=True))
+        return SimpleNamespace(collect=lambda: rows)
+
+
+@pytest.fixture
+def listing(adapter, monkeypatch):
+    """Lists a schema of a fake Spark where dbt-spark gives up."""
+
+    def names(spark):
+        monkeypatch.setattr(SparkAdapter, "list_relations_without_caching", lambda *_: [])
+        monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=spark))
+        relations = adapter.list_relations_without_caching(
+            adapter.Relation.create(schema="marts", identifier="")
+        )
+        return sorted(relation.identifier for relation in relations)
+
+    return names
+
+
+def test_tables_that_are_renamed_while_they_are_listed_are_found(listing):
+    before, after = ["a", "b", "old", "z"], ["a", "b", "old__dbt_backup_0123abcd", "z"]
+    spark = Schema(before, after)
+    assert listing(spark) == after
+    assert spark.looked_up == ["a|b|old|z", "a|b", "old|z", "old", "z", "old__dbt_backup_0123abcd"]
+
+
+def test_an_empty_schema_is_empty(listing):
+    assert listing(Schema([])) == []
+
+
+def test_a_schema_that_cannot_be_listed_is_not_taken_for_empty(listing):
+    looks = [[f"stage_{i}"] for i in range(11)]
+    with pytest.raises(DbtRuntimeError, match=r"tables of marts cannot be listed.* stage_9\)"):
+        listing(Schema(*looks))
 
 
 def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatch):
