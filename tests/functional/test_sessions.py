@@ -2,7 +2,7 @@
 
 import threading
 import time
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.hiveacid.spark.progress import tasks_in
 from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.spark.wall_clock import in_utc
 
 SLOW = (
     "select count(slept) from "
@@ -55,6 +56,47 @@ def test_values_of_seeds_arrive_as_they_are(handle):
     types = ["string", "boolean", "decimal(20,2)", "string", "date", "timestamp_ntz", "bigint"]
     casts = ", ".join(f"cast(%s as {name})" for name in types)
     assert list(run(handle, f"select {casts}", values).fetchone()) == values
+
+
+@pytest.fixture
+def in_berlin(monkeypatch):
+    """A Python process in Berlin."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "+05:30"])
+def test_timestamps_are_shown_by_the_sessions_clock(spark, in_berlin, zone):
+    handle = SessionHandle(spark, {"spark.sql.session.timeZone": zone})
+    noon, night = "timestamp'2026-07-01 12:00:00.25'", "timestamp'2026-03-29 02:30:00'"
+    query = f"select {noon} as t, {night} as t, 7 as n, timestamp_ntz'2026-01-01 00:00:00' as z"
+    shown = datetime(2026, 7, 1, 12, 0, 0, 250000)
+    times = [shown, datetime(2026, 3, 29, 2, 30), 7, datetime(2026, 1, 1)]
+    cursor = run(handle, query)
+    # What dbt looks at for a model's columns stays.
+    kinds = ["timestamp", "timestamp", "int", "timestamp_ntz"]
+    assert [column[:2] for column in cursor.description] == list(zip("ttnz", kinds, strict=True))
+    assert list(cursor.fetchone()) == times
+    inside = run(handle, f"select array({noon}), map({noon}, 1), named_struct('a', {noon})")
+    assert list(inside.fetchone()) == [[shown], {shown: 1}, (shown,)]
+    assert run(handle, f"select {noon} where false").fetchall() == []
+    moment = in_utc(handle.session, shown)
+    offsets = {"UTC": 0, "America/New_York": -4, "+05:30": 5.5}
+    assert moment == shown.replace(tzinfo=timezone.utc) - timedelta(hours=offsets[zone])
+
+
+def test_what_a_command_answers_has_timestamps_too(spark, in_berlin):
+    handle = SessionHandle(spark, {"spark.sql.session.timeZone": "UTC"})
+    try:
+        run(handle, "create table default.dated using delta as select 1 as i")
+        (commit,) = run(handle, "describe history default.dated").fetchall()
+        age = datetime.now(timezone.utc).replace(tzinfo=None) - commit["timestamp"]
+        assert abs(age) < timedelta(minutes=10)
+    finally:
+        handle.session.sql("drop table if exists default.dated")
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "delta"])

@@ -4,6 +4,7 @@ import multiprocessing
 import re
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
@@ -131,6 +132,22 @@ def test_a_schema_is_dropped_only_if_no_acid_table_goes_with_it(adapter, monkeyp
     with pytest.raises(AcidTargetError):
         adapter.drop_schema(adapter.Relation.create(schema="shop"))
     assert dropped == [marts]
+
+
+def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
+    monkeypatch.setattr(adapter, "_session", lambda: None)
+    monkeypatch.setattr(
+        methods,
+        "in_utc",
+        lambda _, shown: (shown - timedelta(hours=2)).replace(tzinfo=timezone.utc),
+    )
+    noon, one = datetime(2026, 7, 1, 12), datetime(2026, 7, 1, 13)
+    freshness = adapter._create_freshness_response(noon, one)
+    assert freshness["max_loaded_at"] == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
+    assert freshness["age"] == 3600
+    known = noon.replace(tzinfo=timezone.utc)
+    assert adapter._create_freshness_response(known, known)["max_loaded_at"] == known
+    assert adapter._create_freshness_response(None, one)["max_loaded_at"].year == 1
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

@@ -35,6 +35,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from dbt.adapters.hiveacid.spark.wall_clock import in_utc
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.run import Run
@@ -186,6 +187,20 @@ class MetadataMethods(SparkAdapter):
             FreshnessError: that cannot be told; with the reason.
         """
         return None, self._last_write(source)
+
+    def _create_freshness_response(
+        self, last_modified: datetime | None, snapshotted_at: datetime | None
+    ) -> Any:
+        """dbt takes a time without a zone to be in UTC; a query gives it by the session's clock."""
+        return super()._create_freshness_response(
+            self._in_utc(last_modified), self._in_utc(snapshotted_at)
+        )
+
+    def _in_utc(self, time: datetime | None) -> datetime | None:
+        # What is no time at all, such as a text, dbt refuses.
+        if not isinstance(time, datetime) or time.tzinfo is not None:
+            return time
+        return in_utc(self._session(), time)
 
     def _last_write(self, source: BaseRelation, first: SeenTable | None = None) -> Any:
         """`first` is the table as it has been seen, if it has."""

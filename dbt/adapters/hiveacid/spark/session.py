@@ -29,6 +29,7 @@ from dbt.adapters.hiveacid.spark.jvm import each
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.statements import NameParts
 from dbt.adapters.hiveacid.spark.text_literal import text_literal
+from dbt.adapters.hiveacid.spark.wall_clock import as_shown
 from dbt.adapters.hiveacid.staging import Stage
 
 if TYPE_CHECKING:
@@ -231,10 +232,11 @@ class Cursor:
         if self._rows is None:
             if self._frame is None:
                 return []
-            session, execution = self._handle.session, self._frame._jdf.queryExecution()
+            frame = as_shown(self._frame)
+            session, execution = self._handle.session, frame._jdf.queryExecution()
             arguments = self._search_arguments(lambda: search_arguments(session, execution))
             with self._jobs(), pushed_down(session, arguments):
-                self._rows = self._frame.collect()
+                self._rows = frame.collect()
         return self._rows
 
     def _search_arguments(self, find: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:

@@ -1,0 +1,55 @@
+"""Timestamps as a session shows them, by the clock of `spark.sql.session.timeZone`.
+
+PySpark makes Python's datetimes of them by the clock of the Python process.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+
+def as_shown(frame: DataFrame) -> DataFrame:
+    """The same rows, whose timestamps give datetimes by the session's clock when collected."""
+    fields = frame.schema.fields
+    types = [_without_zone(field.dataType) for field in fields]
+    if all(type_ == field.dataType for type_, field in zip(types, fields, strict=True)):
+        return frame
+    # By place: a query may have several columns of one name.
+    places = [f"c{i}" for i in range(len(fields))]
+    shown = [col(place).cast(type_) for place, type_ in zip(places, types, strict=True)]
+    return frame.toDF(*places).select(*shown).toDF(*frame.columns)
+
+
+def in_utc(session: SparkSession, shown: datetime) -> datetime:
+    """The moment at which the session's clock shows this time."""
+    (row,) = session.sql(f"select unix_micros(timestamp_ltz'{shown.isoformat(' ')}')").collect()
+    seconds, micros = divmod(row[0], 1_000_000)
+    return datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=micros)
+
+
+def _without_zone(type_: DataType) -> DataType:
+    if isinstance(type_, TimestampType):
+        return TimestampNTZType()
+    if isinstance(type_, ArrayType):
+        return ArrayType(_without_zone(type_.elementType), type_.containsNull)
+    if isinstance(type_, MapType):
+        return MapType(
+            _without_zone(type_.keyType), _without_zone(type_.valueType), type_.valueContainsNull
+        )
+    if isinstance(type_, StructType):
+        return StructType(
+            [StructField(f.name, _without_zone(f.dataType), f.nullable) for f in type_.fields]
+        )
+    return type_
