@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.tests.util import get_manifest, relation_from_name, run_dbt, write_file
 
@@ -210,6 +211,28 @@ class TestLocationRoot:
             write_file(GOOD, "models", "outside.sql")
         assert list((location_root / "outside").iterdir()) == builds
         assert count(project, "outside") == 3
+
+
+class TestLocationRootOfTheDatabase:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"moved.sql": "{{ config(location_root=var('root', none)) }} " + GOOD}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self):
+        return {"models": {"+materialized": "table"}}
+
+    def test_a_build_is_not_put_into_the_table_that_it_replaces(self, project, spark_parameters):
+        run_dbt(["run"])
+        database = Path(spark_parameters["spark.sql.warehouse.dir"]) / f"{project.test_schema}.db"
+        root = yaml.safe_dump({"root": str(database)})
+        (result,) = run_dbt(["run", "--vars", root], expect_pass=False)
+        assert (
+            "which lies in the directory of the managed table of that name, "
+            f"file:{database}/moved. The new rows would go with that table."
+        ) in result.message
+        assert count(project, "moved") == 3
+        assert tables(project) == directories(project, spark_parameters) == ["moved"]
 
 
 class TestPlainSources:

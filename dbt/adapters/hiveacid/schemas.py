@@ -16,9 +16,9 @@ from dbt.adapters.hiveacid.relation import with_format
 from dbt.adapters.hiveacid.spark.errors import unless_missing
 from dbt.adapters.hiveacid.spark.files import (
     delete_directory,
+    directory_if_any,
     follow_directory,
     location_apart,
-    location_if_any,
 )
 from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_acid_target
 from dbt.adapters.hiveacid.spark.text_literal import text_literal
@@ -152,7 +152,7 @@ class SchemaMethods(SparkAdapter):
         Raises AcidTargetError for a transactional table.
         """
         with self._changing(from_relation) as session:
-            former = location_if_any(session, *_schema_and_name(from_relation))
+            former = directory_if_any(session, *_schema_and_name(from_relation))
         super().rename_relation(from_relation, to_relation)
         try:
             with self.connections.exception_handler(f"find the rows of {to_relation}"):

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.spark.files import (
     default_location,
     delete_directory,
+    lies_in,
     location_if_any,
     table_location,
 )
@@ -107,6 +109,32 @@ def build_location(location_root: str, schema: str, identifier: str, invocation_
     """
     build = f"{schema}__dbt_build_{digits(invocation_id)}"
     return f"{location_root.rstrip('/')}/{identifier}/{build}"
+
+
+def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
+    """Refuse to build where a managed table of the target's name is, or would be.
+
+    That table's directory is moved when the table is renamed, and deleted when it is dropped, with
+    what was built in it.
+
+    Raises:
+        DbtRuntimeError: naming both directories.
+    """
+    if stage.location_root is None:
+        return
+    schema, identifier = str(stage.target.schema), str(stage.target.identifier)
+    build = build_location(stage.location_root, schema, identifier, stage.invocation_id)
+    places = [default_location(session, schema, identifier)]
+    if table_location(session, schema, identifier) is None:
+        places.append(location_if_any(session, schema, identifier))
+    for place in places:
+        if place is not None and lies_in(session, build, place):
+            raise DbtRuntimeError(
+                f"With the location_root {stage.location_root}, {stage.target} would be built in "
+                f"{build}, which lies in the directory of the managed table of that name, {place}. "
+                "The new rows would go with that table. Choose a location_root outside of the "
+                "database's directory."
+            )
 
 
 def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None) -> BaseRelation | None:

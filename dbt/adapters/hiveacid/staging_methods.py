@@ -12,7 +12,14 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.incremental.stores import overtaken
-from dbt.adapters.hiveacid.staging import Stage, build_location, discard, remove_backup, switch
+from dbt.adapters.hiveacid.staging import (
+    Stage,
+    build_location,
+    discard,
+    refuse_nested_build,
+    remove_backup,
+    switch,
+)
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
@@ -45,9 +52,14 @@ class StagingMethods(metaclass=AdapterMeta):
         """A relation to build `target`, or a batch of it, in.
 
         It is removed after the model if it is still there.
+
+        Raises:
+            DbtRuntimeError: `location_root` would have it in the directory of a managed table.
         """
         batch_id = None if batch is None else str(batch["id"])
         stage = Stage.of(target, get_invocation_id(), location_root, role, batch_id)
+        with self.connections.exception_handler(f"find a place for {stage.relation}"):
+            refuse_nested_build(self._handle().session, stage)
         self._handle().stages[role] = stage
         return stage.relation
 

@@ -334,7 +334,7 @@ def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatc
 
     monkeypatch.setattr(SQLAdapter, "rename_relation", lambda _, *names: renamed.append(names))
     monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
-    monkeypatch.setattr(schemas, "location_if_any", lambda _, schema, name: f"file:/{name}")
+    monkeypatch.setattr(schemas, "directory_if_any", lambda _, schema, name: f"file:/{name}")
     monkeypatch.setattr(schemas, "follow_directory", lost)
     monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
     old = adapter.Relation.create(schema="marts", identifier="old", type="table")

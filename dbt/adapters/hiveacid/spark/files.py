@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.spark.errors import unless_missing
@@ -40,6 +41,12 @@ def location_if_any(session: SparkSession, database: str, table: str) -> str | N
     if metadata is None or not _has_location(metadata):
         return None
     return _locations(session).URIToString(metadata.location())
+
+
+def directory_if_any(session: SparkSession, database: str, table: str) -> str | None:
+    """Where a table keeps its files, as `location_if_any`; None if there is nothing."""
+    found = location_if_any(session, database, table)
+    return found if found is not None and _exists(session, _path(session, found)[0]) else None
 
 
 def table_layout(
@@ -83,14 +90,26 @@ def default_location(session: SparkSession, database: str, table: str) -> str | 
     return None if uri is None else _locations(session).URIToString(uri)
 
 
+def lies_in(session: SparkSession, location: str, directory: str) -> bool:
+    """Whether a location is a directory or in it, by their paths; neither need exist."""
+    inner, outer = (
+        file_system.makeQualified(path).toString().rstrip("/") + "/"
+        for path, file_system in (_path(session, place) for place in (location, directory))
+    )
+    return inner.startswith(outer)
+
+
 def follow_directory(session: SparkSession, database: str, table: str, former: str | None) -> None:
     """Tell Spark where the rows of a table are that has just been renamed.
 
-    `former` is where they were before. Spark takes it that a managed table is now in the directory
-    of its new name, and that an external one has stayed. But a metastore that has made the table
-    external ("translated") moves its directory, too; and one that has not moves what it believes
-    to be the directory, below `metastore.warehouse.dir`, even if Spark has put the rows below the
-    location of the database. Spark would from then on read and write where nothing is.
+    `former` is the directory that they were in. Spark takes it that a managed table is now in the
+    directory of its new name, and that an external one has stayed. But a metastore that has made
+    the table external ("translated") moves its directory, too; and one that has not moves what it
+    believes to be the directory, below `metastore.warehouse.dir`, even if Spark has put the rows
+    below the location of the database. Spark would from then on read and write where nothing is.
+
+    Raises:
+        DbtRuntimeError: the rows are nowhere any more.
     """
     places = _places(session, database, table)
     if places is None or former is None:
@@ -101,7 +120,11 @@ def follow_directory(session: SparkSession, database: str, table: str, former: s
     candidates = (_as_path(session, _locations(session).stringToURI(former)), believed)
     found = next((place for place in candidates if _exists(session, place)), None)
     if found is None:
-        return
+        raise DbtRuntimeError(
+            f"The rows of {database}.{table} are gone: they were in {former}, and now are neither "
+            f"there nor in {here} or {believed}. Find out who else moves or removes files there, "
+            "and run again."
+        )
     location = text_literal(found.toString())
     session.sql(f"alter table `{database}`.`{table}` set location {location}")
     if found != believed:
