@@ -3,7 +3,12 @@
 {% macro hiveacid__load_csv_rows(model, agate_table) %}
   {%- set column_types = model['config'].get('column_types', {}) -%}
   {%- set rows = adapter.hiveacid_seed_rows(this, agate_table, column_types) -%}
-  {%- set sql = 'insert into ' ~ this.render() ~ ' select * from ' ~ rows -%}
+  {#-- The table has its partition columns last. --#}
+  {%- set columns = [] -%}
+  {%- for name in agate_table.column_names -%}
+    {%- do columns.append(adapter.quote(name)) -%}
+  {%- endfor -%}
+  {%- set sql = 'insert into ' ~ this.render() ~ ' (' ~ columns | join(', ') ~ ') select * from ' ~ rows -%}
   {% do adapter.add_query(sql) %}
   {%- do return(sql) -%}
 {% endmacro %}
