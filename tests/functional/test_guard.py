@@ -5,7 +5,11 @@ import threading
 import pytest
 
 from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
-from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_raw_acid
+from dbt.adapters.hiveacid.spark.guard import (
+    is_plain_table,
+    refuse_acid_in_schema,
+    refuse_raw_acid,
+)
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.statements import parse
 
@@ -112,6 +116,12 @@ def test_a_schema_with_a_transactional_table_is_not_dropped(session):
         refuse_acid_in_schema(session, "guard")
     refuse_acid_in_schema(session, "default")
     refuse_acid_in_schema(session, "nowhere")
+
+
+def test_sparks_own_tables_are_told_from_those_of_hive(session):
+    names = ("plain", "over_plain", "acid", "missing")
+    assert [is_plain_table(session, "guard", name) for name in names] == [True, True, False, False]
+    assert not is_plain_table(session, "nowhere", "missing")
 
 
 def test_names_that_cannot_be_known_are_refused(session):

@@ -72,7 +72,16 @@ def know(adapter, table):
     adapter.run.tables.get = {table.name: table}.get
 
 
-def test_columns_of_a_declared_source_come_from_the_metastore(adapter, manifest):
+@pytest.fixture
+def sparks_own(adapter, monkeypatch):
+    """The tables in Spark's own catalog that are not transactional."""
+    own = set()
+    monkeypatch.setattr(adapter, "_session", lambda: None)
+    monkeypatch.setattr(methods, "is_plain_table", lambda _, *name: TableName(*name) in own)
+    return own
+
+
+def test_columns_of_a_declared_source_come_from_the_metastore(adapter, manifest, sparks_own):
     know(adapter, TABLE)
     relation = adapter.Relation.create(schema="shop", identifier="orders")
     columns = adapter.get_columns_in_relation(relation)
@@ -83,10 +92,26 @@ def test_columns_of_a_declared_source_come_from_the_metastore(adapter, manifest)
     ]
 
 
-def test_the_docs_of_a_single_source_come_from_the_metastore(adapter, manifest, monkeypatch):
+def test_a_target_with_the_name_of_a_source_has_its_own_columns(
+    adapter, manifest, sparks_own, monkeypatch
+):
+    """The models' tables are in another catalog than the metastore of the sources."""
+    know(adapter, TABLE)
+    sparks_own.add(ORDERS)
+    described = [adapter.Column("day", "date"), adapter.Column("id", "int")]
+    monkeypatch.setattr(SparkAdapter, "get_columns_in_relation", lambda *_: described)
+    target = adapter.Relation.create(schema="shop", identifier="orders")
+    assert [column.name for column in adapter.get_columns_in_relation(target)] == ["day", "id"]
+    source = target.replace(acid_view="hiveacid__shop__orders__0123abcd")
+    names = [column.name for column in adapter.get_columns_in_relation(source)]
+    assert names == ["id", "item", "day"]
+
+
+def test_the_docs_of_a_single_source_come_from_the_metastore(
+    adapter, manifest, sparks_own, monkeypatch
+):
     seen = SeenTable(TABLE, (), ValidWriteIdList(12), ValidTxnList(9))
     monkeypatch.setattr(adapter.run, "see", lambda names: {ORDERS: seen})
-    monkeypatch.setattr(adapter, "_session", lambda: None)
     monkeypatch.setattr(methods, "states_for_docs", lambda session, seen: None)
     relation = adapter.Relation.create(schema="shop", identifier="orders")
     catalog = adapter.get_catalog_for_single_relation(relation)

@@ -35,6 +35,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from dbt.adapters.hiveacid.spark.guard import is_plain_table
 from dbt.adapters.hiveacid.spark.wall_clock import in_utc
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class MetadataMethods(SparkAdapter):
         if not isinstance(relation, HiveAcidRelation) or not self._may_be_acid(relation):
             return None
         table = self.run.tables.get(relation.table_name())
-        if table is None or not table.is_transactional:
+        if table is None or not table.is_transactional or self._is_sparks_own(relation):
             return None
         return spark_columns(table)
 
@@ -95,6 +96,14 @@ class MetadataMethods(SparkAdapter):
         if relation.acid_view is not None:
             return True
         return bool(relation.identifier) and relation.table_name() in self._declared()
+
+    def _is_sparks_own(self, relation: HiveAcidRelation) -> bool:
+        """Whether this is a table in a catalog of Spark's own, with the name of an ACID source."""
+        if relation.acid_view is not None:
+            return False
+        name = relation.table_name()
+        with self.connections.exception_handler(f"look {name} up in Spark's catalog"):
+            return is_plain_table(self._session(), name.database, name.table)
 
     def _get_one_catalog(
         self, information_schema: Any, schemas: set[str], used_schemas: Any
@@ -127,7 +136,7 @@ class MetadataMethods(SparkAdapter):
         if self._may_be_acid(relation):
             name = relation.table_name()
             seen = self.run.see([name]).get(name)
-            if seen is not None:
+            if seen is not None and not self._is_sparks_own(relation):
                 return catalog_table(self._rows_of_acid(seen))
         return catalog_table(self._rows_of_described(relation))
 

@@ -54,6 +54,12 @@ def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
         raise AcidTargetError(_about_target(database, table))
 
 
+def is_plain_table(session: SparkSession, database: str, table: str) -> bool:
+    """Whether Spark's own catalog has a table or view of this name that is not transactional."""
+    found = _Catalog(session).look_up(database, table)
+    return found is not None and not _is_transactional(found)
+
+
 class _Catalog:
     """Spark's session catalog, asked about names."""
 
@@ -81,12 +87,12 @@ class _Catalog:
             if qualified is None or qualified in self._seen:
                 continue
             self._seen.add(qualified)
-            table = self._lookup(*qualified)
+            table = self.look_up(*qualified)
             if table is not None:
                 self._refuse_table(".".join(qualified), table, path)
 
     def is_transactional(self, database: str, name: str) -> bool:
-        table = self._lookup(database, name)
+        table = self.look_up(database, name)
         return table is not None and _is_transactional(table)
 
     def transactional_in(self, database: str) -> list[str]:
@@ -125,7 +131,7 @@ class _Catalog:
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
 
-    def _lookup(self, database: str, table: str) -> Any:
+    def look_up(self, database: str, table: str) -> Any:
         # None for what is not there, or what the session catalog does not know (`parquet.`/path``):
         # Spark meets the same when it runs the statement, and says so.
         identifier = self._identifier(table, self._option.apply(database))
