@@ -1,8 +1,9 @@
+import re
 from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.hiveacid.incremental.stores.delta import newest_state
+from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore, newest_state
 from dbt.adapters.hiveacid.incremental.target_state import LostState, TargetState, reset_text
 
 REMOVED = "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
@@ -93,3 +94,29 @@ def test_a_restored_version_has_the_state_that_it_had():
 def test_a_removed_state_is_lost():
     removed = ("SET TBLPROPERTIES", {}, reset_text())
     assert newest_state(history(CREATE, removed)) == LostState(REMOVED)
+
+
+@pytest.mark.parametrize(
+    ("later", "is_found"),
+    [
+        ([("CHANGE COLUMN", {}, None)] * 50, True),
+        (
+            [("CHANGE COLUMN", {}, None), ("ADD CONSTRAINT", {}, None)] * 15
+            + [MERGE[:2] + (None,)],
+            True,
+        ),
+        ([("WRITE", {"mode": "Append"}, None)] * 50, False),
+    ],
+)
+def test_a_recent_state_is_found_below_many_comments(later, is_found):
+    commits = history(*[("WRITE", {"mode": "Append"}, None)] * 9, CREATE, *later)
+    asked = []
+
+    def query(statement):
+        limit = int(re.fullmatch("describe history marts.m limit ([0-9]+)", statement).group(1))
+        asked.append(limit)
+        return commits[:limit]
+
+    assert DeltaStore(None, query, "marts.m").recent() == (ONE if is_found else None)
+    # A model without acid_changes asks in each run.
+    assert is_found or asked == [20]

@@ -26,6 +26,10 @@ APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _FIRST_LOOK = 20
 """So many commits are looked at before the whole history is asked for."""
 
+# Operations that every strategy of dbt's makes, one a run; others come in many commits, such as one
+# for each comment of a column.
+_WRITES = frozenset({"DELETE", "MERGE", "STREAMING UPDATE", "UPDATE", "WRITE"})
+
 # Operations of Delta (`DeltaOperations`) that leave a table's rows as they are, or change single
 # rows, as somebody may who corrects a target by hand.
 _HARMLESS = frozenset(
@@ -106,8 +110,18 @@ class DeltaStore:
         return self._newest_state(list(self._history(_FIRST_LOOK)))
 
     def recent(self) -> Known:
-        """See `Store.recent`: each run of a model without acid_changes asks."""
-        return newest_state(self._history(_FIRST_LOOK))
+        """See `Store.recent`: each run of a model without acid_changes asks.
+
+        Only commits that write rows count: comments and constraints make many in one run.
+        """
+        limit = _FIRST_LOOK
+        while True:
+            history = list(self._history(limit))
+            known = newest_state(history)
+            writes = sum(commit["operation"] in _WRITES for commit in history)
+            if known is not None or writes >= _FIRST_LOOK or len(history) < limit:
+                return known
+            limit *= 2
 
     def begin(self, base: Known) -> None:
         """See `CommitStore.begin`: Delta itself compares when it commits."""
