@@ -177,6 +177,31 @@ class TestTableAndView:
             assert tables(project) == ["changing"]
 
 
+class TestTableThatWouldBecomeAViewOfRawFiles:
+    @pytest.fixture(scope="class")
+    def models(self):
+        raw = "select i from {{ target.schema }}.{{ var('of') }}"
+        identifier = "select i from identifier('{{ target.schema }}.acid')"
+        query = (
+            "{% if var('of', none) is none %} select 1 as i {% elif var('of') == 'identifier' %} "
+            f"{identifier} {{% else %}} {raw} {{% endif %}}"
+        )
+        return {"kept.sql": "{{ config(materialized=var('as')) }} " + query}
+
+    @pytest.mark.parametrize("of", ["acid", "over_acid", "identifier"])
+    def test_it_stays_a_table(self, project, spark, of):
+        schema = project.test_schema
+        spark.sql(
+            f"create table if not exists {schema}.acid (i int) clustered by (i) into 2 buckets "
+            "stored as orc tblproperties ('transactional' = 'true')"
+        )
+        spark.sql(f"create or replace view {schema}.over_acid as select i from {schema}.acid")
+        run_dbt(["run", "--vars", "as: table"])
+        (result,) = run_dbt(["run", "--vars", f"{{as: view, of: {of}}}"], expect_pass=False)
+        assert "transactional Hive table" in result.message
+        assert count(project, "kept") == 1
+
+
 class TestLocationRoot:
     @pytest.fixture(scope="class")
     def location_root(self, tmp_path_factory):

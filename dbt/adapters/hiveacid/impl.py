@@ -149,6 +149,7 @@ class HiveAcidAdapter(
 
         Raises:
             ViewOverAcidError: naming the model, the sources and what to do instead.
+            RawAcidReferenceError: it names the table itself.
         """
         self.run.refuse_view(self._handle().session, sql)
 

@@ -159,12 +159,15 @@ class Run:
             )
 
     def refuse_view(self, session: SparkSession, sql: str) -> None:
-        """Refuse the query of a permanent view that reads an ACID source.
+        """Refuse the query of a permanent view that reads an ACID table.
 
         Raises:
             ViewOverAcidError: naming the node, the sources and what to do instead.
+            RawAcidReferenceError: it names the table itself.
         """
-        _refuse_view(self.views.among(parse(session, sql).reads))
+        statement = parse(session, sql)
+        _refuse_view(self.views.among(statement.reads))
+        refuse_raw_acid(session, statement)
 
     def about_missing(self, names: Iterable[NameParts]) -> str:
         """What is known of the sources among `names`, of which Spark found one missing: lines."""
