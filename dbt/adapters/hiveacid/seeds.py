@@ -10,10 +10,11 @@ from typing import Any
 import agate
 from dbt.adapters.base.meta import AdapterMeta, available
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
+from pyspark.sql.functions import expr
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.casts import checked_cast
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 
@@ -30,7 +31,8 @@ class SeedMethods(metaclass=AdapterMeta):
     ) -> HiveAcidRelation:
         """A temporary view with the rows of a seed, each column in the type that it gets.
 
-        `column_types` is the seed's configuration; other columns get dbt-spark's types.
+        `column_types` is the seed's configuration; other columns get dbt-spark's types. Reading the
+        view fails if a value is none of its column's type.
         """
         # By place: a seed's columns may differ in case only, which the target then refuses.
         names = [f"c{place}" for place in range(len(table.column_names))]
@@ -38,14 +40,18 @@ class SeedMethods(metaclass=AdapterMeta):
         rows = [[_text(value) for value in row] for row in table.rows]
         # One file; Spark would write one for each core.
         frame = self._handle().session.createDataFrame(rows, schema).coalesce(1)
-        types = [
-            column_types.get(name) or self.convert_type(table, place) or "string"
-            for place, name in enumerate(table.column_names)
-        ]
-        typed = frame.select(
-            *(col(name).cast(type_) for name, type_ in zip(names, types, strict=True))
-        )
-        return self._temporary_view(target, "seed", typed)
+        casts = []
+        for place, column in enumerate(table.column_names):
+            type_ = column_types.get(column) or self.convert_type(table, place) or "string"
+            before = (
+                f"Seed {target.identifier} has in column {column}, which is {type_}, the value "
+            )
+            after = (
+                ". It is no such value. Correct it, or give the column another type in the seed's "
+                "`column_types`."
+            )
+            casts.append(expr(checked_cast(names[place], type_, before, after)).alias(names[place]))
+        return self._temporary_view(target, "seed", frame.select(*casts))
 
 
 def _text(value: Any) -> str | None:

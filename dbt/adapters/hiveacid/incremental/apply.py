@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.hiveacid.spark.text_literal import text_literal
+from dbt.adapters.hiveacid.spark.casts import checked_cast
 
 CHANGE = "_hiveacid_change"
 INSERT = "insert"
@@ -47,15 +47,9 @@ class Target:
             return f"cast(null as {type_})"
         if name not in self.checked:
             return f"cast({value} as {type_})"
-        # A session of dbt-spark's is not in ANSI mode: a cast would make NULL of such a value, or
-        # another number.
         before = f"A new row has in {name}, which is {type_} in {self.name}, the value "
         after = ", which does not fit. No row has been changed. Run it with --full-refresh."
-        return (
-            f"case when {value} is null or try_cast({value} as {type_}) is not null "
-            f"then try_cast({value} as {type_}) "
-            f"else raise_error(concat({text_literal(before)}, {value}, {text_literal(after)})) end"
-        )
+        return checked_cast(value, type_, before, after)
 
     def names(self, alias: str) -> str:
         """The names of all columns, of the table `alias`."""

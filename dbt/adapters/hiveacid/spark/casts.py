@@ -1,4 +1,4 @@
-"""Which types Spark may write into a column of another type, by its own rules."""
+"""From one type to another, by Spark's rules: what it may write, and what must not get lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.hiveacid.spark.jvm import java
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,16 @@ def _has_fields_of(given: DataType, stored: DataType) -> bool:
             given.valueType, stored.valueType
         )
     return True
+
+
+def checked_cast(value: str, type_: str, before: str, after: str) -> str:
+    """SQL that casts `value`, and fails where it does not fit, with it between these two texts.
+
+    A session of dbt-spark's is not in ANSI mode: a cast would make NULL of such a value, or another
+    number.
+    """
+    return (
+        f"case when {value} is null or try_cast({value} as {type_}) is not null "
+        f"then try_cast({value} as {type_}) "
+        f"else raise_error(concat({text_literal(before)}, {value}, {text_literal(after)})) end"
+    )
