@@ -7,25 +7,46 @@
 {% endmacro %}
 
 
+{#-- dbt-spark passes over all but checks, and over these when a table is built anew in an incremental
+     run. --#}
+{% macro hiveacid__alter_table_add_constraints(relation, constraints) %}
+  {%- for constraint in constraints -%}
+    {%- if constraint.type == 'not_null' -%}
+      {%- set conditions = [] -%}
+      {%- for column in constraint.columns -%}
+        {%- do conditions.append(adapter.quote(column) ~ ' is not null') -%}
+      {%- endfor -%}
+      {% do hiveacid_add_check(relation, constraint, conditions | join(' and '), ';' ~ loop.index) %}
+    {%- elif constraint.type == 'check' -%}
+      {% do hiveacid_add_check(relation, constraint, constraint.expression, ';' ~ loop.index) %}
+    {%- else -%}
+      {% do exceptions.warn('Invalid constraint for ' ~ relation ~ '. Only `not_null` and `check` are supported.') %}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{#-- `place` tells constraints of one expression apart. --#}
+{% macro hiveacid_add_check(relation, constraint, expression, place) %}
+  {%- call statement() -%}
+    alter table {{ relation }} add constraint {{ constraint.name or local_md5(expression ~ ';' ~ place) }}
+    check ({{ expression }})
+  {%- endcall -%}
+{% endmacro %}
+
+
 {#-- dbt-spark makes a column NOT NULL once the table is there, which Databricks can and Delta cannot.
      A check says the same. --#}
 {% macro hiveacid__alter_column_set_constraints(relation, column_dict) %}
   {%- for name, column in column_dict.items() -%}
-    {%- set quoted_name = adapter.quote(name) -%}
     {%- for constraint in column['constraints'] -%}
+      {%- set place = name ~ ';' ~ loop.index -%}
       {%- if constraint.type == 'not_null' -%}
-        {%- set expression = quoted_name ~ ' is not null' -%}
+        {% do hiveacid_add_check(relation, constraint, adapter.quote(name) ~ ' is not null', place) %}
       {%- elif constraint.type == 'check' -%}
-        {%- set expression = constraint.expression -%}
+        {% do hiveacid_add_check(relation, constraint, constraint.expression, place) %}
       {%- else -%}
-        {%- set expression = none -%}
         {% do exceptions.warn('Invalid constraint for column ' ~ name ~ '. Only `not_null` and `check` are supported.') %}
-      {%- endif -%}
-      {%- if expression is not none -%}
-        {%- call statement() -%}
-          alter table {{ relation }} add constraint {{ constraint.name or local_md5(name ~ ';' ~ expression ~ ';' ~ loop.index) }}
-          check ({{ expression }})
-        {%- endcall -%}
       {%- endif -%}
     {%- endfor -%}
   {%- endfor -%}
