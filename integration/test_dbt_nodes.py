@@ -252,8 +252,13 @@ def test_a_tests_failures_cannot_be_stored_as_a_view(
     )
 
 
-def test_freshness_of_a_source(project: DbtProject, database: str) -> None:
-    project.write("models/sources.yml", SOURCE_TESTS.format(database=database, form="table"))
+@pytest.mark.parametrize(
+    "loaded_at",
+    ["field: updated_at", 'query: "select max(o.updated_at) from {{ this }} o where o.id < 9"'],
+)
+def test_freshness_of_a_source(project: DbtProject, database: str, loaded_at: str) -> None:
+    text = SOURCE_TESTS.format(database=database, form="table")
+    project.write("models/sources.yml", text.replace("field: updated_at", loaded_at))
     (result,) = node_results(project.invoke("source", "freshness"))
     assert result.max_loaded_at.strftime("%Y-%m-%d %H:%M:%S") == "2024-11-01 10:00:00"
     assert str(result.status) == "warn"

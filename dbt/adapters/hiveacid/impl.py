@@ -198,6 +198,18 @@ class HiveAcidAdapter(
             source.as_read(), loaded_at_field, filter, macro_resolver
         )
 
+    def calculate_freshness_from_custom_sql(
+        self,
+        source: BaseRelation,
+        sql: str,
+        macro_resolver: MacroResolverProtocol | None = None,
+    ) -> Any:
+        """A source's freshness by its `loaded_at_query`, in which `this` is its plain name."""
+        assert isinstance(source, HiveAcidRelation)
+        return super().calculate_freshness_from_custom_sql(
+            source, source.read_in(sql), macro_resolver
+        )
+
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle
 

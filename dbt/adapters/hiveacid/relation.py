@@ -90,6 +90,16 @@ class HiveAcidRelation(SparkRelation):
             return None
         return self.view.name
 
+    def read_in(self, sql: str) -> str:
+        """A query that names this source as dbt-spark does, with the name to read it by.
+
+        Longer names stay as they are, and so does the name in quotation marks.
+        """
+        if self.as_read() is self:
+            return sql
+        name = re.escape(super().render())
+        return re.sub(rf"(?<![\w.`'\"]){name}(?![\w`'\"])", self.as_read().render(), sql)
+
     def table_name(self) -> TableName:
         """The table in the metastore."""
         return TableName(self.schema or "default", self.identifier or "")

@@ -69,6 +69,22 @@ def test_freshness_reads_what_the_options_of_a_source_say():
     assert of_freshness == of_model != of_other
 
 
+@pytest.mark.parametrize(
+    ("sql", "as_read"),
+    [
+        ("select max(t) from Shop.Orders", "select max(t) from VIEW"),
+        ("select max(Shop.Orders.t) from (Shop.Orders)", "select max(VIEW.t) from (VIEW)"),
+        ("select 'Shop.Orders', t from Shop.Orders o", "select 'Shop.Orders', t from VIEW o"),
+        ("select t from Shop.Orders_2, My_Shop.Orders, lake.Shop.Orders, `Shop.Orders`", None),
+    ],
+)
+def test_this_in_a_query_of_freshness_is_the_source(sql, as_read):
+    view = "hiveacid__shop__orders__00000000"
+    wanted = sql if as_read is None else as_read.replace("VIEW", view)
+    assert create(Sources(), node()).read_in(sql) == wanted
+    assert create(Sources(), node(identifier="plain")).read_in("Shop.plain") == "Shop.plain"
+
+
 def test_empty_reads_no_rows_of_the_view():
     relation = create(Sources(), node(), limit=0)
     assert str(relation) == "(select * from hiveacid__shop__orders__00000000 where false limit 0)"
