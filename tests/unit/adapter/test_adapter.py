@@ -102,7 +102,7 @@ def test_a_target_with_the_name_of_a_source_has_its_own_columns(
     monkeypatch.setattr(SparkAdapter, "get_columns_in_relation", lambda *_: described)
     target = adapter.Relation.create(schema="shop", identifier="orders")
     assert [column.name for column in adapter.get_columns_in_relation(target)] == ["day", "id"]
-    source = target.replace(acid_view="hiveacid__shop__orders__0123abcd")
+    source = target.read_through("hiveacid__shop__orders__0123abcd")
     names = [column.name for column in adapter.get_columns_in_relation(source)]
     assert names == ["id", "item", "day"]
 
@@ -127,6 +127,7 @@ def test_a_source_in_another_metastore_than_sparks_is_there(adapter, manifest, m
     adapter.run.tables.get = {ORDERS: TABLE, PLAIN: replace(TABLE, name=PLAIN, parameters={})}.get
     manifest.sources["source.plain"] = SimpleNamespace(schema="shop", identifier="plain")
     monkeypatch.setattr(SparkAdapter, "get_relation", lambda *_: None)
+    monkeypatch.setattr(adapter, "_is_sparks_own", lambda relation: False)
     found = adapter.get_relation(None, "shop", "orders")
     assert (str(found), found.is_table) == ("shop.orders", True)
     assert adapter.get_relation(None, "shop", "plain") is None
