@@ -20,7 +20,7 @@ from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader import plan_read
 from integration.dbt_project import DbtProject, finished, node_results
 from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer
+from integration.hive import HiveClient, HiveServer, HiveSqlError
 from integration.tables import INSERT_ONLY
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
@@ -90,6 +90,16 @@ def test_files_and_directories_that_hive_3_does_not_write(
     (delta / "bucket_00000_0").rename(delta / "part-00000.orc")
     assert f"file:{delta}/part-00000.orc is not named as an ACID file" in refusal(
         differential, f"{database}.renamed"
+    )
+
+    delta = make_table("beside")
+    odd = delta.with_name("part-00000.orc")
+    with odd.open("wb") as file, pyorc.Writer(file, "struct<id:int>") as writer:
+        writer.write((2,))
+    with pytest.raises(HiveSqlError, match="Bucket ID out of range: -1"):
+        differential.client.query(f"SELECT * FROM {database}.beside")
+    assert f"the name of file:{odd} has no bucket number" in refusal(
+        differential, f"{database}.beside"
     )
 
     delta = make_table("streamed")

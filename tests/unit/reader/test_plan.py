@@ -167,22 +167,12 @@ def test_delete_events_are_counted():
         ),
         ({"delete_delta_1_1_0/bucket_00000": RAW}, "is in a delete delta but no delete file"),
         ({"delta_1_3/000000_0": RAW}, "spans write ids 1 to 3 but holds files without ACID"),
-        (
-            {
-                "part-0.orc": RAW,
-                "delete_delta_1_1_0/bucket_00000": replace(ACID, row_id_range=ids(0)),
-            },
-            "the name of file:/t/part-0.orc has no bucket number",
-        ),
+        ({"part-0.orc": RAW}, "the name of file:/t/part-0.orc has no bucket number"),
     ],
 )
 def test_what_is_not_what_its_place_or_name_says_is_refused(files, message):
     with pytest.raises(UnreadableTableError, match=f"shop.orders cannot be read: .*{message}"):
         plan(files)
-
-
-def test_original_files_may_have_any_name_where_nothing_is_deleted():
-    assert row_ids(plan({"part-0.orc": RAW})) == {"part-0.orc": None}
 
 
 def test_deletes_without_statistics_may_hit_any_row():

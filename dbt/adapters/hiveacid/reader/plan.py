@@ -478,9 +478,10 @@ def _raw_files(
             raise _refusal(pinned, f"{file.path} has ACID columns outside of an ACID directory")
         bucket = bucket_of_file(file.name)
         row_ids = None
-        if bucket is None and (needs_ids or directory is not None):
+        if bucket is None:
+            # Hive fails as well, whether anything is deleted or not: "Bucket ID out of range: -1".
             raise _refusal(pinned, f"the name of {file.path} has no bucket number")
-        if bucket is not None and needs_ids:
+        if needs_ids:
             first_row = next_row.get(bucket, 0)
             next_row[bucket] = first_row + footer.rows
             try:
