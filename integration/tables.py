@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from integration.hive import HiveClient, HiveSqlError
 
 #: Table properties. Hive must compact only when a test says so.
@@ -32,6 +35,16 @@ def make_table(client: HiveClient, table: str, columns: str, rows: str, storage:
     client.execute(f"INSERT INTO {table} {rows}")
     if storage == "originals":
         client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ({FULL_ACID})")
+
+
+@contextmanager
+def setting(client: HiveClient, name: str, value: bool, *, default: bool) -> Iterator[None]:
+    """A setting of Hive's has this value for a while."""
+    client.execute(f"SET {name}={value}")
+    try:
+        yield
+    finally:
+        client.execute(f"SET {name}={default}")
 
 
 def compact_everywhere(client: HiveClient, table: str, kind: str, partitioned: bool) -> None:

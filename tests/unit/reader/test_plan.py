@@ -213,8 +213,8 @@ def test_names_inside_of_columns_that_hive_does_not_find_are_refused(in_file, is
     columns = (Column("id", "int"), Column("s", "struct<orderId:int>"))
     storage = replace(pinned.table.storage, columns=columns)
     pinned = replace(pinned, table=replace(pinned.table, storage=storage))
-    file = ListedFile("000000_0", "file:/t/000000_0", 100)
-    listing = Listing("file:/t", (file,), ())
+    file = ListedFile("delta_1_1_0/000000_0", "file:/t/delta_1_1_0/000000_0", 100)
+    listing = Listing("file:/t", (file,), ("delta_1_1_0",))
     footers = {file: replace(RAW, types=("int", in_file))}
     for planner in (plan_full_acid, plan_insert_only):
         if is_refused:
@@ -272,14 +272,22 @@ def test_a_partition_without_a_directory_is_empty_and_told(planner):
 
 def test_an_insert_only_plan_holds_files_of_any_format():
     planned = plan(
-        {"delta_1_1_0/part-0.csv": None, UNION: None, "000000_0": RAW},
+        {"delta_1_1_0/part-0.csv": None, UNION: None, "delta_2_2_0/000000_0": RAW},
         planner=plan_insert_only,
     )
     assert {file.file.relative: file.columns for file in planned.data} == {
-        "000000_0": ("id",),
+        "delta_2_2_0/000000_0": ("id",),
         "delta_1_1_0/part-0.csv": None,
         UNION: None,
     }
+
+
+def test_original_files_of_an_insert_only_table_are_refused_unless_there_is_a_base():
+    with pytest.raises(UnreadableTableError, match="file:/t/000000_0 is in no base and no delta"):
+        plan({"delta_2_2_0/000000_0": None, "000000_0": None}, planner=plan_insert_only)
+    replaced = {"base_2/000000_0": None, "000000_0": None}
+    (data,) = plan(replaced, planner=plan_insert_only).data
+    assert data.file.relative == "base_2/000000_0"
 
 
 def test_insert_only_files_may_lie_in_a_directory_of_the_same_name():

@@ -251,7 +251,8 @@ def plan_insert_only(
 
     Raises:
         UnreadableTableError: a delete delta in an insert-only table, or a directory that mixes
-            write ids to be seen with others, whose rows cannot be told apart.
+            write ids to be seen with others, whose rows cannot be told apart, or original files,
+            which Hive shows or not, as one of its settings says.
     """
     data: list[DataFile] = []
     skipped: list[Skipped] = []
@@ -263,7 +264,14 @@ def plan_insert_only(
                 pinned, f"{place.listing.location}/{name} is a delete delta in an insert-only table"
             )
         _check_depth(pinned, place, is_insert_only=True)
-        files = list(place.state.originals)
+        if place.state.originals:
+            raise UnreadableTableError(
+                f"{pinned.table.name} cannot be read: {place.state.originals[0].path} is in no "
+                "base and no delta. In an insert-only table Hive passes over such files, unless "
+                "its setting hive.mm.allow.originals is true. Move them away, or into the table "
+                "with LOAD DATA, and run again."
+            )
+        files: list[ListedFile] = []
         for directory in place.state.of_rows:
             _check_whole(pinned, place, directory)
             files.extend(directory.files)
