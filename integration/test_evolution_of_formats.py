@@ -16,7 +16,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient, HiveSqlError
 from integration.hive.client import Row
-from integration.tables import INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY
 from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
@@ -308,16 +308,32 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("cascade", ["", " CASCADE"], ids=["own columns", "cascade"])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("format", "properties", "cascade"),
+    [
+        *(
+            pytest.param(format, INSERT_ONLY, cascade, id=f"{format}-{name}")
+            for name, cascade in (("own columns", ""), ("cascade", " CASCADE"))
+            for format in FORMATS
+        ),
+        # Hive reads ORC by the table's columns in either case.
+        pytest.param("ORC", INSERT_ONLY, "", id="ORC-own columns"),
+        pytest.param("ORC", FULL_ACID, "", id="full acid-own columns"),
+    ],
+)
 def test_partitions_with_columns_of_other_types(
-    differential: Differential, hive_client: HiveClient, database: str, format: str, cascade: str
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+    cascade: str,
 ) -> None:
     table = f"{database}.typed"
     old = ", ".join(f"{name} {types[0]}" for name, types in CHANGES.items())
     hive_client.execute(
         f"CREATE TABLE {table} (id int, {old}) PARTITIONED BY (p int) STORED AS {format} "
-        f"TBLPROPERTIES ({INSERT_ONLY})"
+        f"TBLPROPERTIES ({properties})"
     )
     values = [", ".join(types[n] for types in CHANGES.values()) for n in (2, 3)]
     hive_client.execute(f"INSERT INTO {table} SELECT 1, {values[0]}, 1")
