@@ -34,6 +34,19 @@ TIMES = [
 ]
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 
+EVERY_FORMAT = pytest.mark.parametrize(
+    ("format", "properties"),
+    [
+        ("ORC", FULL_ACID),
+        ("ORC", INSERT_ONLY),
+        ("PARQUET", INSERT_ONLY),
+        ("AVRO", INSERT_ONLY),
+        ("JSONFILE", INSERT_ONLY),
+        ("TEXTFILE", INSERT_ONLY),
+    ],
+    ids=["full acid", "orc", "parquet", "avro", "json", "text"],
+)
+
 
 def test_old_dates_in_files_of_sparks(
     differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
@@ -247,47 +260,45 @@ def test_parquet_without_the_writers_zone_is_refused(
     differential.check_columns(table, ["id", "cast(at AS string)"], ZONES[:2])
 
 
+@EVERY_FORMAT
 def test_deep_nesting_empty_collections_and_long_texts(
-    differential: Differential, hive_client: HiveClient, database: str
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
 ) -> None:
     table = f"{database}.deep"
+    key, one, two = ("string", "'1'", "'2'") if format == "AVRO" else ("int", "1", "2")
     hive_client.execute(
         f"CREATE TABLE {table} (id int, a array<map<string,struct<x:int,y:array<decimal(38,10)>>>>,"
-        " m map<int,array<string>>, e array<string>, em map<string,string>, "
-        "s struct<a:struct<b:struct<c:string>>>, l string) STORED AS ORC "
-        f"TBLPROPERTIES ({FULL_ACID})"
+        f" m map<{key},array<string>>, e array<string>, em map<string,string>, "
+        f"s struct<a:struct<b:struct<c:string>>>, l string) STORED AS {format} "
+        f"TBLPROPERTIES ({properties})"
     )
     value = "named_struct('x', 1, 'y', array(cast('0.0000000001' AS decimal(38,10)), NULL))"
     hive_client.execute(
-        f"INSERT INTO {table} SELECT 1, array(map('k', {value})), map(1, array('a', NULL, '')), "
+        f"INSERT INTO {table} SELECT 1, array(map('k', {value})), map({one}, array('a', NULL, '')),"
+        " "
         "array(), map(), named_struct('a', named_struct('b', named_struct('c', 'd'))), "
         "repeat('é', 1000000)"
     )
     hive_client.execute(f"INSERT INTO {table} (id, l) VALUES (2, ''), (3, NULL)")
-    hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    if properties == FULL_ACID:
+        hive_client.execute(f"DELETE FROM {table} WHERE id = 3")
+    m = [f"m[{one}][{i}]" for i in range(3)]
     columns = [
-        *("id", "a[0]['k'].x", "a[0]['k'].y[0]", "a[0]['k'].y[1]", "a IS NULL", "m[1][0]"),
-        *("m[1][1]", "m[1][2]", "m[2]", "e IS NULL", "coalesce(size(e), -1)", "em IS NULL"),
+        *("id", "a[0]['k'].x", "a[0]['k'].y[0]", "a[0]['k'].y[1]", "a IS NULL", *m),
+        *(f"m[{two}]", "e IS NULL", "coalesce(size(e), -1)", "em IS NULL"),
         *("coalesce(size(em), -1)", "s.a.b.c", "s.a IS NULL", "length(l)", "md5(l)"),
     ]
     differential.check_columns(table, columns)
     with differential.pinned_frame(table) as (_, frame):
-        found = frame.where("s.a.b.c = 'd' AND a[0]['k'].x = 1 AND m[1][0] = 'a'")
+        found = frame.where(f"s.a.b.c = 'd' AND a[0]['k'].x = 1 AND m[{one}][0] = 'a'")
         assert [row[0] for row in found.select("id").collect()] == [1]
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [
-        ("ORC", FULL_ACID),
-        ("ORC", INSERT_ONLY),
-        ("PARQUET", INSERT_ONLY),
-        ("AVRO", INSERT_ONLY),
-        ("JSONFILE", INSERT_ONLY),
-        ("TEXTFILE", INSERT_ONLY),
-    ],
-    ids=["full acid", "orc", "parquet", "avro", "json", "text"],
-)
+@EVERY_FORMAT
 def test_any_bytes_and_empty_collections(
     differential: Differential,
     hive_client: HiveClient,
