@@ -138,14 +138,14 @@ def test_ctrl_c_while_a_lock_is_waited_for_ends_the_run_at_once(
             return bool(locks_of_dbt(hive_client, database))
 
         _wait(is_waiting, START_SECONDS, process)
-        assert {lock["state"] for lock in locks_of_dbt(hive_client, database)} == {"WAITING"}
+        assert {lock["lock_state"] for lock in locks_of_dbt(hive_client, database)} == {"WAITING"}
         process.send_signal(signal.SIGINT)
         _wait(lambda: not is_waiting(), 10, None)
         output, _ = process.communicate(timeout=30)
         assert metastore.heartbeat(holder) is TransactionState.OPEN, "nobody has let dbt go on"
         metastore.abort_txn(holder)
     assert process.returncode != 0, output
-    assert "The run was cancelled before this statement started." in output
+    assert "Cancelling: dbt ends once Spark has stopped what it is running" in output
 
 
 def test_after_kill_9_the_metastore_ends_the_transaction(

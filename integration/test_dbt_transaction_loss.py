@@ -318,7 +318,8 @@ def test_a_data_test_that_reads_after_a_loss_does_not_pass(
         "CREATE TABLE shop.late (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
     )
     hasty_client.execute("INSERT INTO shop.late VALUES (NULL)")
-    project = make_project(threads=1, heartbeat_interval=0)
+    # The next heartbeat comes when the test has read.
+    project = make_project(threads=1, heartbeat_interval=8)
     project.sources("orders", "late")
     project.models(first=model("materialized='table'"))
     project.write(
