@@ -1,8 +1,31 @@
-"""What the scans of a Spark query have read."""
+"""How Spark divides the files of its scans, and what these have read."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+#: Settings of Spark, the rest of their names.
+SPLITS = {
+    "a file a task": {"openCostInBytes": "1g"},
+    "all in one task": {"maxPartitionBytes": "1g", "maxPartitionNum": "1"},
+    "a stripe a split": {"maxPartitionBytes": "8k", "openCostInBytes": "0"},
+    "many splits, few tasks": {"maxPartitionBytes": "8k", "maxPartitionNum": "3"},
+}
+
+
+@contextmanager
+def divided(spark: SparkSession, split: str) -> Iterator[None]:
+    """Spark divides files in one of the `SPLITS`."""
+    for key, value in SPLITS[split].items():
+        spark.conf.set(f"spark.sql.files.{key}", value)
+    try:
+        yield
+    finally:
+        for key in SPLITS[split]:
+            spark.conf.unset(f"spark.sql.files.{key}")
 
 
 def scanned(frame: DataFrame, metric: str) -> int:

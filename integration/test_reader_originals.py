@@ -2,53 +2,72 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyorc
 import pytest
 
+from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from integration.differential import Differential
-from integration.hive import HiveClient
-from integration.tables import compact_everywhere
+from integration.hive import HiveClient, HiveServer
+from integration.scans import SPLITS, divided
+from integration.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
 
 PARTITIONED = "PARTITIONED BY (p int)"
 BUCKETED = "CLUSTERED BY (id) INTO 2 BUCKETS"
 
 
+def make_originals(
+    client: HiveClient, table: str, layout: str, format: str = "ORC", properties: str = ""
+) -> None:
+    """Write 18 rows and more by three inserts and a UNION ALL into a table without transactions."""
+    columns = "id int, name string" + ("" if PARTITIONED in layout else ", p int")
+    client.execute(
+        f"CREATE TABLE {table} ({columns}) {layout} STORED AS {format} "
+        f"TBLPROPERTIES ('transactional'='false'{properties})"
+    )
+    for first in (0, 100, 200):
+        values = ", ".join(f"({first + i}, 'name {first + i}', {i % 2})" for i in range(6))
+        client.execute(f"INSERT INTO {table} VALUES {values}")
+    client.execute(
+        f"INSERT INTO {table} SELECT id + 1000, name, p FROM {table} WHERE id < 3"
+        f" UNION ALL SELECT id + 2000, name, p FROM {table} WHERE id > 202"
+    )
+
+
+def convert(client: HiveClient, table: str, properties: str = FULL_ACID) -> None:
+    """Make it a transactional table. Its files stay as they are."""
+    client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties})")
+
+
 @pytest.mark.parametrize(
-    ("partition", "bucket"),
+    ("layout", "properties"),
     [
         pytest.param("", "", id="plain"),
-        # What these two show, the table that is both shows, too.
+        # What these three show, the table that is both shows, too.
         pytest.param(PARTITIONED, "", id="partitioned", marks=pytest.mark.long),
-        pytest.param("", BUCKETED, id="bucketed", marks=pytest.mark.long),
-        pytest.param(PARTITIONED, BUCKETED, id="both"),
+        pytest.param(BUCKETED, "", id="bucketed", marks=pytest.mark.long),
+        pytest.param(
+            f"{PARTITIONED} {BUCKETED}",
+            ", 'bucketing_version'='1'",
+            id="both, older buckets",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(f"{PARTITIONED} {BUCKETED}", "", id="both"),
     ],
 )
 def test_original_files(
     differential: Differential,
     hive_client: HiveClient,
     database: str,
-    partition: str,
-    bucket: str,
+    layout: str,
+    properties: str,
 ) -> None:
     table = f"{database}.customers"
-    columns = "id int, name string" + ("" if partition else ", p int")
-    hive_client.execute(
-        f"CREATE TABLE {table} ({columns}) {partition} {bucket} STORED AS ORC "
-        "TBLPROPERTIES ('transactional'='false')"
-    )
-    for first in (0, 100, 200):
-        values = ", ".join(f"({first + i}, 'name {first + i}', {i % 2})" for i in range(6))
-        hive_client.execute(f"INSERT INTO {table} VALUES {values}")
-    hive_client.execute(
-        f"INSERT INTO {table} SELECT id + 1000, name, p FROM {table} WHERE id < 3"
-        f" UNION ALL SELECT id + 2000, name, p FROM {table} WHERE id > 202"
-    )
-    hive_client.execute(
-        f"ALTER TABLE {table} SET TBLPROPERTIES ('transactional'='true', "
-        "'NO_AUTO_COMPACTION'='true')"
-    )
+    make_originals(hive_client, table, layout, properties=properties)
+    convert(hive_client, table)
     converted = differential.check(table, where="p = 1")
     assert all(file.row_ids is None for file in converted.plan.data), "no delete, no row ids"
     for step in (
@@ -59,15 +78,108 @@ def test_original_files(
         hive_client.execute(step)
         differential.check(table, where="p = 0")
     # A minor compaction takes in the deltas only, a major one the original files, too.
-    compact_everywhere(hive_client, table, "minor", bool(partition))
+    compact_everywhere(hive_client, table, "minor", PARTITIONED in layout)
     differential.check(table, where="id < 200")
     hive_client.execute(f"DELETE FROM {table} WHERE id IN (4, 2204, 2205)")
     differential.check(table)
-    compact_everywhere(hive_client, table, "major", bool(partition))
+    compact_everywhere(hive_client, table, "major", PARTITIONED in layout)
     compacted = differential.check(table)
     assert all(file.is_acid for file in compacted.plan.data)
     hive_client.execute(f"DELETE FROM {table} WHERE id = 2")
     differential.check(table)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        pytest.param("", id="plain", marks=pytest.mark.long),
+        pytest.param(PARTITIONED, id="partitioned"),
+    ],
+)
+def test_original_files_compacted_by_themselves(
+    differential: Differential, hive_client: HiveClient, database: str, layout: str
+) -> None:
+    """The base has the lowest write id that there is, and each row keeps its row id."""
+    table = f"{database}.alone"
+    make_originals(hive_client, table, layout)
+    convert(hive_client, table)
+    compact_everywhere(hive_client, table, "major", bool(layout))
+    compacted = differential.check(table, where="id > 200")
+    places = ("p=0/", "p=1/") if layout else ("",)
+    bases = [directory.rpartition("_v")[0] for directory in compacted.directories]
+    assert bases == [f"{place}base_{BASE_OF_ORIGINALS}" for place in places]
+    for step in (
+        f"INSERT INTO {table} VALUES (500, 'new', 0), (501, 'new', 1)",
+        f"DELETE FROM {table} WHERE id IN (1, 104, 500)",
+    ):
+        hive_client.execute(step)
+        differential.check(table, where="id > 200", hive_counts=False)
+    compact_everywhere(hive_client, table, "major", bool(layout))
+    assert not differential.check(table, where="id < 200").plan.deletes
+
+
+@pytest.mark.parametrize(
+    ("format", "layout"),
+    [
+        # What this one shows, the other two show, too.
+        pytest.param("ORC", f"{PARTITIONED} {BUCKETED}", id="orc, both", marks=pytest.mark.long),
+        pytest.param("PARQUET", PARTITIONED, id="parquet, partitioned"),
+        pytest.param("TEXTFILE", BUCKETED, id="text, bucketed"),
+    ],
+)
+def test_tables_converted_to_insert_only(
+    differential: Differential,
+    hive_client: HiveClient,
+    hive: HiveServer,
+    database: str,
+    format: str,
+    layout: str,
+) -> None:
+    """Hive moves the files, of whatever names, into a delta."""
+    table = f"{database}.converted"
+    make_originals(hive_client, table, layout, format)
+    place = hive.warehouse / f"{database}.db" / "converted"
+    place /= "p=0" if PARTITIONED in layout else ""
+    shutil.copy(place / "000000_0", place / "part-00000")
+    convert(hive_client, table, INSERT_ONLY)
+    converted = differential.check(table, where="p = 1")
+    assert len(converted.rows) > 24
+    assert all("delta_" in directory for directory in converted.directories)
+    for kind in ("minor", "major"):
+        for first in (500, 600):
+            values = f"({first}, '{kind}', 0), ({first + 1}, '{kind}', 1)"
+            hive_client.execute(f"INSERT INTO {table} VALUES {values}")
+        differential.check(table, where="id > 200", hive_counts=False)
+        compact_everywhere(hive_client, table, kind, PARTITIONED in layout)
+        differential.check(table, where="p = 0", hive_counts=kind == "major")
+    into = f"{table} PARTITION (p)" if PARTITIONED in layout else table
+    hive_client.execute(f"INSERT OVERWRITE TABLE {into} SELECT * FROM {table} WHERE id % 3 = 0")
+    differential.check(table, where="p = 1")
+
+
+@pytest.mark.parametrize("format", ["ORC", "TEXTFILE"])
+def test_original_files_of_insert_only_tables_are_refused(
+    differential: Differential,
+    hive_client: HiveClient,
+    hive: HiveServer,
+    database: str,
+    format: str,
+) -> None:
+    """Hive shows them or not, as the setting of each of its sessions says."""
+    table = f"{database}.stayed"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) STORED AS {format} TBLPROPERTIES ('transactional'='false')"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1), (2)")
+    with setting(hive_client, "hive.mm.allow.originals", True, default=False):
+        convert(hive_client, table, INSERT_ONLY)
+        assert hive_client.query(f"SELECT * FROM {table}") == [(1,), (2,)]
+    assert hive_client.query(f"SELECT * FROM {table}") == []
+    with pytest.raises(UnreadableTableError, match="/stayed/000000_0 is in no base and no delta"):
+        differential.read(table)
+    place = hive.warehouse / f"{database}.db" / "stayed"
+    hive_client.execute(f"LOAD DATA INPATH 'file:{place}/000000_0' INTO TABLE {table}")
+    assert differential.check(table, hive_counts=False).rows == [(1,), (2,)]
 
 
 def test_files_without_statistics(
@@ -80,10 +192,7 @@ def test_files_without_statistics(
         "TBLPROPERTIES ('transactional'='false', 'orc.row.index.stride'='0')"
     )
     hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
-    hive_client.execute(
-        f"ALTER TABLE {table} SET TBLPROPERTIES ('transactional'='true', "
-        "'NO_AUTO_COMPACTION'='true')"
-    )
+    convert(hive_client, table)
     hive_client.execute(f"INSERT INTO {table} VALUES (4, 'd'), (5, 'e')")
     hive_client.execute(f"DELETE FROM {table} WHERE id IN (2, 5)")
     deleted = differential.check(table, where="id > 1")
@@ -120,14 +229,17 @@ def test_load_data_into_a_full_acid_table(
     assert len(deleted.rows) == 18
     hive_client.execute(f"UPDATE {table} SET name = 'x' WHERE id = 11")
     differential.check(table)
-
-
-SPLITS = {
-    "a file a task": {"openCostInBytes": "1g"},
-    "all in one task": {"maxPartitionBytes": "1g", "maxPartitionNum": "1"},
-    "a stripe a split": {"maxPartitionBytes": "8k", "openCostInBytes": "0"},
-    "many splits, few tasks": {"maxPartitionBytes": "8k", "maxPartitionNum": "3"},
-}
+    for kind in ("minor", "major"):
+        hive_client.compact(table, kind)
+        differential.check(table, where="id > 20", hive_counts=False)
+        hive_client.execute(
+            f"DELETE FROM {table} WHERE id IN ({15 if kind == 'minor' else 16}, 27)"
+        )
+        differential.check(table, hive_counts=False)
+    hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{path}' OVERWRITE INTO TABLE {table}")
+    assert len(differential.check(table, where="id > 25").rows) == 10
+    hive_client.execute(f"DELETE FROM {table} WHERE id IN (20, 29)")
+    differential.check(table)
 
 
 def test_rows_are_numbered_however_spark_divides_the_files(
@@ -153,18 +265,9 @@ def test_rows_are_numbered_however_spark_divides_the_files(
         f"CREATE TABLE {table} (id int, name string) STORED AS ORC "
         f"LOCATION 'file:{location}' TBLPROPERTIES ('transactional'='false')"
     )
-    hive_client.execute(
-        f"ALTER TABLE {table} SET TBLPROPERTIES ('transactional'='true', "
-        "'NO_AUTO_COMPACTION'='true')"
-    )
+    convert(hive_client, table)
     hive_client.execute(f"DELETE FROM {table} WHERE id % 13 = 0 OR id BETWEEN 14000 AND 15000")
-    spark = differential.spark
-    for name, settings in SPLITS.items():
-        for key, value in settings.items():
-            spark.conf.set(f"spark.sql.files.{key}", value)
-        try:
+    for split in SPLITS:
+        with divided(differential.spark, split):
             read = differential.check(table, where="id % 10000 < 900")
-        finally:
-            for key in settings:
-                spark.conf.unset(f"spark.sql.files.{key}")
-        assert len(read.rows) == 15_692, name
+        assert len(read.rows) == 15_692, split
