@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer
+from integration.hive import HiveClient, HiveServer, HiveSqlError
 from integration.rebalanced import rebalance
-from integration.tables import FULL_ACID, compact_everywhere
+from integration.tables import FULL_ACID, compact_everywhere, setting
 
 PARTITIONED = "PARTITIONED BY (day date)"
+BOTH = f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS"
 
 
 @pytest.mark.parametrize(
@@ -19,18 +23,32 @@ PARTITIONED = "PARTITIONED BY (day date)"
         # What these two show, the table that is both shows, too.
         pytest.param("CLUSTERED BY (id) INTO 3 BUCKETS", id="bucketed", marks=pytest.mark.long),
         pytest.param(PARTITIONED, id="partitioned", marks=pytest.mark.long),
-        pytest.param(f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS", id="both"),
+        pytest.param(BOTH, id="both"),
     ],
 )
 def test_full_acid(
     differential: Differential, hive_client: HiveClient, database: str, storage: str
 ) -> None:
-    table = f"{database}.orders"
+    _check_a_life(differential, hive_client, f"{database}.orders", storage, FULL_ACID)
+
+
+def test_full_acid_as_of_old(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Another hash tells the buckets, and rows are moved out of a staging directory."""
+    properties = f"{FULL_ACID}, 'bucketing_version'='1'"
+    with setting(hive_client, "hive.acid.direct.insert.enabled", False, default=True):
+        _check_a_life(differential, hive_client, f"{database}.orders", BOTH, properties)
+
+
+def _check_a_life(
+    differential: Differential, hive_client: HiveClient, table: str, storage: str, properties: str
+) -> None:
     partitioned = "PARTITIONED" in storage
     day = ", day date" if not partitioned else ""
     hive_client.execute(
         f"CREATE TABLE {table} (id int, name string, amount decimal(12,2){day}) {storage} "
-        "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+        f"STORED AS ORC TBLPROPERTIES ({properties})"
     )
     differential.check(table)
     for step in (
@@ -73,6 +91,62 @@ def test_overwrite_with_rows_and_with_none(
     differential.check(table)
     hive_client.execute(f"INSERT INTO {table} VALUES (4)")
     differential.check(table)
+
+
+def test_single_operations(
+    differential: Differential,
+    hive_client: HiveClient,
+    hive: HiveServer,
+    database: str,
+    tmp_path: Path,
+) -> None:
+    """Several inserts of one statement, deletes of all there is, and partitions that come again."""
+    source, table = f"{database}.source", f"{database}.single"
+    hive_client.script(
+        f"""
+        CREATE TABLE {source} (id int, v string) STORED AS ORC TBLPROPERTIES ({FULL_ACID});
+        INSERT INTO {source} VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd');
+        CREATE TABLE {table} (id int, v string) PARTITIONED BY (p int) STORED AS ORC
+          TBLPROPERTIES ({FULL_ACID})
+        """
+    )
+
+    def insert_twice(first: int, second: int, add: int) -> str:
+        return (
+            f"FROM {source} INSERT INTO {table} PARTITION (p={first}) SELECT id + {add}, v "
+            f"WHERE id < 4 INSERT INTO {table} PARTITION (p={second}) SELECT id + {add}, v "
+            "WHERE id > 1"
+        )
+
+    with pytest.raises(HiveSqlError, match="same output cannot be present multiple times"):
+        hive_client.execute(insert_twice(1, 1, 0))
+    for step in (
+        insert_twice(1, 2, 0),
+        insert_twice(2, 1, 10),
+        f"DELETE FROM {table} WHERE id IN (2, 13)",
+        f"DELETE FROM {table} WHERE p = 1",
+        f"INSERT INTO {table} VALUES (21, 'e', 1), (22, 'f', 2), (23, 'g', 3)",
+        f"ALTER TABLE {table} DROP PARTITION (p=2)",
+        f"ALTER TABLE {table} ADD PARTITION (p=2)",
+        insert_twice(3, 2, 30),
+        f"DELETE FROM {table} WHERE id IN (23, 32)",
+    ):
+        hive_client.execute(step)
+        checked = differential.check(table, where="p = 2 AND id > 2", hive_counts=False)
+    directories = checked.directories
+    assert any(d.startswith("p=2/delta_") and d.endswith("_0001") for d in directories)
+
+    for step, left in ((f"DELETE FROM {table}", 0), (insert_twice(1, 2, 40), 6)):
+        hive_client.execute(step)
+        assert len(differential.check(table, where="p = 2").rows) == left
+
+    place = tmp_path / "place"
+    shutil.copytree(hive.warehouse / f"{database}.db" / "source", place)
+    hive_client.execute(f"ALTER TABLE {source} SET LOCATION 'file:{place}'")
+    hive_client.execute(f"INSERT INTO {source} VALUES (5, 'e')")
+    hive_client.execute(f"DELETE FROM {source} WHERE id = 2")
+    moved = differential.check(source, where="id > 1")
+    assert all(data.file.path.startswith(f"file:{place}") for data in moved.plan.data)
 
 
 def test_minor_after_minor_after_major(
