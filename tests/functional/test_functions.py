@@ -50,7 +50,7 @@ class TestNoFunctions:
             asked = []
             patch.setattr(
                 "dbt.adapters.hiveacid.schemas.unless_missing",
-                lambda look_up: asked.append(look_up),
+                lambda look_up: asked.append(look_up.__qualname__),
             )
             run_dbt(["run"])
-        assert asked == []
+        assert not [name for name in asked if "_functions_in" in name]

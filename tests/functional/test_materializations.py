@@ -198,6 +198,8 @@ class TestTableThatWouldBecomeAViewOfRawFiles:
         spark.sql(f"create or replace view {schema}.over_acid as select i from {schema}.acid")
         run_dbt(["run", "--vars", "as: table"])
         (result,) = run_dbt(["run", "--vars", f"{{as: view, of: {of}}}"], expect_pass=False)
+        # With it dbt would not drop the schema.
+        spark.sql(f"drop table {schema}.acid")
         assert "transactional Hive table" in result.message
         assert count(project, "kept") == 1
 
