@@ -25,6 +25,8 @@ def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
     by_write_id = MODEL.format(key="['id', 'seen']", select="select id, amount, _write_id as seen")
     project.models(
         steps=MODEL.format(key="'id', max_write_ids=1", select=rows),
+        # Its first step has two rows with the key 3, of which Hive shows one.
+        wide_steps=MODEL.format(key="'id', max_write_ids=3", select=rows),
         inserted=f"{by_write_id} where _change_type = 'insert'",
         packed=MODEL.format(
             key="'id'", select=f"select id, named_struct('content-type', status, {FIELDS}) as info"
@@ -36,20 +38,26 @@ def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
     (project.path / "models" / "broken.sql").unlink()
     incremental.run()
 
-    # The next row of key 1 has the lower write id, and is committed after the delete of the first.
+    # The rows that stay have the lowest write id, and are committed after what is deleted.
     with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
         orders = TableName(incremental.database, "orders")
         late = OpenWriter.begin(metastore, orders, None, deletes=False)
-        late.insert([1])
+        late.insert([1, 3])
         client.execute("DELETE FROM orders WHERE id = 1")
+        client.execute("INSERT INTO orders VALUES (3, 30, 'new')")
+        client.execute("DELETE FROM orders WHERE id = 3")
         metastore.commit_txn(late.txn_id)
-    assert incremental.run()["steps"] == "OK, 1 upsert, 0 deletes"
-    assert incremental.run()["steps"] == "OK, 1 upsert, 0 deletes"
+    messages = incremental.run()
+    assert messages["steps"] == messages["wide_steps"] == "OK, 2 upserts, 0 deletes"
+    for _ in range(3):
+        messages = incremental.run("--select", "steps")
+        assert messages == {"steps": "OK, 1 upsert, 0 deletes"}
     shown = canonical(client.query("SELECT id, amount, status FROM orders"))
-    assert incremental.rows("steps", "id, amount, status") == shown
+    for model in ("steps", "wide_steps"):
+        assert incremental.rows(model, "id, amount, status") == shown, model
     with_ids = canonical(client.query("SELECT id, amount, ROW__ID.writeid FROM orders"))
     assert incremental.rows("inserted", "id, amount, seen") == with_ids
     packed = incremental.rows("packed", "id, info.`content-type`, info.`field 29`")
-    assert packed == [("1", "None", "1"), ("2", "new", "2")]
+    assert packed == [("1", "None", "1"), ("2", "new", "2"), ("3", "None", "3")]
     assert set(incremental.run().values()) == {"OK, no changes"}
     assert incremental.warnings == []
