@@ -5,7 +5,7 @@ from __future__ import annotations
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.dbt_project import node_results
-from integration.differential import canonical
+from integration.differential import NULL, canonical
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveServer
 from integration.incremental import ORDERS, Incremental
@@ -58,6 +58,6 @@ def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
     with_ids = canonical(client.query("SELECT id, amount, ROW__ID.writeid FROM orders"))
     assert incremental.rows("inserted", "id, amount, seen") == with_ids
     packed = incremental.rows("packed", "id, info.`content-type`, info.`field 29`")
-    assert packed == [("1", "None", "1"), ("2", "new", "2"), ("3", "None", "3")]
+    assert packed == [("1", NULL, "1"), ("2", "new", "2"), ("3", NULL, "3")]
     assert set(incremental.run().values()) == {"OK, no changes"}
     assert incremental.warnings == []
