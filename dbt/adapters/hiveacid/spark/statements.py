@@ -90,7 +90,8 @@ def parse(session: SparkSession, sql: str) -> Statement:
 
 def check_syntax(session: SparkSession, sql: str) -> None:
     """Raise Spark's own error for a statement that it cannot parse."""
-    session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    with active(session):
+        session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
 
 
 def _temporary_view(parsed: Any) -> str | None:
