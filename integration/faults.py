@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -51,8 +52,8 @@ def _delete_deltas_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def _invalid_write_ids_ignored(patch: pytest.MonkeyPatch) -> None:
-    # The property is inherited; so it is shadowed, not replaced.
-    assert isinstance(ValidWriteIdList.invalid, property)
+    # It is inherited; so it is shadowed, not replaced.
+    assert isinstance(ValidWriteIdList.invalid, cached_property)
     patch.setattr(ValidWriteIdList, "invalid", property(lambda _: frozenset()))
 
 
