@@ -205,10 +205,9 @@ class HiveAcidAdapter(
         macro_resolver: MacroResolverProtocol | None = None,
     ) -> Any:
         """A source's freshness by its `loaded_at_query`, in which `this` is its plain name."""
-        assert isinstance(source, HiveAcidRelation)
-        return super().calculate_freshness_from_custom_sql(
-            source, source.read_in(sql), macro_resolver
-        )
+        if isinstance(source, HiveAcidRelation):
+            sql = source.read_in(sql)
+        return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
     def _handle(self) -> SessionHandle:
         return self.connections.get_thread_connection().handle
