@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from integration.hive import HiveClient, HiveSqlError
 
 #: Table properties. Hive must compact only when a test says so.
@@ -21,6 +23,13 @@ STORAGES = {
     "json": ("JSONFILE", INSERT_ONLY),
     "text": ("TEXTFILE", INSERT_ONLY),
 }
+
+
+def in_storages(*storages: str) -> pytest.MarkDecorator:
+    """The parameters `format` and `properties` of a test, for some of `STORAGES`."""
+    return pytest.mark.parametrize(
+        ("format", "properties"), [STORAGES[name] for name in storages], ids=storages
+    )
 
 
 def make_table(client: HiveClient, table: str, columns: str, rows: str, storage: str) -> None:

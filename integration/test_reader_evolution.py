@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient, HiveSqlError
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY, in_storages
 
 _TEXTS = ("string", "char(3)", "char(10)", "varchar(3)", "varchar(10)")
 _DECIMALS = ("decimal(9,0)", "decimal(10,2)", "decimal(20,4)")
@@ -123,11 +123,7 @@ def test_added_and_renamed_columns_go_by_position(
     differential.check(table)
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("ORC", INSERT_ONLY), ("PARQUET", INSERT_ONLY)],
-    ids=["full acid", "insert-only", "parquet"],
-)
+@in_storages("full acid", "orc", "parquet")
 def test_columns_that_swap_their_names(
     differential: Differential,
     hive_client: HiveClient,
@@ -189,11 +185,7 @@ def test_replaced_columns(
     differential.check(table, where=filter)
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("ORC", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY), ("AVRO", INSERT_ONLY)],
-    ids=["full acid", "insert-only", "text", "avro"],
-)
+@in_storages("full acid", "orc", "text", "avro")
 def test_columns_of_one_partition_changed(
     differential: Differential,
     hive_client: HiveClient,
@@ -255,11 +247,7 @@ def test_nested_fields_added_and_renamed(
     assert refused == []
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("AVRO", INSERT_ONLY)],
-    ids=["full acid", "parquet", "avro"],
-)
+@in_storages("full acid", "parquet", "avro")
 def test_texts_made_shorter(
     differential: Differential,
     hive_client: HiveClient,

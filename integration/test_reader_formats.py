@@ -12,7 +12,7 @@ from pyspark.errors import SparkRuntimeException
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import INSERT_ONLY, in_storages
 
 EVERY_TYPE = {
     "t": "tinyint",
@@ -43,17 +43,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [
-        ("TEXTFILE", INSERT_ONLY),
-        ("JSONFILE", INSERT_ONLY),
-        ("AVRO", INSERT_ONLY),
-        ("PARQUET", INSERT_ONLY),
-        ("ORC", FULL_ACID),
-    ],
-    ids=["text", "json", "avro", "parquet", "full acid"],
-)
+@in_storages("text", "json", "avro", "parquet", "full acid")
 def test_every_type(
     differential: Differential,
     hive_client: HiveClient,

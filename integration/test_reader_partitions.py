@@ -8,9 +8,10 @@ from pathlib import Path
 import pyorc
 import pytest
 
+from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY, in_storages
 
 
 def test_odd_partition_values_dropped_and_truncated_partitions(
@@ -52,11 +53,7 @@ PARTITION_COLUMNS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
-    ids=["full acid", "parquet", "text"],
-)
+@in_storages("full acid", "parquet", "text")
 def test_partition_columns_of_every_type(
     differential: Differential,
     hive_client: HiveClient,
@@ -79,7 +76,8 @@ def test_partition_columns_of_every_type(
     # HiveServer2 pads a char when it prints it, and has a float as a double.
     notations = {"char(5)": "concat({}, '|')", "float": "cast({} AS double)"}
     # Where we show NULL (docs/decisions.md, "NULL partitions are NULL").
-    odd_nulls = {"boolean": True, "char(5)": "__HIV", "varchar(5)": "__HIV"}
+    cut = NULL_PARTITION[:5]
+    odd_nulls = {"boolean": True, "char(5)": cut, "varchar(5)": cut, "string": NULL_PARTITION}
     shown = ["id"]
     for type_, name in names.items():
         notation = notations.get(type_, "{}").format(name)
@@ -162,11 +160,7 @@ def test_deletes_across_partitions_of_several_types(
         differential.check(table, where="b = -2 AND id > 4")
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
-    ids=["full acid", "parquet", "text"],
-)
+@in_storages("full acid", "parquet", "text")
 def test_decimal_partitions_through_their_life(
     hive: HiveServer,
     differential: Differential,
@@ -282,9 +276,7 @@ def test_dynamic_writes_to_a_partition_with_its_own_location(
 
 
 @pytest.mark.parametrize("new", ["varchar(3)", "char(3)"])
-@pytest.mark.parametrize(
-    ("format", "properties"), [("ORC", FULL_ACID), ("TEXTFILE", INSERT_ONLY)], ids=["orc", "text"]
-)
+@in_storages("full acid", "text")
 def test_a_partition_column_that_became_shorter(
     differential: Differential,
     hive_client: HiveClient,

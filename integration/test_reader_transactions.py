@@ -14,7 +14,7 @@ from dbt.adapters.hiveacid.reader import verify
 from integration.differential import Differential
 from integration.histories.writer import OpenWriter, delete_together, insert_together
 from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, in_storages
 
 
 @contextmanager
@@ -26,11 +26,7 @@ def kept_open(client: MetastoreClient, writer: OpenWriter) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("ORC", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
-    ids=["full acid", "orc", "text"],
-)
+@in_storages("full acid", "orc", "text")
 def test_uncommitted_and_aborted_work_is_not_shown(
     differential: Differential,
     hive_client: HiveClient,

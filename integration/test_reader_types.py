@@ -11,7 +11,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader import verify
 from integration.differential import Differential
 from integration.hive import HiveClient
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY, in_storages
 
 TIMES = [
     "0001-01-01 00:00:00",
@@ -34,18 +34,7 @@ TIMES = [
 ]
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 
-EVERY_FORMAT = pytest.mark.parametrize(
-    ("format", "properties"),
-    [
-        ("ORC", FULL_ACID),
-        ("ORC", INSERT_ONLY),
-        ("PARQUET", INSERT_ONLY),
-        ("AVRO", INSERT_ONLY),
-        ("JSONFILE", INSERT_ONLY),
-        ("TEXTFILE", INSERT_ONLY),
-    ],
-    ids=["full acid", "orc", "parquet", "avro", "json", "text"],
-)
+EVERY_FORMAT = in_storages("full acid", "orc", "parquet", "avro", "json", "text")
 
 
 def test_old_dates_in_files_of_sparks(
@@ -123,11 +112,7 @@ def test_types_and_names_in_files_of_others(
         differential.check(f"{database}.orc")
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY), ("TEXTFILE", INSERT_ONLY)],
-    ids=["full acid", "parquet", "text"],
-)
+@in_storages("full acid", "parquet", "text")
 def test_times_show_the_same_clock_in_every_session(
     differential: Differential,
     hive_client: HiveClient,
@@ -150,11 +135,7 @@ def test_times_show_the_same_clock_in_every_session(
         assert frame.where("day = date '1500-03-01'").count() == 1
 
 
-@pytest.mark.parametrize(
-    ("format", "properties"),
-    [("ORC", FULL_ACID), ("PARQUET", INSERT_ONLY)],
-    ids=["full acid", "parquet"],
-)
+@in_storages("full acid", "parquet")
 def test_nested_times_show_the_same_clock_in_every_session(
     differential: Differential,
     hive_client: HiveClient,

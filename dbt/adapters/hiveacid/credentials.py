@@ -22,10 +22,17 @@ OFF = "off"
 LAST_NODE, RUN_END = "last_node", "run_end"
 
 
-def _key(meaning: str, *, unit: str = "", default: Any = MISSING, factory: Any = MISSING) -> Any:
-    return field(
-        default=default, default_factory=factory, metadata={"meaning": meaning, "unit": unit}
-    )
+def _key(
+    meaning: str,
+    *,
+    unit: str = "",
+    default: Any = MISSING,
+    factory: Any = MISSING,
+    never_0: str = "",
+) -> Any:
+    """`never_0` is the reason why a duration must be more than 0 seconds, if it must."""
+    metadata = {"meaning": meaning, "unit": unit, "never_0": never_0}
+    return field(default=default, default_factory=factory, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,10 @@ class HiveAcidCredentials(Credentials):
         "How Spark is reached. `session`: the driver runs in dbt's own process.", default="session"
     )
     metastore_timeout: float = _key(
-        "How long a call to the metastore may take.", unit="seconds", default=60.0
+        "How long a call to the metastore may take.",
+        unit="seconds",
+        default=60.0,
+        never_0="no answer takes no time",
     )
     heartbeat_interval: float | None = _key(
         "How often the run's transaction is kept alive. Without it, a third of the metastore's own "
@@ -172,15 +182,15 @@ def _names() -> list[str]:
 
 def _problems(data: Mapping[str, Any]) -> list[str]:
     found = [f"`{key}` is not a key of this adapter" for key in data if key not in _known()]
-    for key in (_profile_key(f) for f in _declared()):
-        value = data.get(key.name)
+    for declared in _declared():
+        key, value = _profile_key(declared), data.get(declared.name)
         if value is None:
             if key.required:
                 found.append(f"`{key.name}` is missing: {key.meaning}")
         elif key.unit == "seconds" and not _is_duration(value):
             found.append(f"`{key.name}` must be a number of seconds, 0 or more, not {value!r}")
-        elif key.name == "metastore_timeout" and float(value) == 0:
-            found.append(f"`{key.name}` must be more than 0 seconds: no answer takes no time")
+        elif (reason := declared.metadata["never_0"]) and float(value) == 0:
+            found.append(f"`{key.name}` must be more than 0 seconds: {reason}")
     if data.get("footer_cache") not in (None, False) and not _is_text(data["footer_cache"]):
         found.append(f"`footer_cache` must be a directory or `off`, not {data['footer_cache']!r}")
     method = data.get("method", "session")

@@ -8,7 +8,7 @@ import pytest
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step, source_state
+from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step, known_source
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.incremental.target_state import LostState
 from dbt.adapters.hiveacid.metastore.models import TableName
@@ -58,12 +58,12 @@ def test_two_parts_of_one_table_have_a_state_each():
     changes.plan = SimpleNamespace(state=state())
     changes._wholes[other.name] = SimpleNamespace(state=state(str(other.options)))
     known = changes.next_state(None, "i")
-    assert source_state(known, SOURCE) == state()
-    assert source_state(known, other) == state(str(other.options))
+    assert known_source(known, SOURCE) == state()
+    assert known_source(known, other) == state(str(other.options))
     # A state from before has the one that was written last.
     former = replace(known, sources={"shop.orders": state(str(other.options)).to_json()})
-    assert source_state(former, other) == state(str(other.options))
+    assert known_source(former, other) == state(str(other.options))
     neither = replace(known, sources={"shop.names": state().to_json()})
-    lost = source_state(neither, other)
+    lost = known_source(neither, other)
     assert isinstance(lost, LostState)
     assert lost.reason == (f"its rows come from shop.names, not from shop.orders ({other.options})")

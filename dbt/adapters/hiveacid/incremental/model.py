@@ -258,13 +258,13 @@ class ModelChanges:
             )
         if isinstance(self.known, LostState):
             return self.known
-        return source_state(self.known, self.source)
+        return known_source(self.known, self.source)
 
     def _changed_others(self, session: SparkSession) -> list[str]:
         changed = []
         for other in self.others:
             assert isinstance(self.known, TargetState)
-            since = source_state(self.known, other)
+            since = known_source(self.known, other)
             if isinstance(since, LostState):
                 changed.append(str(other.table))
                 continue
@@ -315,7 +315,7 @@ class ModelChanges:
         return session.table(str(self.target)).select(F.col(self.row_id).alias(ROW_ID))
 
 
-def source_state(known: TargetState, view: SourceView) -> SourceState | LostState:
+def known_source(known: TargetState, view: SourceView) -> SourceState | LostState:
     """What a target's state says of one of its sources."""
     # A state from before parts of a table were told apart has the table's name alone.
     found = known.sources.get(_key(view)) or known.sources.get(str(view.table))

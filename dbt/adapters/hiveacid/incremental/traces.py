@@ -84,8 +84,7 @@ def witness(state: AcidState) -> tuple[str, str] | None:
 
     Original files have no directory, and an empty name. None if there is nothing of that kind.
     """
-    bases = () if state.base is None else (state.base,)
-    closed = [d for d in (*bases, *state.all_deltas) if _is_closed(d)]
+    closed = [directory for directory in state.directories if _is_closed(directory)]
     newest = max(closed, key=lambda d: (d.write_id_range[1], d.directory.name), default=None)
     if newest is not None:
         return newest.directory.name, _digest(newest.files)
@@ -95,8 +94,7 @@ def witness(state: AcidState) -> tuple[str, str] | None:
 def is_contradicted(state: AcidState, witness: tuple[str, str]) -> bool:
     """Whether the directory of a witness is there, with other files."""
     name, digest = witness
-    bases = () if state.base is None else (state.base,)
-    found = {d.directory.name: d.files for d in (*bases, *state.all_deltas)}
+    found = {d.directory.name: d.files for d in state.directories}
     if state.originals:
         found[""] = state.originals
     return name in found and _digest(found[name]) != digest

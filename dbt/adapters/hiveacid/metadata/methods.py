@@ -36,6 +36,7 @@ from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 from dbt.adapters.hiveacid.spark.guard import is_plain_table
+from dbt.adapters.hiveacid.spark.text_literal import text_literal
 from dbt.adapters.hiveacid.spark.wall_clock import in_utc
 
 if TYPE_CHECKING:
@@ -77,8 +78,9 @@ class MetadataMethods(SparkAdapter):
     def hiveacid_new_comments(
         self, relation: HiveAcidRelation, columns: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, str]:
-        """See `new_comments`."""
-        return new_comments(self._session(), relation, columns)
+        """See `new_comments`; each comment is a literal in SQL."""
+        comments = new_comments(self._session(), relation, columns)
+        return {name: text_literal(comment) for name, comment in comments.items()}
 
     def _acid_columns(self, relation: BaseRelation) -> list[HiveAcidColumn] | None:
         if not isinstance(relation, HiveAcidRelation) or not self._may_be_acid(relation):

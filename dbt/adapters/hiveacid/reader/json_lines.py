@@ -35,6 +35,7 @@ from pyspark.sql.types import (
 from dbt.adapters.hiveacid.reader.columns import TableColumns, try_cast
 from dbt.adapters.hiveacid.reader.projection import Shown
 from dbt.adapters.hiveacid.reader.types import spark_type
+from dbt.adapters.hiveacid.spark.nested_types import depth
 
 _MEMBERS = "__hiveacid_members"
 _OUTLINE = "__hiveacid_outline"
@@ -200,20 +201,9 @@ def _outline(text: Column, fields: Sequence[StructField]) -> Column:
     stays.
     """
     outline = F.regexp_replace(text, r"\A\s*\{", "")
-    for _ in range(max([1, *(_depth(field.dataType) for field in fields)])):
+    for _ in range(max([1, *(depth(field.dataType) for field in fields)])):
         outline = F.regexp_replace(outline, _FLAT, "$1")
     return outline
-
-
-def _depth(data_type: DataType) -> int:
-    """How many arrays and objects are in one another in the JSON of a value."""
-    if isinstance(data_type, ArrayType):
-        return 1 + _depth(data_type.elementType)
-    if isinstance(data_type, MapType):
-        return 1 + _depth(data_type.valueType)
-    if isinstance(data_type, StructType):
-        return 1 + max(_depth(field.dataType) for field in data_type.fields)
-    return 0
 
 
 def _let(value: Column, use: Callable[[Column], Column]) -> Column:

@@ -15,7 +15,6 @@ from pyspark.sql.types import (
     DecimalType,
     MapType,
     StringType,
-    StructField,
     StructType,
     TimestampType,
     VarcharType,
@@ -26,9 +25,11 @@ from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
 from dbt.adapters.hiveacid.reader.columns import TableColumns, column_field, short, try_cast
 from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column
 from dbt.adapters.hiveacid.reader.types import has_length, spark_type
+from dbt.adapters.hiveacid.spark.nested_types import with_leaves
 
 _NESTED = (ArrayType, MapType, StructType)
-_TEXTS = (StringType, CharType, VarcharType)
+_LENGTHS = (CharType, VarcharType)
+_TEXTS = (StringType, *_LENGTHS)
 
 
 def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
@@ -125,15 +126,8 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
     value = try_cast(column, _without_lengths(new))
     if isinstance(old, BooleanType) and isinstance(new, _TEXTS):
         value = F.upper(value)
-    return short(value, new) if isinstance(new, CharType | VarcharType) else value
+    return short(value, new) if isinstance(new, _LENGTHS) else value
 
 
 def _without_lengths(data_type: DataType) -> DataType:
-    if isinstance(data_type, ArrayType):
-        return ArrayType(_without_lengths(data_type.elementType))
-    if isinstance(data_type, MapType):
-        return MapType(_without_lengths(data_type.keyType), _without_lengths(data_type.valueType))
-    if isinstance(data_type, StructType):
-        fields = data_type.fields
-        return StructType([StructField(f.name, _without_lengths(f.dataType)) for f in fields])
-    return StringType() if isinstance(data_type, CharType | VarcharType) else data_type
+    return with_leaves(data_type, lambda t: StringType() if isinstance(t, _LENGTHS) else t)

@@ -22,6 +22,7 @@ from dbt.adapters.hiveacid.reader.properties import (
 from dbt.adapters.hiveacid.reader.scan import BLOCK_START, FILE_PATH
 from dbt.adapters.hiveacid.reader.text_values import text_value
 from dbt.adapters.hiveacid.reader.types import spark_type
+from dbt.adapters.hiveacid.spark.nested_types import depth
 
 _DELIMITERS = (
     "field.delim",
@@ -111,7 +112,8 @@ def text_columns(columns: TableColumns, format: TextFormat) -> list[Shown]:
         zip(columns.data.fields, columns.data_types, strict=True)
     ):
         data_type = spark_type(hive_type, with_lengths=True)
-        if _depth(data_type) > len(format.separators) - 1:
+        # A map takes a separator for its entries, and one between key and value.
+        if depth(data_type, of_map=2) > len(format.separators) - 1:
             raise UnreadableTableError(
                 f"{columns.table}: column {field.name} ({hive_type}) is nested deeper than text "
                 "has separators. Store the table as ORC or Parquet."
@@ -138,17 +140,6 @@ def without_header(frame: DataFrame, lines: int) -> DataFrame:
     window = Window.partitionBy(FILE_PATH).orderBy(BLOCK_START, order)
     numbered = frame.withColumn(order, F.monotonically_increasing_id())
     return numbered.withColumn(number, F.row_number().over(window)).where(F.col(number) > lines)
-
-
-def _depth(data_type: DataType) -> int:
-    """How many separators a value of this type needs."""
-    if isinstance(data_type, ArrayType):
-        return 1 + _depth(data_type.elementType)
-    if isinstance(data_type, MapType):
-        return 2 + _depth(data_type.valueType)
-    if isinstance(data_type, StructType):
-        return 1 + max(_depth(field.dataType) for field in data_type.fields)
-    return 0
 
 
 def _split(text: Column, separator: str, escape: str | None) -> Column:

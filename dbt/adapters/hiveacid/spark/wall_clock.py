@@ -9,21 +9,15 @@ from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
+
+from dbt.adapters.hiveacid.spark.nested_types import with_leaves
 
 
 def as_shown(frame: DataFrame) -> DataFrame:
     """The same rows, whose timestamps give datetimes by the session's clock when collected."""
     fields = frame.schema.fields
-    types = [_without_zone(field.dataType) for field in fields]
+    types = [with_leaves(field.dataType, _without_zone) for field in fields]
     if all(type_ == field.dataType for type_, field in zip(types, fields, strict=True)):
         return frame
     # By place: a query may have several columns of one name.
@@ -40,16 +34,4 @@ def in_utc(session: SparkSession, shown: datetime) -> datetime:
 
 
 def _without_zone(type_: DataType) -> DataType:
-    if isinstance(type_, TimestampType):
-        return TimestampNTZType()
-    if isinstance(type_, ArrayType):
-        return ArrayType(_without_zone(type_.elementType), type_.containsNull)
-    if isinstance(type_, MapType):
-        return MapType(
-            _without_zone(type_.keyType), _without_zone(type_.valueType), type_.valueContainsNull
-        )
-    if isinstance(type_, StructType):
-        return StructType(
-            [StructField(f.name, _without_zone(f.dataType), f.nullable) for f in type_.fields]
-        )
-    return type_
+    return TimestampNTZType() if isinstance(type_, TimestampType) else type_

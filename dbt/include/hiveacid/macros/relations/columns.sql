@@ -23,7 +23,7 @@
   {%- for name, comment in adapter.hiveacid_new_comments(table, column_dict).items() -%}
     {%- call statement() -%}
       alter table {{ table }} alter column {{ adapter.quote(name) }}
-      comment '{{ comment | replace('\\', '\\\\') | replace("'", "\\'") | replace('${', '\\u0024{') }}'
+      comment {{ comment }}
     {%- endcall -%}
   {%- endfor -%}
 {% endmacro %}
