@@ -11,6 +11,7 @@ from integration.dbt_project import DbtProject
 from integration.differential import Differential
 from integration.hive import HiveClient, HiveServer
 from integration.hive.hdfs import HdfsServer
+from integration.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
 from integration.test_dbt_run import rows
 
 
@@ -65,3 +66,39 @@ def test_tables_on_hdfs(
     )
     dbt_project.succeed("run")
     assert rows(hive_client, "joined") == [(1, 11, "may 1"), (2, 20, "may 1")]
+
+
+def test_targets_on_hdfs(hdfs: HdfsServer, incremental: Incremental) -> None:
+    hive, database = incremental.hive, incremental.database
+    root = f"location_root='{hdfs.uri}/targets/{database}'"
+    models = {
+        "by_key": BY_KEY.replace("unique_key", f"{root}, unique_key"),
+        "by_parts": BY_KEY.replace("unique_key", f"{root}, partition_by=['status'], unique_key"),
+        "by_id": BY_ROW_ID.replace("file_format='delta'", f"file_format='orc', {root}"),
+    }
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'a b/c%'), (3, 30, 'new')")
+    incremental.project.sources("orders")
+    incremental.project.models(**models)
+
+    def step(*statements: str) -> set[str]:
+        for statement in statements:
+            hive.execute(statement)
+        messages = set(incremental.run().values())
+        incremental.assert_like_hive(models)
+        return messages
+
+    step()
+    step(
+        "INSERT INTO orders VALUES (4, 40, 'new')",
+        "UPDATE orders SET amount = 21 WHERE id = 2",
+        "DELETE FROM orders WHERE id = 3",
+    )
+    step("INSERT INTO orders VALUES (5, 50, 'other')")
+    assert step() == {"OK, no changes"}
+    assert incremental.warnings == []
+    locations = incremental.spark.newSession()
+    for model in models:
+        described = locations.sql(f"describe formatted {incremental.table(model)}").collect()
+        place = next(row.data_type for row in described if row.col_name == "Location")
+        assert place.startswith(f"{hdfs.uri}/targets/{database}/"), model
