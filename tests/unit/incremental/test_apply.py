@@ -42,6 +42,26 @@ def test_predicates_and_columns_to_update_are_the_models():
     assert "update set `order by` = DBT_INTERNAL_SOURCE.`order by`\n" in sql
 
 
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "DBT_INTERNAL_DEST.day > 1",
+        "DBT_INTERNAL_DEST.id > DBT_INTERNAL_SOURCE.ID",
+        "dbt_internal_source . `order by`.part = 1 and `DBT_INTERNAL_SOURCE`.`id` < 3",
+    ],
+)
+def test_a_delete_has_what_a_predicate_on_the_key_asks_for(predicate):
+    assert apply.passed_by_deletes(predicate, ["id", "`order by`"]) == predicate
+
+
+@pytest.mark.parametrize("column", ["day", "`day`", " . day", "Day.part"])
+def test_a_predicate_on_another_column_holds_no_delete_back(column):
+    column = column if column.startswith(" ") else f".{column}"
+    predicate = f"DBT_INTERNAL_DEST.id = 1 and DBT_INTERNAL_SOURCE{column} = 1"
+    passed = f"DBT_INTERNAL_SOURCE._hiveacid_change = 'delete' or ({predicate})"
+    assert apply.passed_by_deletes(predicate, ["id"]) == passed
+
+
 def test_a_merge_may_update_nothing():
     sql = apply.merge_by_key(TARGET, "db.s", ["id"], [], [])
     assert "update set" not in sql

@@ -91,7 +91,7 @@ def places(pinned, *listings):
 def compared(before, now, old, new, renumbered=NOTHING, **changes):
     """Compare one location: its write ids and directories before and now."""
     earlier = pinned_table(before, **changes)
-    since = source_state(earlier, "", places(earlier, old))
+    since = source_state(earlier, "", "UTC", places(earlier, old))
     pinned = pinned_table(now, **changes)
     ids = new_write_ids(since.write_ids, pinned.write_ids)
     (change,) = compare(pinned, since, places(pinned, new), ids, renumbered)
@@ -119,7 +119,7 @@ class Model:
         return Location(0, STORAGE, listing, select(listing, write_ids, pinned.valid_txns))
 
     def state(self, write_ids: ValidWriteIdList):
-        return source_state(self.pinned(write_ids), "", [self.place(write_ids)])
+        return source_state(self.pinned(write_ids), "", "UTC", [self.place(write_ids)])
 
     def records(self, directories, write_ids):
         return [
@@ -372,7 +372,7 @@ def test_only_new_compacted_bases_are_looked_at_for_row_ids():
         names = ("a", "b", "c", "d")
         earlier = pinned_table(valid(3), *names, **changes)
         old = [["delta_3_3_0"], ["base_3_v0000009"], [], ["delta_3_3_0"]]
-        since = source_state(earlier, "", places(earlier, *old))
+        since = source_state(earlier, "", "UTC", places(earlier, *old))
         pinned = pinned_table(valid(4), *names, **changes)
         now = places(pinned, *[["base_3_v0000009"]] * 3, ["base_4"])
         return [place.partition for place, _ in new_bases(pinned, since, now)]
@@ -412,7 +412,7 @@ def test_rows_numbered_together_are_renumbered(files, expected):
 def test_partitions_moved_created_anew_and_dropped():
     before = pinned_table(valid(3), "same", "moved", "anew", "gone", "empty")
     full = ["delta_3_3_0"]
-    since = source_state(before, "", places(before, full, full, full, full, []))
+    since = source_state(before, "", "UTC", places(before, full, full, full, full, []))
     moved = Partition(("moved",), replace(STORAGE, location="file:/u"), create_time=50)
     anew = replace(before.partitions[2], create_time=51)
     pinned = pinned_table(valid(4), "same", moved, anew, "new")
@@ -445,7 +445,7 @@ def test_partitions_moved_created_anew_and_dropped():
 def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
     before = pinned_table(valid(3), "a")
     (place,) = places(before, names)
-    since = source_state(before, "", [place])
+    since = source_state(before, "", "UTC", [place])
     files = tuple(replace(file, modification_time=8) for file in place.listing.files)
     listing = replace(place.listing, files=files)
     swapped = replace(place, listing=listing, state=select(listing, valid(3), before.valid_txns))
@@ -477,8 +477,8 @@ def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
 )
 def test_another_table_or_another_history(write_ids, options, table, what):
     before = pinned_table(valid(3))
-    since = source_state(before, "", places(before, ["delta_3_3_0"]))
-    losses = table_losses(pinned_table(write_ids, **table), since, options)
+    since = source_state(before, "", "UTC", places(before, ["delta_3_3_0"]))
+    losses = table_losses(pinned_table(write_ids, **table), since, options, "UTC")
     assert len(losses) == len(what)
     assert all(text in loss.what for text, loss in zip(what, losses, strict=True))
     assert not any(loss.reconcilable for loss in losses)
@@ -502,8 +502,8 @@ def test_columns_whose_values_may_have_changed(now, what):
         for text in ("id int, name string", now)
     )
     pinned = pinned_table(valid(3), storage=before)
-    since = source_state(pinned, "", places(pinned, ["delta_3_3_0"]))
-    losses = table_losses(pinned_table(valid(3), storage=after), since, "")
+    since = source_state(pinned, "", "UTC", places(pinned, ["delta_3_3_0"]))
+    losses = table_losses(pinned_table(valid(3), storage=after), since, "", "UTC")
     assert len(losses) == len(what)
     assert all(text in str(loss) for text, loss in zip(what, losses, strict=True))
     assert not any(loss.reconcilable for loss in losses)
@@ -511,7 +511,7 @@ def test_columns_whose_values_may_have_changed(now, what):
 
 def taken(since, now, count, *directories, **table):
     before = pinned_table(since, **table)
-    state = source_state(before, "", places(before, ["delta_1_1_0"]))
+    state = source_state(before, "", "UTC", places(before, ["delta_1_1_0"]))
     pinned = pinned_table(now, **table)
     new = new_write_ids(since, now)
     states = [place.state for place in places(pinned, directories)]
@@ -537,7 +537,9 @@ def test_a_batch_goes_up_to_a_base_that_is_named_after_an_aborted_id():
     listing = ["base_10_v0000009", "delta_11_11_0", "delta_12_12_0"]
     pinned = pinned_table(now)
     (place,) = places(pinned, listing)
-    state = source_state(pinned_table(since), "", places(pinned_table(since), ["delta_8_8_0"]))
+    state = source_state(
+        pinned_table(since), "", "UTC", places(pinned_table(since), ["delta_8_8_0"])
+    )
     new = new_write_ids(since, now)
     batch = take(pinned, state, [place.state], new, 1)
     assert str(batch) == "9"

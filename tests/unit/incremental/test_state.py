@@ -25,7 +25,14 @@ STATE = SourceState(
         LocationState(("é", ""), "file:/t/é", 7, None, 5, ("delta_4_5_v9", "delta_6_7_v10")),
         LocationState(("f", ""), "file:/t/f", 7, None, 5, ("delta_1_2_v9",), ("delta_3_4_v10",)),
         LocationState(("g", ""), "file:/t/g", 7, None, 5, (), ("delta_3_4_v10", "delta_5_6_v11")),
+        LocationState(("m", ""), "file:/t/m", 7, None, 5, mark="2:0a1b2c3d"),
+        LocationState(
+            *(("n", ""), "file:/t/n", 7, None, 5, ("delta_3_4_v10",)),
+            witness=("delta_5_5_0", "0a1b2c3d"),
+            mark="0:0a1b2c3d",
+        ),
     ),
+    shown={"session's time zone": "Europe/Berlin"},
 )
 
 
@@ -42,7 +49,7 @@ def test_a_location_without_base_and_files_is_empty():
     assert [location.is_empty for location in STATE.locations] == [
         *[False] * 3,
         True,
-        *[False] * 3,
+        *[False] * 5,
     ]
 
 
@@ -62,6 +69,10 @@ def test_a_location_without_base_and_files_is_empty():
         ("options", None),
         ("backlog_since", 9),
         ("backlog_since", "9"),
+        ("shown", []),
+        ("shown", {"session's time zone": 1}),
+        ("locations", [[[], "file:/t", 0, None, 3, {"read by": "0a1b"}]]),
+        ("locations", [[[], "file:/t", 0, None, 3, {"read by": 1, "base_3": "0a1b2c3d"}]]),
         ("locations", {}),
         ("locations", [["2026-01-01"]]),
         ("locations", [[[], "file:/t", 0, None]]),

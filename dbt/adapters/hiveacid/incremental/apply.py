@@ -7,6 +7,7 @@ in row-id mode the key is the row id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,10 @@ from dbt.adapters.hiveacid.spark.casts import checked_cast
 CHANGE = "_hiveacid_change"
 INSERT = "insert"
 DELETE = "delete"
+
+_SOURCE_COLUMN = re.compile(
+    r"\bDBT_INTERNAL_SOURCE`?\s*\.\s*(?:`((?:[^`]|``)+)`|(\w+))", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,17 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
         f"on {_matches('s', 't', key)}\n"
         f"union all\n{staged_inserts(target, stage)}"
     )
+
+
+def passed_by_deletes(predicate: str, key: Sequence[str]) -> str:
+    """A model's predicate of a MERGE, which does not hold back a delete that it cannot judge.
+
+    A delete has NULL in all columns but the key: compared with them, it would never be applied.
+    """
+    names = {quoted or plain for quoted, plain in _SOURCE_COLUMN.findall(predicate)}
+    if {quote(name).lower() for name in names} <= {quote(name).lower() for name in key}:
+        return predicate
+    return f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' or ({predicate})"
 
 
 def quote(name: str) -> str:

@@ -14,6 +14,7 @@ from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, is_compacted
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.incremental.losses import Extent, Loss, location_loss
+from dbt.adapters.hiveacid.incremental.shown import reading_mark, shown_by
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.incremental.traces import (
     base_directory,
@@ -57,10 +58,14 @@ def location_names(pinned: PinnedTable) -> list[str]:
 def source_state(
     pinned: PinnedTable,
     options: str,
+    time_zone: str,
     places: Iterable[Location],
     backlog_since: ValidWriteIdList | None = None,
 ) -> SourceState:
-    """The state of a target that has seen this snapshot; for the last see `SourceState`."""
+    """The state of a target that has seen this snapshot; for the last see `SourceState`.
+
+    `time_zone` is that of the session in which it has.
+    """
     partitions = pinned.partitions if pinned.table.partition_keys else None
     return SourceState(
         table=pinned.table.name,
@@ -84,10 +89,12 @@ def source_state(
                     if has_seen(pinned.write_ids, *d.write_id_range)
                 ),
                 witness=witness(place.state),
+                mark=reading_mark(pinned.table, place.storage),
             )
             for place in places
         ),
         backlog_since=backlog_since,
+        shown=shown_by(pinned.table, time_zone),
     )
 
 

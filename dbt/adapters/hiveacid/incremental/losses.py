@@ -14,6 +14,7 @@ from dbt.adapters.hiveacid.acid.bucket import decode_bucket
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges, valid_only_in
 from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS, parse_directory
 from dbt.adapters.hiveacid.acid.selection import is_compacted
+from dbt.adapters.hiveacid.incremental.shown import has_mark, shown_by, shown_otherwise
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
 from dbt.adapters.hiveacid.incremental.traces import (
     base_directory,
@@ -64,8 +65,13 @@ class Loss:
         return f"{where}{self.what}"
 
 
-def table_losses(pinned: PinnedTable, since: SourceState, options: str) -> list[Loss]:
-    """Reasons why nothing can be said about changes since the state."""
+def table_losses(
+    pinned: PinnedTable, since: SourceState, options: str, time_zone: str
+) -> list[Loss]:
+    """Reasons why nothing can be said about changes since the state.
+
+    `options` and `time_zone` are those by which the source is read now.
+    """
     table = pinned.table
     found = []
     if since.table_id is not None and table.id is not None and since.table_id != table.id:
@@ -83,6 +89,7 @@ def table_losses(pinned: PinnedTable, since: SourceState, options: str) -> list[
         found.append(f"it was {kinds[since.is_full_acid]} and is {kinds[table.is_full_acid]} now")
     else:
         found += since.changed_columns(table.storage.columns)
+        found += shown_otherwise(since.shown, shown_by(table, time_zone))
         gone = valid_only_in(since.write_ids, pinned.write_ids)
         if gone:
             found.append(
@@ -146,6 +153,12 @@ def location_loss(
     """Why the history of a location that the state knows is not complete, if so."""
     if place.storage.location != old.path:
         what = f"it was moved from {old.path} to {place.storage.location}"
+        return Loss(name, what, Extent.TABLE)
+    if old.mark is not None and not has_mark(pinned.table, place.storage, old.mark):
+        what = (
+            "its files are read in another way than when they were seen: by another SerDe, by "
+            "other properties (SET SERDEPROPERTIES), or with other columns of the partition's own"
+        )
         return Loss(name, what, Extent.TABLE)
     if old.witness is not None and is_contradicted(place.state, old.witness):
         what = (

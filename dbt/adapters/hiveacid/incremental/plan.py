@@ -150,8 +150,9 @@ def plan_changes(
     check_readable(pinned.table)
     check_names(pinned.table)
     listings = list_locations(spark, [storage.location for storage in pinned.storages])
-    planner = _Planner(spark, footers, options, listings)
-    lost = table_losses(pinned, since, options) if since is not None else []
+    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    planner = _Planner(spark, footers, options, time_zone, listings)
+    lost = table_losses(pinned, since, options, time_zone) if since is not None else []
     if since is None or lost:
         return planner.whole(pinned, lost)
     return planner.difference(pinned, since, max_write_ids)
@@ -176,11 +177,17 @@ class _Planner:
     """Plans from one listing of a table's locations."""
 
     def __init__(
-        self, spark: SparkSession, footers: OrcFooters, options: str, listings: Sequence[Listing]
+        self,
+        spark: SparkSession,
+        footers: OrcFooters,
+        options: str,
+        time_zone: str,
+        listings: Sequence[Listing],
     ) -> None:
         self._spark = spark
         self._footers = footers
         self._options = options
+        self._time_zone = time_zone
         self._listings = listings
 
     def whole(self, pinned: PinnedTable, lost: Sequence[Loss]) -> ChangePlan:
@@ -230,7 +237,7 @@ class _Planner:
         return ChangePlan(
             pinned=pinned,
             since=since,
-            state=source_state(pinned, self._options, places, backlog),
+            state=source_state(pinned, self._options, self._time_zone, places, backlog),
             new_write_ids=new,
             remaining=remaining,
             losses=tuple(losses),

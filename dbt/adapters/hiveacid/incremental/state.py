@@ -7,7 +7,7 @@ without a directory, and a table of the same name may be another table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
@@ -26,6 +26,7 @@ class LocationState:
     that cover rows that have been seen and that Hive's cleaner is going to remove. `witness` is one
     of the directories and a digest of its files (`traces.witness`), by which another partition
     that was given this one's name is told from it; None in states from before there was one.
+    `mark` is by what its files were read (`shown.reading_mark`), with the same exception.
     """
 
     values: tuple[str, ...]
@@ -36,6 +37,7 @@ class LocationState:
     emptied: tuple[str, ...] = ()
     to_be_lost: tuple[str, ...] = ()
     witness: tuple[str, str] | None = None
+    mark: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -45,10 +47,12 @@ class LocationState:
     def to_json(self) -> list[Any]:
         """A list, since a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
-        witness = [] if self.witness is None else [dict([self.witness])]
+        told = {} if self.witness is None else dict([self.witness])
+        if self.mark is not None:
+            told[_MARK] = self.mark
         # Both are rare: a usual location ends here.
         to_be_lost = [list(self.to_be_lost)] if self.to_be_lost else []
-        return [*known, *witness, *self.emptied, *to_be_lost]
+        return [*known, *([told] if told else []), *self.emptied, *to_be_lost]
 
     @classmethod
     def from_json(cls, data: Any) -> LocationState:
@@ -61,14 +65,18 @@ class LocationState:
         _check("create time", create_time, _is_int(create_time))
         _check("base", base, base is None or isinstance(base, str))
         _check("write id", last_write_id, last_write_id is None or _is_int(last_write_id))
-        witness = emptied.pop(0) if emptied and isinstance(emptied[0], dict) else None
-        _check("witness", witness, witness is None or _is_witness(witness))
+        given = emptied.pop(0) if emptied and isinstance(emptied[0], dict) else None
+        _check("witness", given, given != {})
+        told = dict(given or {})
+        mark = told.pop(_MARK, None)
+        _check("mark", mark, mark is None or _is_mark(mark))
+        _check("witness", told, not told or _is_witness(told))
         to_be_lost = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
         names = [*emptied, *to_be_lost]
         _check("directories", names, all(isinstance(name, str) for name in names))
         known = (tuple(values), path, create_time, base, last_write_id)
-        one = None if witness is None else next(iter(witness.items()))
-        return cls(*known, tuple(emptied), tuple(to_be_lost), one)
+        witness = next(iter(told.items()), None)
+        return cls(*known, tuple(emptied), tuple(to_be_lost), witness, mark)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,8 @@ class SourceState:
     seconds by its clock. `columns` are the names and types of the columns in the files, in their
     order. `options` is the text of the options that the source was read with. `backlog_since` are
     the write ids that had been seen when the first of several bounded batches was taken, of which
-    more are to come; None where the state is that of a run's whole snapshot.
+    more are to come; None where the state is that of a run's whole snapshot. `shown` is what else
+    decided how rows were shown (`shown.shown_by`), empty in states from before it was kept.
     """
 
     table: TableName
@@ -91,6 +100,7 @@ class SourceState:
     options: str
     locations: tuple[LocationState, ...]
     backlog_since: ValidWriteIdList | None = None
+    shown: Mapping[str, str] = field(default_factory=dict)
 
     def changed_columns(self, columns: Iterable[Column]) -> list[str]:
         """The columns that had another name, type or place: what changed of each.
@@ -116,6 +126,7 @@ class SourceState:
     def to_json(self) -> dict[str, Any]:
         """As plain data that `json.dumps` takes."""
         backlog = {} if self.backlog_since is None else {_BACKLOG: str(self.backlog_since)}
+        shown = {_SHOWN: dict(self.shown)} if self.shown else {}
         return {
             "table": str(self.table),
             "table_id": self.table_id,
@@ -126,6 +137,7 @@ class SourceState:
             "options": self.options,
             "locations": [location.to_json() for location in self.locations],
             **backlog,
+            **shown,
         }
 
     @classmethod
@@ -135,7 +147,7 @@ class SourceState:
         Raises:
             ValueError: something is missing, unknown or of another kind; a state is never guessed.
         """
-        if not isinstance(data, Mapping) or set(data) - {_BACKLOG} != _KEYS:
+        if not isinstance(data, Mapping) or set(data) - {_BACKLOG, _SHOWN} != _KEYS:
             keys = sorted(data) if isinstance(data, Mapping) else repr(data)
             raise ValueError(f"not the state of a source: {keys}")
         database, _, name = str(data["table"]).partition(".")
@@ -151,6 +163,8 @@ class SourceState:
         _check("locations", data["locations"], isinstance(data["locations"], list))
         backlog = data.get(_BACKLOG)
         _check("backlog", backlog, backlog is None or isinstance(backlog, str))
+        shown = data.get(_SHOWN, {})
+        _check("shown", shown, isinstance(shown, dict) and _are_texts(shown.values()))
         return cls(
             TableName(database, name),
             table_id,
@@ -161,6 +175,7 @@ class SourceState:
             data["options"],
             tuple(LocationState.from_json(location) for location in data["locations"]),
             None if backlog is None else ValidWriteIdList.parse(backlog),
+            shown,
         )
 
 
@@ -175,20 +190,29 @@ _KEYS = {
     "locations",
 }
 _BACKLOG = "backlog_since"
+_SHOWN = "shown"
+_MARK = "read by"
+"""It stands beside the name of a directory, which none has."""
 
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, str) and value.partition(":")[0].isdecimal()
+
+
 def _is_witness(value: Mapping[str, Any]) -> bool:
-    return len(value) == 1 and all(isinstance(digest, str) for digest in value.values())
+    return len(value) == 1 and _are_texts(value.values())
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 def _is_column(value: Any) -> bool:
-    if not isinstance(value, list) or len(value) != 2:
-        return False
-    return all(isinstance(text, str) for text in value)
+    return isinstance(value, list) and len(value) == 2 and _are_texts(value)
 
 
 def _check(what: str, value: Any, is_right: bool) -> None:

@@ -1,0 +1,144 @@
+"""States of targets: shown, removed, none after `--empty`, and left alone by what is no change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
+from integration.histories.writer import OpenWriter
+from integration.hive import HiveClient, HiveServer
+from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+
+TARGETS = {
+    "delta_key": MODELS["delta_key"],
+    "iceberg_ids": MODELS["iceberg_ids"],
+    "orc_ids": MODELS["orc_ids"],
+    "partitioned": BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'"),
+}
+
+
+@pytest.fixture
+def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
+    """The name of a second database, for a second target of a profile."""
+    name = f"{database}_ci"
+    yield name
+    hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
+
+
+def _operation(incremental: Incremental, name: str, model: str, *arguments: str) -> list[str]:
+    """What a `dbt run-operation` on a model says."""
+    said: list[str] = []
+    incremental.project.succeed(
+        *("run-operation", name, "--args", f"{{model: {model}}}", *arguments),
+        on_event=lambda event: said.append(event.info.msg),  # type: ignore[attr-defined]
+    )
+    return said
+
+
+def _has_state(incremental: Incremental, model: str, write_ids: str) -> bool:
+    """Whether a target's state is that of all write ids up to one."""
+    lines = _operation(incremental, "hiveacid_state", model)
+    source = f"{incremental.database}.orders"
+    return any(source in line and f'"{source}:{write_ids}:' in line for line in lines)
+
+
+def test_states_are_shown_removed_and_never_made_of_nothing(
+    incremental: Incremental, hive_client: HiveClient, other_schema: str
+) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'paid'), (3, 30, 'hidden')")
+    project.sources("orders")
+    project.models(**TARGETS)
+    project.add_target("ci", other_schema)
+    for arguments in (["--empty"], ["--empty", "--full-refresh"]):
+        incremental.run(*arguments)
+        for name in TARGETS:
+            assert incremental.rows(name) == [], name
+        incremental.run()
+        assert len(_about(incremental.warnings, "is built anew")) == len(TARGETS)
+        incremental.assert_like_hive(TARGETS)
+    for name in TARGETS:
+        assert _has_state(incremental, name, "1"), name
+
+    project.succeed(
+        "clone", "--select", "delta_key", "--target", "ci", "--state", str(project.path / "target")
+    )
+    said = _operation(incremental, "hiveacid_state", "delta_key", "--target", "ci")
+    (line,) = _about(said, "has no state")
+    assert f"{other_schema}.delta_key has no state: version 0 of the table was made by" in line
+    assert "CLONE, without acid_changes" in line
+
+    # Somebody has put a row in that no change of the source will ever remove.
+    for name in TARGETS:
+        row_id = ", null" if name.endswith("_ids") else ""
+        incremental.spark.sql(f"insert into {incremental.table(name)} select 9, 9, 'paid'{row_id}")
+    hive.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    before = incremental.rows("delta_key")
+    messages = incremental.run("--empty")
+    assert set(messages.values()) == {"OK, no changes"}
+    assert incremental.rows("delta_key") == before
+    incremental.run()
+    assert incremental.warnings == []
+    with_row = sorted([*incremental.hives_rows(), ("9", "9", "paid")])
+    for name in TARGETS:
+        assert incremental.rows(name) == with_row, name
+        _operation(incremental, "hiveacid_reset_state", name)
+    said = _operation(incremental, "hiveacid_state", "iceberg_ids")
+    assert _about(said, "iceberg_ids has no state: its state was removed")
+    incremental.run()
+    removed = _about(incremental.warnings, "its state was removed, by hiveacid_reset_state or")
+    assert len(removed) == len(TARGETS)
+    incremental.assert_like_hive(TARGETS)
+
+
+def _about(lines: Iterable[str], text: str) -> list[str]:
+    return [line for line in lines if text in line]
+
+
+def test_what_is_no_change_writes_nothing(incremental: Incremental, hive: HiveServer) -> None:
+    client = incremental.hive
+    places = (hive.warehouse / f"{incremental.database}.db", hive.work / "lake")
+    client.script(ORDERS.format(clause=""))
+    client.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'hidden')")
+    client.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    incremental.project.sources("orders")
+    incremental.project.models(**TARGETS)
+    incremental.run()
+    with_commits = ("delta_key", "iceberg_ids")
+
+    def assert_no_changes() -> None:
+        before = _files(places), list(map(incremental.version, with_commits))
+        assert incremental.run() == dict.fromkeys(TARGETS, "OK, no changes")
+        assert (_files(places), list(map(incremental.version, with_commits))) == before
+        assert incremental.warnings == []
+
+    orders = TableName(incremental.database, "orders")
+    with MetastoreClient(hive.metastore_uri, timeout=30) as metastore:
+        aborted = OpenWriter.begin(metastore, orders, None, deletes=False)
+        aborted.insert([7])
+        metastore.abort_txn(aborted.txn_id)
+    client.execute("INSERT INTO orders SELECT * FROM orders WHERE id > 100")
+    client.execute("DELETE FROM orders WHERE id > 100")
+    assert_no_changes()
+    client.compact("orders", "minor")
+    assert_no_changes()
+    client.compact("orders", "major")
+    client.execute("INSERT INTO orders SELECT * FROM orders WHERE id > 100")
+    assert_no_changes()
+
+    client.execute("UPDATE orders SET amount = 21 WHERE id = 2")
+    client.execute("DELETE FROM orders WHERE id = 1")
+    client.execute("INSERT INTO orders VALUES (4, 40, 'new')")
+    incremental.run()
+    incremental.assert_like_hive(TARGETS)
+    assert incremental.warnings == []
+
+
+def _files(directories: Iterable[Path]) -> dict[Path, int]:
+    """Every file below, and when it changed."""
+    found = (path for directory in directories for path in directory.rglob("*"))
+    return {path: path.stat().st_mtime_ns for path in found if path.is_file()}
