@@ -51,7 +51,10 @@ def test_old_dates_in_files_of_sparks(
     )
     days = ["0001-01-01", "1500-03-01", "1582-10-15", "2026-11-25"]
     rows = ", ".join(f"({i}, date '{day}', array(date '{day}'))" for i, day in enumerate(days, 1))
-    frame = differential.spark.sql(f"select * from values {rows} as v(id, day, days)")
+    session = differential.spark.newSession()
+    # Spark 3.5 asks how; this is what Spark 4 does by default.
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+    frame = session.sql(f"select * from values {rows} as v(id, day, days)")
     frame.coalesce(1).write.parquet(f"{tmp_path}/written")
     (written,) = (tmp_path / "written").glob("*.parquet")
     hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{written}' INTO TABLE {table}")
