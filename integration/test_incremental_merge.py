@@ -23,25 +23,27 @@ _MODEL = """{{{{ config(materialized='incremental', incremental_strategy='{strat
 _INSERTED = " where _change_type = 'insert'"
 
 
+#: Format and configuration of the models, of which there is one for each strategy.
+_CASES = (("delta", "there"), ("delta", "same"), ("iceberg", "same"))
+
+
 def _models() -> dict[str, str]:
     models = {}
-    for format_, file_format in _FORMATS.items():
-        for case, config in _CONFIGS.items():
-            by_key = f"unique_key='id', {config}"
-            for strategy in ("acid_changes", "merge"):
-                sql = _MODEL.format(
-                    strategy=strategy, file_format=file_format, config=by_key, row_id=""
-                )
-                models[f"{format_}_{case}_{strategy}"] = sql + (
-                    _INSERTED if strategy == "merge" else ""
-                )
-        row_id = ", _row_id as _hive_row_id" if format_ == "iceberg" else ", _row_id"
-        models[f"{format_}_same_ids"] = _MODEL.format(
-            strategy="acid_changes",
-            file_format=file_format,
-            config=_CONFIGS["same"].split(", merge")[0],
-            row_id=row_id,
-        )
+    for file_format, case in _CASES:
+        for strategy, condition in (("acid_changes", ""), ("merge", _INSERTED)):
+            sql = _MODEL.format(
+                strategy=strategy,
+                file_format=_FORMATS[file_format],
+                config=f"unique_key='id', {_CONFIGS[case]}",
+                row_id="",
+            )
+            models[f"{file_format}_{case}_{strategy}"] = sql + condition
+    models["delta_ids"] = _MODEL.format(
+        strategy="acid_changes",
+        file_format=_FORMATS["delta"],
+        config=_CONFIGS["same"].split(", merge")[0],
+        row_id=", _row_id",
+    )
     return models
 
 
@@ -65,22 +67,19 @@ def test_predicates_and_columns_of_a_merge(incremental: Incremental) -> None:
         # The first row has another status now; of the second one all but `twice` changes.
         "same": [("1", "20", "new"), ("1", "22", "paid"), ("2", "40", "new"), *rest],
     }
-    for format_ in _FORMATS:
-        for case, expected in after_update.items():
-            for strategy in ("merge", "acid_changes"):
-                name = f"{format_}_{case}_{strategy}"
-                assert incremental.rows(name) == expected, name
-    hive_rows = incremental.hives_rows()
-    for format_ in _FORMATS:
-        assert incremental.rows(f"{format_}_same_ids") == hive_rows, format_
+    for file_format, case in _CASES:
+        for strategy in ("merge", "acid_changes"):
+            name = f"{file_format}_{case}_{strategy}"
+            assert incremental.rows(name) == after_update[case], name
+    assert incremental.rows("delta_ids") == incremental.hives_rows()
 
     # Deletes, which dbt-spark's MERGE does not know. A predicate on the target's rows holds for
     # them, too; a deleted row has no other columns than its key to compare.
     hive.execute("DELETE FROM orders WHERE id IN (2, 3)")
-    incremental.run("--exclude", *(name for name in _models() if name.endswith("_merge")))
-    for format_ in _FORMATS:
-        expected = [row for row in after_update["there"] if row[0] != "3"]
-        assert incremental.rows(f"{format_}_there_acid_changes") == expected, format_
-        expected = [row for row in after_update["same"] if row[0] not in ("2", "3")]
-        assert incremental.rows(f"{format_}_same_acid_changes") == expected, format_
-        assert incremental.rows(f"{format_}_same_ids") == incremental.hives_rows(), format_
+    by_merge = [name for name in _models() if name.endswith("_merge")]
+    incremental.run("--exclude", *by_merge)
+    deleted = {"there": {"3"}, "same": {"2", "3"}}
+    for file_format, case in _CASES:
+        expected = [row for row in after_update[case] if row[0] not in deleted[case]]
+        assert incremental.rows(f"{file_format}_{case}_acid_changes") == expected, case
+    assert incremental.rows("delta_ids") == incremental.hives_rows()

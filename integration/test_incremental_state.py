@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def _has_state(incremental: Incremental, model: str, write_ids: str) -> bool:
 
 
 def test_states_are_shown_removed_and_never_made_of_nothing(
-    incremental: Incremental, hive_client: HiveClient, other_schema: str
+    incremental: Incremental, tmp_path: Path, other_schema: str
 ) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
@@ -64,9 +65,9 @@ def test_states_are_shown_removed_and_never_made_of_nothing(
     for name in TARGETS:
         assert _has_state(incremental, name, "1"), name
 
-    project.succeed(
-        "clone", "--select", "delta_key", "--target", "ci", "--state", str(project.path / "target")
-    )
+    state = tmp_path / "state"
+    shutil.copytree(project.path / "target", state)
+    project.succeed("clone", "--select", "delta_key", "--target", "ci", "--state", str(state))
     said = _operation(incremental, "hiveacid_state", "delta_key", "--target", "ci")
     (line,) = _about(said, "has no state")
     assert f"{other_schema}.delta_key has no state: version 0 of the table was made by" in line
@@ -101,7 +102,8 @@ def _about(lines: Iterable[str], text: str) -> list[str]:
 
 def test_what_is_no_change_writes_nothing(incremental: Incremental, hive: HiveServer) -> None:
     client = incremental.hive
-    places = (hive.warehouse / f"{incremental.database}.db", hive.work / "lake")
+    warehouse, lake = hive.warehouse / f"{incremental.database}.db", hive.work / "lake"
+    places = [lake / incremental.database, *(warehouse / name for name in TARGETS)]
     client.script(ORDERS.format(clause=""))
     client.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'hidden')")
     client.execute("UPDATE orders SET amount = 11 WHERE id = 1")
@@ -113,6 +115,7 @@ def test_what_is_no_change_writes_nothing(incremental: Incremental, hive: HiveSe
     def assert_no_changes() -> None:
         before = _files(places), list(map(incremental.version, with_commits))
         assert incremental.run() == dict.fromkeys(TARGETS, "OK, no changes")
+        assert before[0].keys() >= {path / "_SUCCESS" for path in places[-2:]}
         assert (_files(places), list(map(incremental.version, with_commits))) == before
         assert incremental.warnings == []
 
