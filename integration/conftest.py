@@ -97,6 +97,14 @@ def database(hive_session: HiveClient) -> Iterator[str]:
 
 
 @pytest.fixture
+def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
+    """The name of a second database, for a second target of a profile."""
+    name = f"{database}_ci"
+    yield name
+    hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
+
+
+@pytest.fixture
 def hive_client(hive_session: HiveClient, database: str) -> HiveClient:
     """A session whose current database is `database`."""
     hive_session.execute(f"USE {database}")

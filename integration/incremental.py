@@ -97,3 +97,9 @@ class Incremental:
         """The comments of a target's columns."""
         fields = self.spark.newSession().table(self.table(model)).schema.fields
         return {field.name: field.metadata.get("comment", "") for field in fields}
+
+
+def files_below(directories: Iterable[Path]) -> dict[Path, int]:
+    """Every file below, and when it changed."""
+    found = (path for directory in directories for path in directory.rglob("*"))
+    return {path: path.stat().st_mtime_ns for path in found if path.is_file()}

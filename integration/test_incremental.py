@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,7 +10,7 @@ import yaml
 from integration.dbt_project import node_results
 from integration.differential import NULL, canonical
 from integration.hive import HiveClient, HiveServer
-from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
+from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental, files_below
 
 CHANGES = [
     ("1", "delete", "4"),
@@ -56,11 +55,11 @@ def test_every_kind_of_target_follows_one_history(
 
     with_commits = [name for name in MODELS if name.startswith(("delta", "iceberg"))]
     versions = list(map(incremental.version, with_commits))
-    files = _files(places)
+    files = files_below(places)
     messages = step()
     assert set(messages.values()) == {"OK, no changes"}
     assert versions == list(map(incremental.version, with_commits))
-    assert files == _files(places)
+    assert files == files_below(places)
     for name in documented:
         assert incremental.comments(name)["status"] == "where it's at", name
 
@@ -72,12 +71,6 @@ def test_every_kind_of_target_follows_one_history(
     assert len(lost) == 3 and all("had not been seen" in warning for warning in lost)
     step("UPDATE orders SET amount = 81 WHERE id = 8")
     assert incremental.warnings == []
-
-
-def _files(directories: Iterable[Path]) -> dict[Path, int]:
-    """Every file below, and when it changed."""
-    found = (path for directory in directories for path in directory.rglob("*"))
-    return {path: path.stat().st_mtime_ns for path in found if path.is_file()}
 
 
 def _documented(models: Iterable[str]) -> str:

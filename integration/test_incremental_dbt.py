@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,6 @@ from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 PARTITIONED = BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'")
 LOG = """{{ config(materialized='incremental', incremental_strategy='acid_changes') }}
 select id, amount * 2 as twice, status from {{ acid_changes(source('shop', 'log')) }}"""
-
-
-@pytest.fixture
-def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
-    """The name of a second database, for a second target of a profile."""
-    name = f"{database}_ci"
-    yield name
-    hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
 
 
 def failed(incremental: Incremental, *arguments: str) -> dict[str, str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-
-import pytest
 
 from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
 from integration.histories.writer import OpenWriter
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+from integration.hive import HiveServer
+from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental, files_below
 
 TARGETS = {
     "delta_key": MODELS["delta_key"],
@@ -19,14 +17,6 @@ TARGETS = {
     "orc_ids": MODELS["orc_ids"],
     "partitioned": BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'"),
 }
-
-
-@pytest.fixture
-def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
-    """The name of a second database, for a second target of a profile."""
-    name = f"{database}_ci"
-    yield name
-    hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
 
 
 def _operation(incremental: Incremental, name: str, model: str, *arguments: str) -> list[str]:
@@ -113,10 +103,10 @@ def test_what_is_no_change_writes_nothing(incremental: Incremental, hive: HiveSe
     with_commits = ("delta_key", "iceberg_ids")
 
     def assert_no_changes() -> None:
-        before = _files(places), list(map(incremental.version, with_commits))
+        before = files_below(places), list(map(incremental.version, with_commits))
         assert incremental.run() == dict.fromkeys(TARGETS, "OK, no changes")
         assert before[0].keys() >= {path / "_SUCCESS" for path in places[-2:]}
-        assert (_files(places), list(map(incremental.version, with_commits))) == before
+        assert (files_below(places), list(map(incremental.version, with_commits))) == before
         assert incremental.warnings == []
 
     orders = TableName(incremental.database, "orders")
@@ -139,9 +129,3 @@ def test_what_is_no_change_writes_nothing(incremental: Incremental, hive: HiveSe
     incremental.run()
     incremental.assert_like_hive(TARGETS)
     assert incremental.warnings == []
-
-
-def _files(directories: Iterable[Path]) -> dict[Path, int]:
-    """Every file below, and when it changed."""
-    found = (path for directory in directories for path in directory.rglob("*"))
-    return {path: path.stat().st_mtime_ns for path in found if path.is_file()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.hiveacid.acid.changes import new_write_ids
+from dbt.adapters.hiveacid.incremental.comparison import compare, source_state
 from dbt.adapters.hiveacid.incremental.losses import Extent, table_losses
 from dbt.adapters.hiveacid.incremental.shown import (
     has_mark,
@@ -18,10 +19,8 @@ from tests.unit.incremental.test_comparison import (
     INSERT_ONLY,
     NOTHING,
     TABLE,
-    compare,
     pinned_table,
     places,
-    source_state,
     valid,
 )
 
@@ -49,6 +48,7 @@ def with_columns(*types):
         ("timestamp with local time zone", None),
         ("date", None),
         ("struct<my_timestamp:int>", None),
+        ("struct<timestamp:int>", None),
     ],
 )
 def test_the_time_zone_decides_for_times_on_the_clock(type_, zone):

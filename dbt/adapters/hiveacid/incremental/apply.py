@@ -82,7 +82,10 @@ def merge_by_key(
     columns = target.given if update_columns is None else update_columns
     updates = ", ".join(f"{column} = DBT_INTERNAL_SOURCE.{column}" for column in columns)
     update = f"when matched then update set {updates}\n" if updates else ""
-    on = [*predicates, _matches("DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST", key)]
+    on = [
+        *(passed_by_deletes(predicate, key) for predicate in predicates),
+        _matches("DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST", key),
+    ]
     return (
         f"merge into {target.name} as DBT_INTERNAL_DEST\n"
         f"using (\n{_effective_changes(stage, key)}\n) as DBT_INTERNAL_SOURCE\n"
@@ -97,7 +100,7 @@ def merge_by_key(
 def merge_by_row_id(target: Target, stage: str, row_id: str, predicates: Iterable[str]) -> str:
     """MERGE by row id (the column `row_id`): deletes, and inserts that match nothing."""
     on = [
-        *predicates,
+        *(passed_by_deletes(predicate, (row_id,)) for predicate in predicates),
         f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}'",
         f"DBT_INTERNAL_SOURCE.{row_id} = DBT_INTERNAL_DEST.{row_id}",
     ]

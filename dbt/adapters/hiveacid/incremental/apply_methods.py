@@ -113,9 +113,7 @@ class ApplyMethods(StateMethods):
             return apply.rewritten(
                 target, staged, key if is_upsert else (changes.row_id,), is_upsert=is_upsert
             )
-        merge_key = key if changes.mode is Mode.UNIQUE_KEY else (changes.row_id,)
-        given_limits = (apply.passed_by_deletes(text, merge_key) for text in predicates or ())
-        limits = (*given_limits, *changes.staged.predicates)
+        limits = (*(predicates or ()), *changes.staged.predicates)
         if changes.mode is Mode.UNIQUE_KEY:
             return apply.merge_by_key(target, staged, key, update_columns, limits)
         if changes.mode is Mode.ROW_ID:

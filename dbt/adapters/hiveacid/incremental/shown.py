@@ -6,17 +6,17 @@ come later would be shown otherwise, and those that are there would not be found
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table
-from dbt.adapters.hiveacid.reader.properties import READ_BY, file_properties
+from dbt.adapters.hiveacid.reader.orc_timestamps import timestamps_in
+from dbt.adapters.hiveacid.reader.properties import file_properties
+from dbt.adapters.hiveacid.reader.text import READ_BY
 
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 
-_WALL_CLOCK = re.compile(r"\btimestamp\b(?! with local)", re.IGNORECASE)
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
 
 
@@ -31,16 +31,16 @@ def shown_by(table: Table, time_zone: str) -> dict[str, str]:
         keys = (f"{column.name} {column.type}" for column in table.partition_keys)
         found[_PARTITION_COLUMNS] = ", ".join(keys)
     columns = (*table.storage.columns, *table.partition_keys)
-    if any(_WALL_CLOCK.search(column.type) for column in columns):
+    if any(timestamps_in((column.type for column in columns), 0)):
         found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
     return found
 
 
 def shown_otherwise(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """What decides and has changed. A state from before there was such a thing does not have it."""
-    for name in before.keys() & now.keys():
-        if before[name] != now[name]:
-            yield f"the {name} is {now[name]}, before {before[name]}"
+    for name, value in now.items():
+        if before.get(name, value) != value:
+            yield f"the {name} is {value}, before {before[name]}"
 
 
 def reading_mark(table: Table, storage: StorageDescriptor) -> str:

@@ -7,21 +7,6 @@ from collections.abc import Iterable, Mapping
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
 
-READ_BY = frozenset(
-    {
-        "field.delim",
-        "serialization.format",
-        "collection.delim",
-        "colelction.delim",
-        "mapkey.delim",
-        "escape.delim",
-        "serialization.null.format",
-        "serialization.last.column.takes.rest",
-        "skip.header.line.count",
-    }
-)
-"""The properties that decide what the same files show. Tables with others are refused."""
-
 
 def file_properties(table: Table, storage: StorageDescriptor) -> dict[str, str]:
     """The properties of a table's or partition's files, as Hive puts them together.

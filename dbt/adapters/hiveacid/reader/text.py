@@ -32,6 +32,17 @@ _DELIMITERS = (
     "escape.delim",
 )
 
+READ_BY = frozenset(
+    {
+        *_DELIMITERS,
+        "colelction.delim",
+        "serialization.null.format",
+        "serialization.last.column.takes.rest",
+        "skip.header.line.count",
+    }
+)
+"""The properties that decide what the same files show. Tables with others are refused."""
+
 
 @dataclass(frozen=True)
 class TextFormat:
