@@ -430,6 +430,43 @@ def test_partitions_moved_created_anew_and_dropped():
     assert gone.reconcilable
 
 
+@pytest.mark.parametrize("name", ["base_3_v{}", "delta_1_3_v{}"])
+def test_compacted_partitions_that_swap_their_names(name):
+    pinned = pinned_table(valid(3), "a", "b")
+    names = [[name.format("0000008")], [name.format("0000009")]]
+    since = source_state(pinned, "", "UTC", places(pinned, *names))
+    new = new_write_ids(valid(3), valid(3))
+    same = compare(pinned, since, places(pinned, *names), new, NOTHING)
+    assert [change.kind for change in same] == [Kind.UNCHANGED] * 2
+    swapped = compare(pinned, since, places(pinned, *reversed(names)), new, NOTHING)
+    assert [str(change.loss).partition(" in it ")[0] for change in swapped] == [
+        f"partition p=a: {names[1][0]}",
+        f"partition p=b: {names[0][0]}",
+    ]
+    assert {change.loss.extent for change in swapped} == {Extent.TABLE}
+
+
+@pytest.mark.parametrize(
+    ("names", "extent"),
+    [
+        (["delta_4_4_0"], Extent.LOCATION),
+        (["base_4"], Extent.LOCATION),
+        # These can hold rows that are older than the partition, with row ids that it had before.
+        (["delta_3_4_v0000009"], Extent.TABLE),
+        (["base_4_v0000009"], Extent.TABLE),
+        (["000000_0"], Extent.TABLE),
+    ],
+)
+def test_a_partition_that_is_younger_than_its_rows(names, extent):
+    before = pinned_table(valid(3), "a")
+    since = source_state(before, "", "UTC", places(before, ["delta_2_2_0"]))
+    pinned = pinned_table(valid(4), replace(before.partitions[0], create_time=51))
+    new = new_write_ids(valid(3), valid(4))
+    (change,) = compare(pinned, since, places(pinned, names), new, NOTHING)
+    assert "it was dropped and created anew (createTime 51" in change.loss.what
+    assert change.loss.extent is extent
+
+
 @pytest.mark.parametrize(
     ("names", "is_noticed"),
     [

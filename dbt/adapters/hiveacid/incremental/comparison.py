@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges
+from dbt.adapters.hiveacid.acid.directories import parse_directory
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir, is_compacted
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.incremental.losses import Extent, Loss, location_loss
@@ -131,6 +132,7 @@ def compare(
     new base `is_renumbered`.
     """
     known = {old.values: old for old in since.locations} if since else {}
+    seen_at = _compacted(known.values())
     names = location_names(pinned)
     changes = []
     for place in places:
@@ -140,7 +142,7 @@ def compare(
             continue
         name = names[place.partition]
         is_new_number = place.partition in renumbered
-        loss = location_loss(pinned, place, since, old, name, new, is_new_number)
+        loss = location_loss(pinned, place, since, old, name, new, is_new_number, seen_at)
         if loss is not None:
             changes.append(LocationChange(place, Kind.LOST, loss))
             continue
@@ -197,6 +199,17 @@ def take(
 def highest_base(states: Iterable[AcidState]) -> int:
     """The highest write id that a base is named after; 0 without any."""
     return max((s.base.write_id_range[1] for s in states if s.base is not None), default=0)
+
+
+def _compacted(locations: Iterable[LocationState]) -> dict[str, str]:
+    """The compacted directories among the bases and witnesses of a state, and where they were."""
+    found = {}
+    for location in locations:
+        for name in {location.base, location.witness and location.witness[0]}:
+            directory = parse_directory(name) if name else None
+            if directory is not None and directory.visibility_txn:
+                found[directory.name] = location.path
+    return found
 
 
 def _values(pinned: PinnedTable, place: Location) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ directories: inserted rows by their write id, deleted rows by their delete event
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from dbt.adapters.hiveacid.acid.bucket import decode_bucket
 from dbt.adapters.hiveacid.acid.changes import WriteIdRanges, valid_only_in
-from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS, parse_directory
+from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS, BaseDir, parse_directory
 from dbt.adapters.hiveacid.acid.selection import is_compacted
 from dbt.adapters.hiveacid.incremental.shown import has_mark, shown_by, shown_otherwise
 from dbt.adapters.hiveacid.incremental.state import LocationState, SourceState
@@ -149,8 +149,13 @@ def location_loss(
     name: str,
     new: WriteIdRanges,
     is_renumbered: bool,
+    seen_at: Mapping[str, str],
 ) -> Loss | None:
-    """Why the history of a location that the state knows is not complete, if so."""
+    """Why the history of a location that the state knows is not complete, if so.
+
+    `seen_at` are the names of compacted directories that the state has seen, and the paths of their
+    locations.
+    """
     if place.storage.location != old.path:
         what = f"it was moved from {old.path} to {place.storage.location}"
         return Loss(name, what, Extent.TABLE)
@@ -168,6 +173,15 @@ def location_loss(
         )
         # Row ids are unique in a partition only, so those of two may be the same.
         return Loss(name, what, Extent.TABLE)
+    # A compaction's transaction is in the name of its directory, and it is of one location.
+    names = (directory.directory.name for directory in place.state.directories)
+    foreign = next((n for n in names if seen_at.get(n, old.path) != old.path), None)
+    if foreign is not None:
+        what = (
+            f"{foreign} in it had been seen in {seen_at[foreign]}: another partition was given its "
+            "name (RENAME PARTITION)"
+        )
+        return Loss(name, what, Extent.TABLE)
     by_row_ids = Extent.LOCATION if since.is_full_acid and not is_renumbered else Extent.TABLE
     if pinned.table.partition_keys:
         create_time = pinned.partitions[place.partition].create_time
@@ -176,8 +190,10 @@ def location_loss(
                 f"it was dropped and created anew (createTime {create_time}, before "
                 f"{old.create_time})"
             )
-            return Loss(name, what, by_row_ids)
-    reason = _lost_base(place, old, new)
+            # Rows that are older than it are those of another partition that was given its name.
+            is_other = _may_have_seen(place, since)
+            return Loss(name, what, Extent.TABLE if is_other else by_row_ids)
+    reason = _lost_base(place, since, old, new)
     if reason is not None:
         return Loss(name, reason, by_row_ids)
     emptied = _emptied(place, since, old)
@@ -206,6 +222,18 @@ def location_loss(
     return None
 
 
+def _may_have_seen(place: Location, since: SourceState) -> bool:
+    """Whether a location can hold rows of write ids that have been seen."""
+    for directory in place.state.of_rows:
+        low, high = directory.write_id_range
+        base = directory.directory
+        if isinstance(base, BaseDir) and not is_compacted(place.listing, base):
+            low = high
+        if has_seen(since.write_ids, low, high):
+            return True
+    return bool(place.state.originals)
+
+
 def _emptied(place: Location, since: SourceState, old: LocationState) -> list[str]:
     """The compacted directories for which rows that the state has seen may have gone since."""
     base = parse_directory(old.base) if old.base is not None else None
@@ -225,7 +253,9 @@ def _emptied(place: Location, since: SourceState, old: LocationState) -> list[st
     return found
 
 
-def _lost_base(place: Location, old: LocationState, new: WriteIdRanges) -> str | None:
+def _lost_base(
+    place: Location, since: SourceState, old: LocationState, new: WriteIdRanges
+) -> str | None:
     base = place.state.base
     if base is None:
         return None if old.base is None else f"its base {old.base} has gone"
@@ -239,9 +269,12 @@ def _lost_base(place: Location, old: LocationState, new: WriteIdRanges) -> str |
         past = new.within(1, write_id)
         if not past:
             return None
+        why = "it removed their delete events"
+        if not since.is_full_acid:
+            why = "its files do not tell which rows are theirs"
         return (
             f"the compaction that made {directory.name} took in write ids {past}, which had not "
-            "been seen: it removed their delete events"
+            f"been seen: {why}"
         )
     if write_id in new:
         return f"write id {write_id} replaced all rows (overwrite or truncate): {directory.name}"

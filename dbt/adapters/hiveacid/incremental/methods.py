@@ -152,7 +152,10 @@ class IncrementalMethods(ApplyMethods):
         elif decision.step is Step.FULL:
             logger.info(f"Model {changes.model} is built anew: {decision.reason}")
         elif decision.reason:
-            logger.info(f"Model {changes.model} is compared by row ids: {decision.reason}")
+            logger.info(
+                f"Model {changes.model} is compared with {changes.source.table} by row ids: "
+                f"{decision.reason}"
+            )
         return decision.step.value
 
     @available

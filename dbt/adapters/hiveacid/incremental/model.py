@@ -236,7 +236,7 @@ class ModelChanges:
         if self.plan.is_empty and not self.plan.remaining:
             return Decision(Step.NOTHING)
         if losses:
-            reason = "; ".join(map(str, losses))
+            reason = f"{'; '.join(map(str, losses))} (new write ids: {self.plan.new_write_ids})"
             if not self._can_reconcile(losses):
                 return Decision(Step.FULL, reason, is_loss=True)
             self.reconciled = True
