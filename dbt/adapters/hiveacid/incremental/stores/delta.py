@@ -159,12 +159,10 @@ class DeltaStore:
         ]
         if not commits or commits[0][0] != state.commit_id:
             raise overtaken(self._table)
-        if not isinstance(base, TargetState):
-            return
         # Auto compaction makes a commit of its own, with the same metadata.
         version = min(version for commit_id, version in commits if commit_id == state.commit_id)
-        if commit_of(self._newest_state(history, below=version)) != base.commit_id:
-            # Somebody has built the table anew after `base` was read.
+        if commit_of(self._newest_state(history, below=version)) != commit_of(base):
+            # Somebody has built the table, or built it anew, after `base` was read.
             self._query(f"restore table {self._table} to version as of {version - 1}")
             raise overtaken(self._table)
 

@@ -25,6 +25,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     parse,
     reset_text,
 )
+from dbt.adapters.hiveacid.spark.errors import unless_missing
 from dbt.adapters.hiveacid.spark.iceberg import MAIN, IcebergTable, head
 
 SNAPSHOT_PROPERTY = f"spark.sql.iceberg.snapshot-property.{KEY}"
@@ -111,6 +112,8 @@ class IcebergStore:
     def committing(self, base: Known, state: TargetState) -> Iterator[None]:
         """See `CommitStore.committing`."""
         branch = self._branch
+        if branch is None and commit_of(unless_missing(self.read)) != commit_of(base):
+            raise overtaken(self._name)
         try:
             self._session.conf.set(SNAPSHOT_PROPERTY, state.to_text())
             try:

@@ -1,0 +1,130 @@
+"""Models over `acid_changes` whose columns come and go, with each `on_schema_change`."""
+
+from __future__ import annotations
+
+from integration.dbt_project import node_results
+from integration.differential import NULL, canonical
+from integration.incremental import LAKE, ORDERS, Incremental
+
+_FORMATS = {
+    "parquet": "file_format='parquet'",
+    "orc": "file_format='orc'",
+    # Delta drops columns of such tables only.
+    "delta": "file_format='delta', tblproperties={'delta.columnMapping.mode': 'name'}",
+    "iceberg": LAKE,
+}
+
+#: By name, which says format, key and `on_schema_change`.
+MODELS = (
+    *("parquet_key_ignore", "delta_ids_ignore", "orc_ids_fail", "delta_key_fail"),
+    *("parquet_ids_append", "orc_key_append", "delta_key_append", "iceberg_key_append"),
+    *("parquet_key_sync", "delta_ids_sync", "iceberg_ids_sync"),
+)
+
+_ON_SCHEMA_CHANGE = {"append": "append_new_columns", "sync": "sync_all_columns"}
+
+FIRST = "id, amount, status"
+MORE = f"{FIRST}, note, amount + 1 as plus"
+LESS = "id, status, note, amount + 1 as plus"
+
+
+def _sql(name: str) -> str:
+    file_format, key, change = name.split("_")
+    row_id = "_row_id as _hive_row_id" if file_format == "iceberg" else "_row_id"
+    return f"""{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
+            on_schema_change='{_ON_SCHEMA_CHANGE.get(change, change)}', {_FORMATS[file_format]}
+            {", unique_key='id'" if key == "key" else ""}) }}}}
+        select {{{{ var('columns') }}}} {"" if key == "key" else f", {row_id}"}
+        from {{{{ acid_changes(source('shop', 'orders')) }}}}"""
+
+
+def _with(*parts: str) -> list[str]:
+    """The models that have one of these parts in their names."""
+    return [name for name in MODELS if set(parts) & set(name.split("_"))]
+
+
+def test_columns_come_and_go(incremental: Incremental) -> None:
+    hive = incremental.hive
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'new')")
+    incremental.project.sources("orders")
+    incremental.project.models(**{name: _sql(name) for name in MODELS})
+
+    def run(columns: str, *only: str) -> tuple[dict[str, str], dict[str, str]]:
+        """The messages of the models that went well, and of those that failed."""
+        arguments = ("--select", *only) if only else ()
+        result = incremental.project.invoke("run", "--vars", f"columns: {columns}", *arguments)
+        went: dict[str, str] = {}
+        failed: dict[str, str] = {}
+        for node in node_results(result):
+            messages = went if str(node.status) == "success" else failed
+            messages[node.node.name] = str(node.message)
+        return went, failed
+
+    def columns_of(name: str) -> list[str]:
+        found = incremental.spark.newSession().table(incremental.table(name)).columns
+        return [column for column in found if not column.endswith("_row_id")]
+
+    assert run(FIRST)[1] == {}
+    hive.execute("ALTER TABLE orders ADD COLUMNS (note string)")
+    hive.execute("INSERT INTO orders VALUES (4, 40, 'new', 'four')")
+    hive.execute("UPDATE orders SET note = 'one' WHERE id = 1")
+    hive.execute("DELETE FROM orders WHERE id = 3")
+
+    adding, strict = _with("append", "sync"), _with("fail")
+    before = {name: incremental.rows(name, FIRST) for name in strict}
+    _, failed = run(MORE)
+    assert set(failed) == set(strict)
+    for name, message in failed.items():
+        assert "The source and target schemas on this incremental model are out of sync" in message
+        assert incremental.rows(name, FIRST) == before[name], name
+        assert columns_of(name) == ["id", "amount", "status"], name
+    shown = canonical(hive.query("SELECT id, amount, status FROM orders"))
+    for name in _with("ignore"):
+        assert incremental.rows(name, FIRST) == shown, name
+        assert columns_of(name) == ["id", "amount", "status"], name
+    # Only rows that have changed since have the new columns.
+    plus = "CASE WHEN id <> 2 THEN amount + 1 END"
+    shown = canonical(hive.query(f"SELECT id, amount, status, note, {plus} FROM orders"))
+    for name in adding:
+        assert incremental.rows(name, "id, amount, status, note, plus") == shown, name
+        assert columns_of(name) == ["id", "amount", "status", "note", "plus"], name
+
+    with_commits = [name for name in _with("delta", "iceberg") if name not in strict]
+    versions = list(map(incremental.version, with_commits))
+    went, failed = run(MORE)
+    assert set(failed) == set(strict)
+    assert went == dict.fromkeys(set(MODELS) - set(strict), "OK, no changes")
+    assert versions == list(map(incremental.version, with_commits))
+
+    hive.execute("INSERT INTO orders VALUES (5, 50, 'new', 'five')")
+    hive.execute("UPDATE orders SET note = 'two' WHERE id = 2")
+    hive.execute("DELETE FROM orders WHERE id = 1")
+    # Spark's own formats keep their columns, and without `on_schema_change` a target has all.
+    stuck = [*strict, *_with("ignore"), "parquet_key_sync"]
+    before = {name: incremental.rows(name, "*") for name in stuck}
+    _, failed = run(LESS)
+    assert set(failed) == set(stuck), failed
+    for name in stuck:
+        assert incremental.rows(name, "*") == before[name], name
+    shown = canonical(hive.query("SELECT id, status, note, amount + 1 FROM orders"))
+    moving = [name for name in adding if name not in stuck]
+    for name in moving:
+        assert incremental.rows(name, "id, status, note, plus") == shown, name
+        kept = [] if name.endswith("_sync") else ["amount"]
+        assert columns_of(name) == ["id", *kept, "status", "note", "plus"], name
+    for name in _with("append"):
+        # A row that a MERGE by key updates keeps what the model has no longer.
+        two = "20" if name in ("delta_key_append", "iceberg_key_append") else NULL
+        amounts = [("2", two), ("4", "40"), ("5", NULL)]
+        assert incremental.rows(name, "id, amount") == amounts, name
+
+    went, failed = run(LESS, *moving)
+    assert went == dict.fromkeys(moving, "OK, no changes") and failed == {}
+
+    # What was refused meanwhile is applied as soon as it can be.
+    went, failed = run(FIRST, *strict, *_with("ignore"))
+    assert failed == {} and "OK, no changes" not in went.values()
+    shown = canonical(hive.query("SELECT id, amount, status FROM orders"))
+    for name in went:
+        assert incremental.rows(name, FIRST) == shown, name
