@@ -85,6 +85,7 @@ DELETED = {
 }
 
 
+@pytest.mark.long
 def test_a_snapshot_follows_updates_and_deletes(
     project: DbtProject, hive_client: HiveClient, tables: Tables
 ) -> None:

@@ -162,6 +162,7 @@ class AbortWhileReading(threading.Thread):
             self.transaction = abort_transaction(client)
 
 
+@pytest.mark.long
 def test_a_run_longer_than_the_timeout_keeps_its_transaction(
     make_project: MakeProject, spark: SparkSession, database: str
 ) -> None:

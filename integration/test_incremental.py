@@ -20,6 +20,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.long
 def test_every_kind_of_target_follows_one_history(
     incremental: Incremental, hive: HiveServer, hive_client: HiveClient, database: str
 ) -> None:
@@ -311,6 +312,7 @@ def test_columns_that_come_and_are_renamed(incremental: Incremental) -> None:
     assert states == [("2", "new"), ("3", "new"), ("4", "new")]
 
 
+@pytest.mark.long
 def test_a_strategy_of_the_users_own(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.dbt_project import node_results
@@ -16,6 +18,7 @@ MODEL = """{{{{ config(materialized='incremental', incremental_strategy='acid_ch
 FIELDS = ", ".join(f"'field {i}', id" for i in range(30))
 
 
+@pytest.mark.long
 def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
     client, project = incremental.hive, incremental.project
     client.script(ORDERS.format(clause=""))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from dbt_common.events.base_types import EventMsg
 
 from integration.dbt_project import node_results
@@ -278,6 +279,7 @@ class Losses:
         assert all(part in text for part in case.told), text
 
 
+@pytest.mark.long
 def test_each_loss_and_what_is_done(incremental: Incremental, hive: HiveServer) -> None:
     losses = Losses(incremental, hive)
     losses.make()

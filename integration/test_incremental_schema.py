@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from integration.dbt_project import node_results
 from integration.differential import NULL, canonical
 from integration.incremental import LAKE, ORDERS, Incremental
@@ -43,6 +45,7 @@ def _with(*parts: str) -> list[str]:
     return [name for name in MODELS if set(parts) & set(name.split("_"))]
 
 
+@pytest.mark.long
 def test_columns_come_and_go(incremental: Incremental) -> None:
     hive = incremental.hive
     hive.script(ORDERS.format(clause=""))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from dbt.adapters.hiveacid.metastore.client import MetastoreClient
 from dbt.adapters.hiveacid.metastore.models import TableName
 from integration.differential import canonical
@@ -30,6 +32,7 @@ BACKLOG = (
 )
 
 
+@pytest.mark.long
 def test_each_step_of_a_backlog(incremental: Incremental, hive: HiveServer) -> None:
     """With a minor compaction of what is not seen yet, and transactions that commit late.
 

@@ -49,6 +49,7 @@ def project(dbt_project: DbtProject, hive_client: HiveClient) -> DbtProject:
     return dbt_project
 
 
+@pytest.mark.long
 def test_the_metastore_is_asked_once(
     project: DbtProject, calls: Calls, hive_client: HiveClient
 ) -> None:

@@ -24,10 +24,8 @@ BUCKETED = "CLUSTERED BY (id) INTO 2 BUCKETS"
 LAYOUTS = {"plain": "", "partitioned": PARTITIONED, "bucketed": BUCKETED}
 #: Each layout comes up; the others show the same, and take minutes.
 SHORT = {
-    ("plain", "orc"),
     ("plain", "default text"),
     ("partitioned", "parquet"),
-    ("partitioned", "json"),
     ("bucketed", "orc"),
 }
 

@@ -3,6 +3,7 @@
 from unittest.mock import MagicMock
 
 import pytest
+from dbt.adapters.exceptions import FailedToConnectError
 
 from dbt.adapters.hiveacid.spark import process
 from dbt.adapters.hiveacid.spark.process import _catalog, _is_in
@@ -70,7 +71,15 @@ def test_spark_may_share_the_sources_metastore(settings, expected):
 def started(monkeypatch):
     """The settings that Spark would be started with, in the order of the starts."""
     settings = []
-    monkeypatch.setattr(process, "_start", lambda given, log: settings.append(given))
+
+    def start(given, log):
+        settings.append(given)
+        running = MagicMock()
+        monkeypatch.setattr(process.SparkContext, "_active_spark_context", running)
+        return running
+
+    monkeypatch.setattr(process, "_start", start)
+    monkeypatch.setattr(process, "_started", None)
     monkeypatch.setattr(process.SparkContext, "_active_spark_context", None)
     monkeypatch.setattr(process, "SparkSession", MagicMock())
     return settings
@@ -89,3 +98,59 @@ def test_new_databases_are_where_the_metastore_has_its_own(parameters, expected,
     process.root_session(parameters, URI, lambda: "hdfs://lake/default", None)
     (settings,) = started
     assert settings.get("spark.sql.warehouse.dir") == expected
+
+
+OTHER = "thrift://another:9083"
+LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
+EMBEDDED = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=secret"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "uri", "refused"),
+    [
+        ({}, {}, URI, None),
+        ({}, {}, OTHER, "spark.hadoop.hive.metastore.uris"),
+        ({}, {"spark.hive.metastore.uris": URI}, OTHER, None),
+        ({}, {"spark.hive.metastore.uris": OTHER}, URI, "spark.hive.metastore.uris"),
+        ({}, EMBEDDED, URI, "spark.hadoop.javax.jdo.option.ConnectionURL"),
+        (EMBEDDED, {}, URI, "spark.hadoop.hive.metastore.uris"),
+        (EMBEDDED, EMBEDDED, OTHER, None),
+        ({}, LAKE, URI, "spark.sql.catalog.lake"),
+        (LAKE, LAKE, URI, None),
+        (LAKE, {}, URI, None),
+        ({}, {"spark.sql.warehouse.dir": "/mine"}, URI, "spark.sql.warehouse.dir"),
+        ({}, {"spark.sql.warehouse.dir": "hdfs://lake/default"}, URI, None),
+        ({}, {"spark.sql.catalogImplementation": "hive"}, URI, None),
+        ({}, {"spark.sql.shuffle.partitions": "7", "spark.executor.memory": "9g"}, URI, None),
+    ],
+)
+def test_a_second_target_does_not_use_the_tables_of_the_first(first, second, uri, refused, started):
+    process.root_session(first, URI, lambda: "hdfs://lake/default", None)
+    if refused is None:
+        process.root_session(second, uri, lambda: "unused", None)
+    else:
+        with pytest.raises(FailedToConnectError, match=f"other values of {refused} than") as raised:
+            process.root_session(second, uri, lambda: "unused", None)
+        assert "secret" not in str(raised.value)
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "refused"),
+    [
+        ({}, None),
+        ({"spark.sql.catalogImplementation": "in-memory"}, None),
+        ({"spark.sql.catalogImplementation": "hive"}, "spark.sql.catalogImplementation"),
+        (LAKE, "spark.sql.catalog.lake"),
+    ],
+)
+def test_a_spark_of_others_is_used_unless_the_profile_says_where(parameters, refused, started):
+    running = MagicMock()
+    running.getConf.return_value.getAll.return_value = [("spark.master", "local[2]")]
+    process.SparkContext._active_spark_context = running
+    if refused is None:
+        process.root_session(parameters, URI, lambda: "unused", None)
+    else:
+        with pytest.raises(FailedToConnectError, match=f"other values of {refused} than"):
+            process.root_session(parameters, URI, lambda: "unused", None)
+    assert started == []

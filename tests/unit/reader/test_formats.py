@@ -112,6 +112,26 @@ def test_the_tables_own_properties_go_before_those_of_its_serde_and_a_partitions
     assert (found.null, found.separators[0]) == ("partition", ";")
 
 
+def test_an_empty_delimiter_is_the_default_and_not_a_missing_one():
+    found = text_format(table(), storage(**{"field.delim": "", "serialization.format": "7"}))
+    assert (found.separators[0], found.escape) == ("\x01", None)
+    found = text_format(table(), storage(**{"escape.delim": "", "serialization.format": "7"}))
+    assert (found.separators[0], found.escape) == ("\x07", "\\")
+    found = text_format(table(), storage(**{"collection.delim": "", "mapkey.delim": ""}))
+    assert found.separators[1:3] == ("\x02", "\x03")
+
+
+def test_how_many_lines_are_no_rows_is_for_the_table_to_say():
+    header = {"skip.header.line.count": "2"}
+    assert text_format(table(**header), storage()).header == 2
+    of_serde = replace(table(), storage=storage(**header))
+    assert text_format(of_serde, replace(storage(), location="file:/t/p=1")).header == 2
+    partition = replace(storage(**header), location="file:/t/p=1")
+    assert text_format(table(), partition).header == 0
+    of_orc = replace(table(**header), storage=storage("any"))
+    assert text_format(of_orc, partition).header == 0
+
+
 @pytest.mark.parametrize(("format", "name"), [("parquet", "parquet.column.index.access")])
 def test_properties_that_change_what_hive_reads_are_refused(format, name):
     refuse_others(NAME, format, {name: "FALSE"}, _HARMLESS[format])

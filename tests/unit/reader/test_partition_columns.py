@@ -31,23 +31,71 @@ def test_a_partition_value_is_as_long_as_its_type(value, hive_type, shown):
         ("timestamp", "string", "Hive's text has nanoseconds"),
         ("struct<at:timestamp>", "struct<at:varchar(9)>", "Hive's text has nanoseconds"),
         ("array<int>", "string", "Hive converts no array, map or struct to another"),
+        *(
+            (old, new, "Hive converts such values otherwise than Spark")
+            for old, new in (
+                ("string", "int"),
+                ("varchar(9)", "bigint"),
+                ("string", "double"),
+                ("string", "date"),
+                ("string", "boolean"),
+                ("bigint", "int"),
+                ("int", "tinyint"),
+                ("double", "int"),
+                ("double", "float"),
+                ("decimal(10,2)", "int"),
+                ("int", "boolean"),
+                ("date", "timestamp"),
+            )
+        ),
     ],
 )
-def test_what_is_not_converted_is_refused_by_name(monkeypatch, old, new, reason):
+def test_what_is_not_converted_is_refused_by_name(converted, old, new, reason):
+    with pytest.raises(UnreadableTableError) as error:
+        converted(old, new)
+    message = f"shop.t: a partition has column c as {old}, and the table as {new}: {reason}"
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tinyint", "smallint"),
+        ("int", "bigint"),
+        ("bigint", "double"),
+        ("bigint", "decimal(20,0)"),
+        ("float", "double"),
+        ("decimal(20,4)", "decimal(9,0)"),
+        ("decimal(10,2)", "float"),
+        ("boolean", "int"),
+        ("boolean", "string"),
+        ("double", "string"),
+        ("date", "varchar(10)"),
+        ("varchar(6)", "char(3)"),
+        ("struct<a:int>", "struct<b:bigint,c:string>"),
+    ],
+)
+def test_what_spark_converts_as_hive_does(converted, old, new):
+    assert len(converted(old, new)) == 1
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """A text table's column of a type, from a partition's of another, without a JVM."""
+    module = "dbt.adapters.hiveacid.reader.partition_columns"
+    for name in ("as_column", "F", "try_cast", "short"):
+        monkeypatch.setattr(f"{module}.{name}", _Column())
+
     def storage(hive_type):
         return StorageDescriptor("file:/t", (Column("c", hive_type),), None, None, {})
 
-    columns = table_columns(
-        Table(TableName("shop", "t"), "MANAGED_TABLE", storage(new), (), {}, create_time=0)
-    )
-    own = partition_columns(columns, storage(old))
-    module = "dbt.adapters.hiveacid.reader.partition_columns"
-    for name in ("as_column", "F"):  # They need a JVM.
-        monkeypatch.setattr(f"{module}.{name}", _Column())
-    with pytest.raises(UnreadableTableError) as error:
-        as_in_table([("c", "c")], own, columns)
-    message = f"shop.t: a partition has column c as {old}, and the table as {new}: {reason}"
-    assert message in str(error.value)
+    def convert(old, new):
+        columns = table_columns(
+            Table(TableName("shop", "t"), "MANAGED_TABLE", storage(new), (), {}, create_time=0)
+        )
+        return as_in_table([("c", "c")], partition_columns(columns, storage(old)), columns)
+
+    return convert
 
 
 class _Column:

@@ -43,6 +43,7 @@ from dbt.adapters.hiveacid.reader.properties import file_properties, refuse_othe
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, stored_types
 from dbt.adapters.hiveacid.reader.text import (
+    TEXT_INPUT_FORMAT,
     TextFormat,
     text_columns,
     text_format,
@@ -85,7 +86,7 @@ def file_format(table: TableName, storage: StorageDescriptor) -> str:
     Raises:
         UnreadableTableError: it is another one.
     """
-    if storage.input_format == "org.apache.hadoop.mapred.TextInputFormat":
+    if storage.input_format == TEXT_INPUT_FORMAT:
         format = _LINES.get(storage.serde or "")
     else:
         format = _FORMATS.get(storage.input_format or "")

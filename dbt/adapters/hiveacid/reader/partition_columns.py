@@ -10,10 +10,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
+    ByteType,
     CharType,
     DataType,
     DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
     MapType,
+    ShortType,
     StringType,
     StructType,
     TimestampType,
@@ -27,6 +33,7 @@ from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column
 from dbt.adapters.hiveacid.reader.types import has_length, spark_type
 from dbt.adapters.hiveacid.spark.nested_types import with_leaves
 
+_INTEGERS: list[type[DataType]] = [ByteType, ShortType, IntegerType, LongType]
 _NESTED = (ArrayType, MapType, StructType)
 _LENGTHS = (CharType, VarcharType)
 _TEXTS = (StringType, *_LENGTHS)
@@ -123,10 +130,31 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
         raise ValueError("Hive converts no array, map or struct to another kind of value")
     if isinstance(old, TimestampType) and isinstance(new, _TEXTS):
         raise ValueError("Hive's text has nanoseconds, which Spark's timestamps have not")
+    if not _is_cast_alike(old, new):
+        raise ValueError("Hive converts such values otherwise than Spark")
     value = try_cast(column, _without_lengths(new))
     if isinstance(old, BooleanType) and isinstance(new, _TEXTS):
         value = F.upper(value)
     return short(value, new) if isinstance(new, _LENGTHS) else value
+
+
+def _is_cast_alike(old: DataType, new: DataType) -> bool:
+    """Whether Spark's `try_cast` shows what Hive's converters do, as tried with Hive's own classes.
+
+    They differ for numbers that become smaller types, which Hive cuts to their low bits, and for
+    texts that become numbers, booleans or times.
+    """
+    if isinstance(new, _TEXTS):
+        return True
+    if isinstance(old, BooleanType):
+        return isinstance(new, IntegerType)
+    if type(old) in _INTEGERS and type(new) in _INTEGERS:
+        return _INTEGERS.index(type(old)) < _INTEGERS.index(type(new))
+    if type(old) in _INTEGERS:
+        return isinstance(new, (FloatType, DoubleType, DecimalType))
+    if isinstance(old, DecimalType):
+        return isinstance(new, (DecimalType, FloatType))
+    return isinstance(old, FloatType) and isinstance(new, DoubleType)
 
 
 def _without_lengths(data_type: DataType) -> DataType:

@@ -32,6 +32,8 @@ _DELIMITERS = (
     "escape.delim",
 )
 
+TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
+
 READ_BY = frozenset(
     {
         *_DELIMITERS,
@@ -84,20 +86,35 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
         if not (_byte(properties, name) or "").isascii():
             raise not_read_yet(table.name, "text", name, properties[name])
     rest = properties.get("serialization.last.column.takes.rest", "false")
+    escape = None
+    if "escape.delim" in properties:
+        escape = _byte(properties, "escape.delim") or "\\"
+    # What is there and empty, as after ESCAPED BY '', is the default, and not what is not there.
+    field = "field.delim" if "field.delim" in properties else "serialization.format"
+    collection = "collection.delim" if "collection.delim" in properties else "colelction.delim"
     return TextFormat(
         separators=(
-            _byte(properties, "field.delim") or _byte(properties, "serialization.format") or "\x01",
-            _byte(properties, "collection.delim")
-            or _byte(properties, "colelction.delim")
-            or "\x02",
+            _byte(properties, field) or "\x01",
+            _byte(properties, collection) or "\x02",
             _byte(properties, "mapkey.delim") or "\x03",
             *"\x04\x05\x06\x07\x08",
         ),
-        escape=_byte(properties, "escape.delim"),
+        escape=escape,
         null=properties.get("serialization.null.format", "\\N"),
         last_takes_rest=rest.lower() == "true",
-        header=int(properties.get("skip.header.line.count", "0")),
+        header=_header(table),
     )
+
+
+def _header(table: Table) -> int:
+    """How many lines of each file are no rows.
+
+    Hive asks the table for it, whatever a partition says, and a table of another format has none
+    (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
+    """
+    if table.storage.input_format != TEXT_INPUT_FORMAT:
+        return 0
+    return int(file_properties(table, table.storage).get("skip.header.line.count", "0"))
 
 
 def _byte(properties: Mapping[str, str], name: str) -> str | None:
@@ -129,14 +146,17 @@ def text_columns(columns: TableColumns, format: TextFormat) -> list[Shown]:
                 f"{columns.table}: column {field.name} ({hive_type}) is nested deeper than text "
                 "has separators. Store the table as ORC or Parquet."
             )
-        if format.last_takes_rest and i == count - 1:
-            rest = F.slice(cells, i + 1, F.greatest(F.size(cells) - i, F.lit(0)))
-            joined = F.array_join(rest, format.separators[0])
-            cell = F.when(F.size(cells) > i, joined)
-        else:
-            cell = F.get(cells, F.lit(i))
+        cell = _cell(cells, i, count, format, 0)
         selected.append((field.name, _value(cell, data_type, format, 1)))
     return selected
+
+
+def _cell(cells: Column, i: int, count: int, format: TextFormat, level: int) -> Column:
+    """That of field `i` of `count` of a line or a struct (`LazyStruct`)."""
+    if not format.last_takes_rest or i < count - 1:
+        return F.get(cells, F.lit(i))
+    rest = F.slice(cells, i + 1, F.greatest(F.size(cells) - i, F.lit(0)))
+    return F.when(F.size(cells) > i, F.array_join(rest, format.separators[level]))
 
 
 def without_header(frame: DataFrame, lines: int) -> DataFrame:
@@ -181,10 +201,12 @@ def _value(cell: Column, data_type: DataType, format: TextFormat, level: int) ->
         parsed = _map(cell, data_type, format, level)
     elif isinstance(data_type, StructType):
         parts = _split(cell, format.separators[level], format.escape)
+        fields = data_type.fields
+        cells = [_cell(parts, i, len(fields), format, level) for i in range(len(fields))]
         parsed = F.struct(
             *(
-                _value(F.get(parts, F.lit(i)), field.dataType, format, level + 1).alias(field.name)
-                for i, field in enumerate(data_type.fields)
+                _value(cell, field.dataType, format, level + 1).alias(field.name)
+                for cell, field in zip(cells, fields, strict=True)
             )
         )
     else:

@@ -42,12 +42,17 @@ _CATALOG_SETTINGS = (
     "spark.hive.javax.jdo.",
 )
 
+_OTHER_CATALOGS = "spark.sql.catalog."
+
 _URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
 """Below it Spark puts its databases: by default below the directory that dbt was started in."""
 
 _starting = threading.Lock()
+
+_started: tuple[SparkContext, Mapping[str, str]] | None = None
+"""The Spark that this module has started, and with which settings."""
 
 # pyspark writes every error of a query, with its stack, to stderr as JSON. dbt reports them itself.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -64,25 +69,31 @@ def root_session(
 
     `parameters` is Spark configuration. A Spark that runs already (started by a notebook, by a test
     or by a former dbt invocation) is used as it is; what of `parameters` it can no longer take is
-    logged. `warehouse` asks the metastore for the directory of its `default` database; it is asked
-    for only if Spark's databases are to be there, too. The JVM writes to `spark.log` in
-    `log_directory`, or to dbt's own streams without one.
+    logged, unless it decides where tables are. `warehouse` asks the metastore for the directory of
+    its `default` database; it is asked for only if Spark's databases are to be there, too. The JVM
+    writes to `spark.log` in `log_directory`, or to dbt's own streams without one.
 
     Raises:
-        FailedToConnectError: Spark did not start; the message holds the end of its log.
+        FailedToConnectError: Spark did not start, and the message holds the end of its log; or the
+            Spark that runs has its tables elsewhere.
         MetastoreError: as `warehouse` does.
     """
+    global _started
     with _starting:
         running = SparkContext._active_spark_context
+        chosen = {**_catalog(parameters, metastore_uri), **parameters}
         if running is None:
-            settings = {**_DEFAULTS, **_catalog(parameters, metastore_uri), **parameters}
+            settings = {**_DEFAULTS, **chosen}
             if _WAREHOUSE not in settings and _is_in(settings, metastore_uri):
                 settings[_WAREHOUSE] = warehouse()
             logger.info(f"Starting Spark {pyspark.__version__} ...")
             # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
-            _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory)
+            _started = _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory), settings
+        elif _started is not None and _started[0] is running:
+            _compare(_started[1], chosen)
         else:
-            _report_differences(running, tuple(sorted(parameters.items())))
+            # Whoever has started it has chosen where its tables are, unless the profile says so.
+            _compare(_configuration(running), parameters)
         return SparkSession.builder.getOrCreate()
 
 
@@ -118,7 +129,7 @@ def _hive_site() -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _start(parameters: Mapping[str, str], log_directory: Path | None) -> None:
+def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkContext:
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(parameters.items()))
     on_interrupt = _interrupt_handler()
@@ -130,6 +141,7 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> None:
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
             # By default functions run in whatever `python3` is, without the packages that are here.
             context.pythonExec = sys.executable
+        return context
     except (PySparkException, Py4JError, OSError) as error:
         raise FailedToConnectError(_start_failure(error, log)) from error
     finally:
@@ -162,13 +174,40 @@ def _start_failure(error: Exception, log: IO[bytes] | None) -> str:
 
 
 @cache
-def _report_differences(running: SparkContext, parameters: tuple[tuple[str, str], ...]) -> None:
+def _configuration(running: SparkContext) -> Mapping[str, str]:
     """Once for all connections: asking for Spark's whole configuration takes hundreds of calls."""
-    now = dict(running.getConf().getAll())
-    differing = [
-        f"{key}={now.get(key, '(unset)')}, not {value}"
-        for key, value in parameters
-        if not key.startswith("spark.sql.") and now.get(key) != value
-    ]
-    if differing:
-        logger.debug(f"Spark runs already and keeps {'; '.join(differing)}")
+    return {"spark.sql.catalogImplementation": "in-memory", **dict(running.getConf().getAll())}
+
+
+def _compare(now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    """See that a Spark with settings `now` has its tables where `wanted` has them.
+
+    Only the names of settings are told: a value may be a password.
+    """
+    differing = [key for key, value in wanted.items() if _value(now, key) != value]
+    elsewhere = [key for key in differing if _says_where(key)]
+    if elsewhere:
+        raise FailedToConnectError(
+            f"The Spark that runs in this process has other values of {', '.join(elsewhere)} than "
+            "this target, so its tables would be read and written elsewhere. A process has one "
+            "Spark: use another process for this target."
+        )
+    kept = [key for key in differing if not key.startswith("spark.sql.")]
+    if kept:
+        logger.debug(f"Spark runs already and keeps its own {', '.join(kept)}")
+
+
+def _value(settings: Mapping[str, str], key: str) -> str | None:
+    if key in _URIS:
+        return next((settings[name] for name in _URIS if name in settings), None)
+    return settings.get(key)
+
+
+def _says_where(key: str) -> bool:
+    """Whether a setting, which no session of a Spark that runs can change, says where tables are.
+
+    Spark counts those of other catalogs than its own as modifiable by nobody (`isModifiable`).
+    """
+    if _is_client(key):
+        return False
+    return key == _WAREHOUSE or key.startswith((*_CATALOG_SETTINGS, _OTHER_CATALOGS))

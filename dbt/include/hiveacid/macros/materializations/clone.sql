@@ -1,17 +1,29 @@
-{#-- dbt-spark's, but a relation that would be its own clone stays as it is: dbt-spark replaces it. --#}
+{#-- dbt-spark's, with two differences: a relation that would be its own clone stays as it is
+     (dbt-spark replaces it); one that --full-refresh replaces stays until its clone is there. Delta
+     refuses a shallow clone over a table that holds rows. --#}
 {% materialization clone, adapter='hiveacid' %}
-  {%- set is_same = defer_relation and defer_relation.render() | lower == this.render() | lower -%}
-  {%- if is_same and flags.FULL_REFRESH and load_cached_relation(this) -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- if not (defer_relation and flags.FULL_REFRESH and existing_relation) -%}
+    {{ return(materialization_clone_spark()) }}
+  {%- endif -%}
+  {%- if defer_relation.render() | lower == this.render() | lower -%}
     {{ log('Target relation and defer relation are the same, skipping clone for relation: ' ~ this) }}
     {{ return({'relations': [this]}) }}
   {%- endif -%}
-  {{ return(materialization_clone_spark()) }}
+  {%- set original = load_cached_relation(defer_relation) -%}
+  {%- if config.get('file_format') != 'delta' or not original or original.type != 'table'
+      or not can_clone_table() -%}
+    {{ return(materialization_clone_spark()) }}
+  {%- endif -%}
+
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set stage_relation = adapter.hiveacid_stage(target_relation) -%}
+  {%- call statement('main') -%}
+    {{ spark__create_or_replace_clone(stage_relation, defer_relation) }}
+  {%- endcall -%}
+  {% do adapter.hiveacid_switch(existing_relation) %}
+  {% do apply_grants(
+      target_relation, config.get('grants'), should_revoke(existing_relation, full_refresh_mode=True)) %}
+  {% do persist_docs(target_relation, model) %}
+  {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
-
-
-{#-- Delta refuses a shallow clone over a table that holds rows, and dbt replaces an existing one only
-     with --full-refresh. --#}
-{% macro hiveacid__create_or_replace_clone(this_relation, defer_relation) %}
-  {% do adapter.drop_relation(this_relation) %}
-  create table {{ this_relation }} shallow clone {{ defer_relation }}
-{% endmacro %}
