@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,13 +15,12 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
-from dbt.adapters.hiveacid.incremental.stores import plain
+from dbt.adapters.hiveacid.incremental.stores import Others, plain
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import (
     STATE_DIRECTORY,
-    Others,
     PlainStore,
     write_record,
 )
@@ -392,6 +392,54 @@ class TestPlain:
             assert isinstance(lost, LostState)
             assert f"neither in the table nor in `default`.`{stage}`, where they" in lost.reason
         assert rows(session, name) == [(1, "a")]
+
+    @pytest.mark.parametrize("kind", ["whole", "managed", "external"])
+    def test_rows_that_others_have_removed_are_missed(
+        self, session: Any, name: str, tmp_path: Path, kind: str
+    ) -> None:
+        place = f"location '{tmp_path}/{name}'" if kind == "external" else ""
+        clause = f"partitioned by (p) {place}" if kind != "whole" else ""
+        store, state = self.create(session, name, clause)
+        stage = self.stage(session, name, clause.replace(name, "stage"), "(2, 'b'), (3, 'c:d')")
+        store.record(state, following(state, "invocation", sources(2)), "default", stage)
+        state = store.read()
+        # Rows that others add are none of ours.
+        session.sql(f"insert into {name} values (4, 'b'), (5, 'x')")
+        assert store.read() == state
+        here = Path(location(session, "default", name).removeprefix("file:"))
+        ours = Directory(session, str(here)).data_files()
+        away = tmp_path / "away"
+        shutil.move(here / ours[0], away)
+        lost = store.read()
+        assert isinstance(lost, LostState) and "1 of the " in lost.reason
+        # Whether a model without acid_changes has to remove a state, it need not look.
+        assert store.recent() == state
+        shutil.move(away, here / ours[0])
+        assert store.read() == state
+        if kind == "whole":
+            return
+        statements = {
+            "managed": (
+                f"insert overwrite {name} values (9, 'x')",
+                f"insert overwrite {name} values (9, 'c:d')",
+            ),
+            "external": (
+                f"alter table {name} drop partition (p = 'x')",
+                f"alter table {name} drop partition (p = 'c:d')",
+            ),
+        }
+        session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        harmless, harmful = statements[kind]
+        session.sql(harmless)
+        assert store.read() == state
+        session.sql(harmful)
+        lost = LostState("1 of the 3 files that its runs have written are gone from it (p=c%3Ad)")
+        assert store.read() == lost
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.check(state)
+        if kind == "managed":
+            session.sql(f"truncate table {name}")
+            assert store.read().reason.startswith("3 of the 3 files")
 
     @pytest.mark.parametrize("clause", ["", "partitioned by (p)"])
     def test_rows_are_appended_with_their_state(self, session: Any, name: str, clause: str) -> None:

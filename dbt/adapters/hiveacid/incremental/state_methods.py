@@ -10,10 +10,10 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.stores import CommitStore, Store
+from dbt.adapters.hiveacid.incremental.stores import CommitStore, Others, Store
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
 from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
-from dbt.adapters.hiveacid.incremental.stores.plain import Others, PlainStore
+from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import location_if_any
@@ -85,7 +85,7 @@ class StateMethods(metaclass=AdapterMeta):
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""
         if not (existing.is_view or existing.is_delta or existing.is_iceberg):
-            self._plain_store(existing).read()
+            self._plain_store(existing).recent()
 
     def _target_of(self, node: Mapping[str, Any]) -> tuple[HiveAcidRelation, IncrementalConfig]:
         target = self.Relation.create(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
@@ -23,6 +24,18 @@ def overtaken(table: str) -> ConcurrentRunError:
         f"Another run has changed {table} at the same time and was faster. This run has changed "
         "nothing. Run the model again, and never twice at a time."
     )
+
+
+@dataclass(frozen=True)
+class Others:
+    """The other runs: whether one is alive, by its invocation, and how many seconds to wait.
+
+    `raise_if_cancelled` raises if the waiting run itself is cancelled.
+    """
+
+    are_alive: Callable[[str], bool]
+    patience: float
+    raise_if_cancelled: Callable[[], None]
 
 
 class Patience:
