@@ -24,7 +24,12 @@ from dbt.adapters.hiveacid.incremental.stores.plain import (
     PlainStore,
     write_record,
 )
-from dbt.adapters.hiveacid.incremental.target_state import LostState, following
+from dbt.adapters.hiveacid.incremental.target_state import (
+    Checks,
+    LostState,
+    TargetState,
+    following,
+)
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import location
 from dbt.adapters.hiveacid.versions import current_version, restore
@@ -122,7 +127,8 @@ class TestDelta:
     def test_a_table_built_anew_meanwhile_keeps_its_rows(self, session: Any, name: str) -> None:
         store, created = self.create(session, name)
         sql = f"create or replace table {name} using delta as select 7 as id"
-        rebuilt = self.commit(session, store, None, 5, sql)
+        # By a run that has found the table without a state that it can go on from.
+        rebuilt = self.commit(session, store, LostState("gone", created.commit_id), 5, sql)
         assert rebuilt.lineage != created.lineage
         with pytest.raises(ConcurrentRunError, match="was faster"):
             self.commit(session, store, created, 2, f"insert into {name} values (2)")
@@ -146,6 +152,37 @@ class TestDelta:
             after = self.commit(session, store, known, 7, sql.format(name))
             assert store.read() == after
             assert (9,) in rows(session, name)
+
+    def test_a_table_built_in_its_place_has_a_state_once_it_is_checked(
+        self, session: Any, name: str
+    ) -> None:
+        store, sql = self.store(session, name), f"create or replace table {name} using delta as "
+        first = replace(following(None, "first", sources(1)), checks=Checks.PENDING)
+        with store.committing(None, first):
+            session.sql(sql + "select 1 as id")
+        unchecked = store.read()
+        assert (
+            isinstance(unchecked, LostState) and "before its rows were checked" in unchecked.reason
+        )
+        # A slower first run, in the midst of the checks of this one.
+        slower = replace(following(None, "slower", sources(0)), checks=Checks.PENDING)
+        with pytest.raises(ConcurrentRunError, match="was faster"), store.committing(None, slower):
+            session.sql(sql + "select 0 as id")
+        store.confirm(first)
+        known = store.read()
+        assert isinstance(known, TargetState) and known.commit_id == first.commit_id
+        assert rows(session, name) == [(1,)]
+        session.sql(f"alter table {name} add constraint positive check (id > 0)")
+        assert store.read() == known
+        # A run that has not confirmed may be dead, and is followed.
+        second = replace(following(unchecked, "second", sources(2)), checks=Checks.PENDING)
+        with store.committing(unchecked, second):
+            session.sql(sql + "select 2 as id")
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.confirm(first)
+        store.confirm(second)
+        assert store.read() == replace(second, checks=None)
+        assert rows(session, name) == [(2,)]
 
     def test_a_compaction_after_the_commit_is_no_other_run(self, session: Any, name: str) -> None:
         store, known = self.create(session, name)
@@ -315,6 +352,39 @@ class TestIceberg:
                 session.sql(f"insert into {table}.{written} values (2)")
         assert rows(session, table) == [(7,)]
         assert store.read() == rebuilt
+
+    def test_a_table_built_in_its_place_has_a_state_once_it_is_checked(
+        self, session: Any, table: str
+    ) -> None:
+        store = IcebergStore(session, table)
+        sql = f"create or replace table {table} using iceberg as select "
+        first = replace(following(None, "first", sources(1)), checks=Checks.PENDING)
+        with store.committing(None, first):
+            session.sql(sql + "1 as id")
+        unchecked = store.read()
+        assert (
+            isinstance(unchecked, LostState) and "before its rows were checked" in unchecked.reason
+        )
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            with IcebergStore(session, table).committing(None, following(None, "x", sources(0))):
+                raise AssertionError("not reached")
+        store.confirm(first)
+        known = replace(first, checks=None)
+        assert store.read() == known
+        built = self.snapshots(session, table)[0]
+        session.sql(f"call lake.system.rollback_to_snapshot('{table[5:]}', {built})")
+        assert (store.read(), rows(session, table)) == (known, [(1,)])
+        second = replace(following(known, "second", sources(2)), checks=Checks.PENDING)
+        with store.committing(known, second):
+            session.sql(sql + "2 as id")
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.confirm(first)
+        store.confirm(second)
+        assert (store.read(), rows(session, table)) == (replace(second, checks=None), [(2,)])
+        after = self.commit(
+            session, IcebergStore(session, table), store.read(), 3, "insert into {} values (3)"
+        )
+        assert store.read() == after
 
     def test_a_failed_statement_leaves_no_branch(self, session: Any, table: str) -> None:
         store, created = self.build(session, table, None, 1)

@@ -103,3 +103,13 @@ class CommitStore(Store, Protocol):
             ConcurrentRunError: another run has changed the target since `base` was read. Nothing
                 of this run stays in the target.
         """
+
+    def confirm(self, built: TargetState) -> None:
+        """Let the state of a target count that was built anew in its place, and checked since.
+
+        `built` is the state that `committing` was given, with checks pending. It takes a second
+        commit, without rows: the first one comes before the checks.
+
+        Raises:
+            ConcurrentRunError: another run has built it anew since.
+        """
