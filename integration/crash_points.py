@@ -58,13 +58,18 @@ _COMMITTED = {
     "before the commit": Stop(f"{_DELTA}.committing"),
     "committed": Stop(f"{_DELTA}._check"),
 }
+_IN_PLACE = {
+    "being written": _WRITING,
+    **_COMMITTED,
+    "rows checked": Stop(f"{_DELTA}.confirm"),
+}
 _APPLIED = {"changes being staged": _WRITING, "changes staged": _STAGED, **_COMMITTED}
 _DELTA_STEPS: dict[str, dict[str, Stop]] = {
     "by unique_key": _APPLIED,
     "by row id": _APPLIED,
     "appending": _APPLIED,
-    "full refresh": {"being written": _WRITING, **_COMMITTED},
-    "first run": {"being written": _WRITING, **_COMMITTED},
+    "full refresh": _IN_PLACE,
+    "first run": _IN_PLACE,
     "table": {
         "being written": _WRITING,
         "committed": Stop(f"{_ADAPTER}.hiveacid_or_restore"),
@@ -82,6 +87,7 @@ _ICEBERG_BUILT = {
     "being written": _WRITING,
     **_ICEBERG_STATEMENT,
     "committed": Stop(f"{_ICEBERG}._check"),
+    "rows checked": Stop(f"{_ICEBERG}.confirm"),
 }
 _ICEBERG_STEPS: dict[str, dict[str, Stop]] = {
     "by unique_key": _ICEBERG_APPLIED,

@@ -64,3 +64,19 @@ def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
     assert packed == [("1", NULL, "1"), ("2", "new", "2"), ("3", NULL, "3")]
     assert set(incremental.run().values()) == {"OK, no changes"}
     assert incremental.warnings == []
+
+    # Another key: the rows that are there need not have it.
+    project.models(
+        steps=MODEL.format(key="'status'", select=rows),
+        wide_steps=MODEL.format(key="['STATUS', 'id']", select=rows),
+    )
+    client.execute("INSERT INTO orders VALUES (4, 40, 'paid')")
+    before = incremental.rows("steps", "id, amount, status")
+    results = node_results(project.invoke("run", "--select", "steps", "wide_steps"))
+    refused, went = sorted(results, key=lambda result: result.node.name)
+    assert (
+        "has 2 rows with the same value of the new unique_key of model steps (status = None)"
+        in (str(refused.message))
+    )
+    assert incremental.rows("steps", "id, amount, status") == before
+    assert str(went.message) == "OK, 1 upsert, 0 deletes"

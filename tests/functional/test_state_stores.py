@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,17 +15,21 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
-from dbt.adapters.hiveacid.incremental.stores import plain
+from dbt.adapters.hiveacid.incremental.stores import Others, plain
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
 from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import (
     STATE_DIRECTORY,
-    Others,
     PlainStore,
     write_record,
 )
-from dbt.adapters.hiveacid.incremental.target_state import LostState, following
+from dbt.adapters.hiveacid.incremental.target_state import (
+    Checks,
+    LostState,
+    TargetState,
+    following,
+)
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import location
 from dbt.adapters.hiveacid.versions import current_version, restore
@@ -122,7 +127,8 @@ class TestDelta:
     def test_a_table_built_anew_meanwhile_keeps_its_rows(self, session: Any, name: str) -> None:
         store, created = self.create(session, name)
         sql = f"create or replace table {name} using delta as select 7 as id"
-        rebuilt = self.commit(session, store, None, 5, sql)
+        # By a run that has found the table without a state that it can go on from.
+        rebuilt = self.commit(session, store, LostState("gone", created.commit_id), 5, sql)
         assert rebuilt.lineage != created.lineage
         with pytest.raises(ConcurrentRunError, match="was faster"):
             self.commit(session, store, created, 2, f"insert into {name} values (2)")
@@ -146,6 +152,37 @@ class TestDelta:
             after = self.commit(session, store, known, 7, sql.format(name))
             assert store.read() == after
             assert (9,) in rows(session, name)
+
+    def test_a_table_built_in_its_place_has_a_state_once_it_is_checked(
+        self, session: Any, name: str
+    ) -> None:
+        store, sql = self.store(session, name), f"create or replace table {name} using delta as "
+        first = replace(following(None, "first", sources(1)), checks=Checks.PENDING)
+        with store.committing(None, first):
+            session.sql(sql + "select 1 as id")
+        unchecked = store.read()
+        assert (
+            isinstance(unchecked, LostState) and "before its rows were checked" in unchecked.reason
+        )
+        # A slower first run, in the midst of the checks of this one.
+        slower = replace(following(None, "slower", sources(0)), checks=Checks.PENDING)
+        with pytest.raises(ConcurrentRunError, match="was faster"), store.committing(None, slower):
+            session.sql(sql + "select 0 as id")
+        store.confirm(first)
+        known = store.read()
+        assert isinstance(known, TargetState) and known.commit_id == first.commit_id
+        assert rows(session, name) == [(1,)]
+        session.sql(f"alter table {name} add constraint positive check (id > 0)")
+        assert store.read() == known
+        # A run that has not confirmed may be dead, and is followed.
+        second = replace(following(unchecked, "second", sources(2)), checks=Checks.PENDING)
+        with store.committing(unchecked, second):
+            session.sql(sql + "select 2 as id")
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.confirm(first)
+        store.confirm(second)
+        assert store.read() == replace(second, checks=None)
+        assert rows(session, name) == [(2,)]
 
     def test_a_compaction_after_the_commit_is_no_other_run(self, session: Any, name: str) -> None:
         store, known = self.create(session, name)
@@ -316,6 +353,39 @@ class TestIceberg:
         assert rows(session, table) == [(7,)]
         assert store.read() == rebuilt
 
+    def test_a_table_built_in_its_place_has_a_state_once_it_is_checked(
+        self, session: Any, table: str
+    ) -> None:
+        store = IcebergStore(session, table)
+        sql = f"create or replace table {table} using iceberg as select "
+        first = replace(following(None, "first", sources(1)), checks=Checks.PENDING)
+        with store.committing(None, first):
+            session.sql(sql + "1 as id")
+        unchecked = store.read()
+        assert (
+            isinstance(unchecked, LostState) and "before its rows were checked" in unchecked.reason
+        )
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            with IcebergStore(session, table).committing(None, following(None, "x", sources(0))):
+                raise AssertionError("not reached")
+        store.confirm(first)
+        known = replace(first, checks=None)
+        assert store.read() == known
+        built = self.snapshots(session, table)[0]
+        session.sql(f"call lake.system.rollback_to_snapshot('{table[5:]}', {built})")
+        assert (store.read(), rows(session, table)) == (known, [(1,)])
+        second = replace(following(known, "second", sources(2)), checks=Checks.PENDING)
+        with store.committing(known, second):
+            session.sql(sql + "2 as id")
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.confirm(first)
+        store.confirm(second)
+        assert (store.read(), rows(session, table)) == (replace(second, checks=None), [(2,)])
+        after = self.commit(
+            session, IcebergStore(session, table), store.read(), 3, "insert into {} values (3)"
+        )
+        assert store.read() == after
+
     def test_a_failed_statement_leaves_no_branch(self, session: Any, table: str) -> None:
         store, created = self.build(session, table, None, 1)
         with pytest.raises(AnalysisException, match="nowhere"):
@@ -392,6 +462,54 @@ class TestPlain:
             assert isinstance(lost, LostState)
             assert f"neither in the table nor in `default`.`{stage}`, where they" in lost.reason
         assert rows(session, name) == [(1, "a")]
+
+    @pytest.mark.parametrize("kind", ["whole", "managed", "external"])
+    def test_rows_that_others_have_removed_are_missed(
+        self, session: Any, name: str, tmp_path: Path, kind: str
+    ) -> None:
+        place = f"location '{tmp_path}/{name}'" if kind == "external" else ""
+        clause = f"partitioned by (p) {place}" if kind != "whole" else ""
+        store, state = self.create(session, name, clause)
+        stage = self.stage(session, name, clause.replace(name, "stage"), "(2, 'b'), (3, 'c:d')")
+        store.record(state, following(state, "invocation", sources(2)), "default", stage)
+        state = store.read()
+        # Rows that others add are none of ours.
+        session.sql(f"insert into {name} values (4, 'b'), (5, 'x')")
+        assert store.read() == state
+        here = Path(location(session, "default", name).removeprefix("file:"))
+        ours = Directory(session, str(here)).data_files()
+        away = tmp_path / "away"
+        shutil.move(here / ours[0], away)
+        lost = store.read()
+        assert isinstance(lost, LostState) and "1 of the " in lost.reason
+        # Whether a model without acid_changes has to remove a state, it need not look.
+        assert store.recent() == state
+        shutil.move(away, here / ours[0])
+        assert store.read() == state
+        if kind == "whole":
+            return
+        statements = {
+            "managed": (
+                f"insert overwrite {name} values (9, 'x')",
+                f"insert overwrite {name} values (9, 'c:d')",
+            ),
+            "external": (
+                f"alter table {name} drop partition (p = 'x')",
+                f"alter table {name} drop partition (p = 'c:d')",
+            ),
+        }
+        session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        harmless, harmful = statements[kind]
+        session.sql(harmless)
+        assert store.read() == state
+        session.sql(harmful)
+        lost = LostState("1 of the 3 files that its runs have written are gone from it (p=c%3Ad)")
+        assert store.read() == lost
+        with pytest.raises(ConcurrentRunError, match="was faster"):
+            store.check(state)
+        if kind == "managed":
+            session.sql(f"truncate table {name}")
+            assert store.read().reason.startswith("3 of the 3 files")
 
     @pytest.mark.parametrize("clause", ["", "partitioned by (p)"])
     def test_rows_are_appended_with_their_state(self, session: Any, name: str, clause: str) -> None:

@@ -106,3 +106,11 @@ def test_columns_that_new_rows_do_not_have():
     )
     rewritten = apply.rewritten(target, "db.s", ["id"], is_upsert=True)
     assert rewritten.startswith("select t.`id`, t.`order by` from db.t t\n")
+    # As in the MERGE, an updated row keeps what it has.
+    assert rewritten.endswith(
+        "union all\n"
+        "select cast(s.`id` as int) as `id`, t.`order by` as `order by` from db.s s\n"
+        "left join db.t t on s.`id` <=> t.`id`\n"
+        "where s._hiveacid_change = 'insert'"
+    )
+    assert "cast(null as" in apply.rewritten(target, "db.s", ["_row_id"], is_upsert=False)

@@ -1,6 +1,7 @@
 """What is asked about a stage of changes, by the format of the target."""
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from dbt.adapters.hiveacid.incremental import apply_methods
 from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
 from dbt.adapters.hiveacid.incremental.model import ModelChanges
-from dbt.adapters.hiveacid.incremental.target_state import LostState
+from dbt.adapters.hiveacid.incremental.target_state import Checks, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
@@ -22,6 +23,8 @@ STAGE = TARGET.incorporate(path={"identifier": "orders__dbt_changes_0123abcd"})
 
 class Adapter(ApplyMethods):
     """The methods of an adapter whose stage has two inserts and a delete, of the ids 3 to 7."""
+
+    connections = SimpleNamespace(exception_handler=nullcontext)
 
     def __init__(self, file_format, times=1, **config):
         self.queries, self.looked_up = [], []
@@ -37,8 +40,12 @@ class Adapter(ApplyMethods):
     def _changes(self):
         return self._running_changes
 
+    def _as_statement(self, sql, function):
+        return function()
+
     def _handle(self):
-        return SimpleNamespace(session=SimpleNamespace(table=self._table))
+        session = SimpleNamespace(table=self._table)
+        return SimpleNamespace(session=session, uninterrupted=nullcontext)
 
     def _table(self, name):
         self.looked_up.append(name)
@@ -112,3 +119,68 @@ def test_an_append_whose_files_are_gone_is_no_success(monkeypatch, known):
         with pytest.raises(IncrementalError, match="m was appending, and files of its last append"):
             adapter.hiveacid_append()
     assert stages == {}
+
+
+@pytest.mark.parametrize("file_format", ["delta", "iceberg"])
+def test_what_is_built_in_its_place_counts_once_it_is_checked(monkeypatch, file_format):
+    adapter, commits = Adapter(file_format, unique_key="id"), []
+
+    class Store:
+        begin = confirm = lambda self, state: commits.append(state)
+
+        @contextmanager
+        def committing(self, base, state):
+            commits.append(state)
+            yield
+
+    state = TargetState("c1", "i", "l", 1, {})
+    monkeypatch.setattr(adapter, "_running", adapter._changes, raising=False)
+    monkeypatch.setattr(adapter, "_commit_store", lambda target, config: Store())
+    monkeypatch.setattr(adapter, "execute", lambda *_, **__: (None, None), raising=False)
+    monkeypatch.setattr(ModelChanges, "next_state", lambda *_: state)
+    monkeypatch.setattr(apply_methods, "get_invocation_id", lambda: "i")
+    adapter.hiveacid_confirm_state()
+    adapter.hiveacid_commit("create table … as …")
+    pending = replace(state, checks=Checks.PENDING)
+    assert commits == [pending]
+    adapter.hiveacid_confirm_state()
+    assert commits == [pending, pending]
+    # What goes into another table is checked before that takes the target's place.
+    adapter = Adapter(file_format, unique_key="id")
+    monkeypatch.setattr(adapter, "_running", adapter._changes, raising=False)
+    monkeypatch.setattr(adapter, "_commit_store", lambda target, config: Store())
+    monkeypatch.setattr(adapter, "execute", lambda *_, **__: (None, None), raising=False)
+    adapter.hiveacid_commit("create table … as …", STAGE)
+    # So are changes, which are staged.
+    adapter.hiveacid_begin_commit(TARGET)
+    adapter.hiveacid_commit("merge …")
+    adapter.hiveacid_confirm_state()
+    assert commits[2:] == [state, None, state]
+
+
+@pytest.mark.parametrize(
+    ("known", "config", "is_looked_at"),
+    [
+        (TargetState("c", "i", "l", 1, {}, unique_key=("day", "id")), {}, False),
+        (TargetState("c", "i", "l", 1, {}, unique_key=("id",)), {}, True),
+        # That of a model that had no key, or of one from before it was kept.
+        (TargetState("c", "i", "l", 1, {}), {}, True),
+        (TargetState("c", "i", "l", 1, {}), {"incremental_strategy": "merge"}, False),
+        (TargetState("c", "i", "l", 1, {}), {"unique_key": ["id", "new"]}, False),
+    ],
+)
+def test_a_new_key_has_to_tell_the_rows_apart_that_are_there(known, config, is_looked_at):
+    adapter = Adapter("delta", **{"unique_key": ["Id", "`day`"], **config})
+    changes = adapter._changes()
+    changes.known, changes.stored_columns = known, ["id", "day", "amount"]
+    adapter._query = lambda sql: [{"key": Row(id=3, day=1), "times": 2}]
+    if not is_looked_at:
+        adapter._check_new_key(changes)
+        return
+    with pytest.raises(
+        IncrementalError, match=r"2 rows with the same value .* \(id = 3, day = 1\)"
+    ):
+        adapter._check_new_key(changes)
+    adapter._query = lambda sql: adapter.queries.append(sql) or []
+    adapter._check_new_key(changes)
+    assert "group by `Id`, `day` having count(*) > 1" in adapter.queries[0]

@@ -71,3 +71,12 @@ def test_what_needs_a_merge_is_refused_on_plain_formats():
         of(incremental_strategy=strategy, file_format="delta")
         with pytest.raises(DbtRuntimeError, match=f"{strategy}` cannot keep the state in a parq"):
             of(incremental_strategy=strategy)
+
+
+def test_the_key_that_is_kept_with_a_target():
+    keyed = of(incremental_strategy="acid_changes", unique_key=["`Id`", "day", "id"])
+    assert keyed.checked_key == ("day", "id")
+    assert of(incremental_strategy="acid_changes").checked_key == ()
+    # Another strategy's merge is the author's.
+    merged = of(incremental_strategy="merge", file_format="delta", unique_key="id")
+    assert merged.checked_key == ()

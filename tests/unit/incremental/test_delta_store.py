@@ -4,7 +4,12 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore, newest_state
-from dbt.adapters.hiveacid.incremental.target_state import LostState, TargetState, reset_text
+from dbt.adapters.hiveacid.incremental.target_state import (
+    Checks,
+    LostState,
+    TargetState,
+    reset_text,
+)
 
 REMOVED = "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
 
@@ -28,6 +33,45 @@ def history(*commits):
 
 CREATE = ("CREATE OR REPLACE TABLE AS SELECT", {}, ONE)
 MERGE = ("MERGE", {}, TWO)
+
+
+PENDING = ("CREATE OR REPLACE TABLE AS SELECT", {}, replace(ONE, checks=Checks.PENDING))
+CHECK = ("ADD CONSTRAINT", {}, None)
+PASSED = ("SET TBLPROPERTIES", {}, replace(ONE, checks=Checks.PASSED))
+OTHER = ("CREATE OR REPLACE TABLE AS SELECT", {}, replace(TWO, checks=Checks.PENDING))
+OTHER_PASSED = ("SET TBLPROPERTIES", {}, replace(TWO, checks=Checks.PASSED))
+
+
+def unchecked(commit):
+    return LostState("the run that has built it ended before its rows were checked", commit)
+
+
+@pytest.mark.parametrize(
+    ("commits", "known"),
+    [
+        ([PENDING], unchecked("c1")),
+        ([PENDING, CHECK, ("WRITE", {"mode": "Append"}, None)], unchecked("c1")),
+        ([PENDING, CHECK, PASSED], ONE),
+        ([PENDING, PASSED, MERGE], TWO),
+        # Delta's log is cleaned up from its oldest end.
+        ([PASSED, CHECK], ONE),
+        # The checks of one run's rows say nothing of those of another, which has come between.
+        ([PENDING, OTHER, PASSED], unchecked("c2")),
+        ([PENDING, OTHER, PASSED, OTHER_PASSED], TWO),
+        ([PENDING, OTHER, OTHER_PASSED, PASSED], TWO),
+        ([PENDING, ("CREATE OR REPLACE TABLE", {}, None), PASSED], "by CREATE OR REPLACE TABLE,"),
+        # They hold wherever the rows come back.
+        ([PENDING, PASSED, ("RESTORE", {"version": "0"}, None)], replace(ONE, lineage="l.2")),
+        (
+            [PENDING, OTHER, PASSED, ("RESTORE", {"version": "0"}, None)],
+            replace(ONE, lineage="l.3"),
+        ),
+        ([PENDING, OTHER, ("RESTORE", {"version": "0"}, None)], unchecked("c1")),
+    ],
+)
+def test_a_table_that_is_built_in_its_place_has_a_state_once_it_is_checked(commits, known):
+    found = newest_state(history(*commits))
+    assert known in found.reason if isinstance(known, str) else found == known
 
 
 def test_the_newest_state_counts():

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from dbt.adapters.hiveacid.incremental.stores.iceberg import Snapshot, newest_state
 from dbt.adapters.hiveacid.incremental.target_state import (
     KEY,
+    Checks,
     LostState,
     following,
     reset_text,
@@ -69,3 +72,23 @@ def test_an_expired_snapshot_may_have_had_the_state():
     assert newest_state(ancestry(CREATE, MERGE, ("append", {}), expired=2)) == LostState(
         "snapshot 2 of the table has expired, and later ones do not tell"
     )
+
+
+def test_a_table_that_is_built_in_its_place_has_a_state_once_it_is_checked():
+    pending, passed = (
+        (operation, {KEY: replace(ONE, checks=checks).to_text()})
+        for operation, checks in (("overwrite", Checks.PENDING), ("append", Checks.PASSED))
+    )
+    unchecked = LostState(
+        "the run that has built it ended before its rows were checked", ONE.commit_id
+    )
+    assert newest_state(ancestry(pending)) == unchecked
+    assert newest_state(ancestry(pending, ("append", {}))) == unchecked
+    assert newest_state(ancestry(pending, passed)) == ONE
+    assert newest_state(ancestry(pending, passed, MERGE)) == TWO
+    assert newest_state(ancestry(pending, passed, expired=1)) == ONE
+    # A table that is rolled back to the snapshot of its rows.
+    assert newest_state(ancestry(pending), ancestry(pending, passed)) == ONE
+    assert newest_state(ancestry(pending), ancestry(pending, MERGE)) == unchecked
+    other = ("overwrite", {KEY: replace(TWO, checks=Checks.PENDING).to_text()})
+    assert newest_state(ancestry(other, passed)).commit_id == TWO.commit_id

@@ -67,3 +67,14 @@ def test_two_parts_of_one_table_have_a_state_each():
     lost = known_source(neither, other)
     assert isinstance(lost, LostState)
     assert lost.reason == (f"its rows come from shop.names, not from shop.orders ({other.options})")
+
+
+def test_a_state_has_the_key_that_its_rows_are_made_with():
+    changes = model(unique_key=["ID"])
+    changes.shows, changes.plan = Rows.INSERTS, SimpleNamespace(state=state())
+    known = changes.next_state(None, "i")
+    assert known.unique_key == ("id",)
+    changes = model(known)
+    changes.shows, changes.plan = Rows.INSERTS, SimpleNamespace(state=state())
+    changes.known = known
+    assert changes.next_state(None, "i").unique_key == ()

@@ -5,8 +5,8 @@ import pytest
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
 from dbt.adapters.hiveacid.incremental import stores
-from dbt.adapters.hiveacid.incremental.stores import overtaken
-from dbt.adapters.hiveacid.incremental.stores.plain import Others, PlainStore
+from dbt.adapters.hiveacid.incremental.stores import Others, overtaken
+from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import TargetState
 
 STATE = TargetState("c1", "i1", "l1", 1, {"shop.orders": {"write_ids": "shop.orders:4::2:"}})

@@ -1,6 +1,8 @@
 import json
+from dataclasses import replace
 
 from dbt.adapters.hiveacid.incremental.target_state import (
+    Checks,
     LostState,
     TargetState,
     commit_of,
@@ -14,10 +16,22 @@ REMOVED = "its state was removed, by hiveacid_reset_state or by a run without ac
 STATE = TargetState("c1", "i1", "l1", 3, {"shop.orders": {"write_ids": "shop.orders:4::2:"}})
 
 
+def text_with(name, value):
+    fields = json.loads(STATE.to_text())
+    fields["dbt_hiveacid"][name] = value
+    return json.dumps(fields)
+
+
 def test_a_state_survives_its_text():
     text = STATE.to_text()
     assert "\n" not in text
     assert parse(text) == STATE
+    assert "checks" not in text and "unique_key" not in text
+    keyed = replace(STATE, unique_key=("day", "id"))
+    assert parse(keyed.to_text()) == keyed
+    for checks in Checks:
+        built = replace(STATE, checks=checks)
+        assert parse(built.to_text()) == built
 
 
 def test_other_texts_are_no_states():
@@ -31,12 +45,14 @@ def test_a_state_that_cannot_be_read_is_lost_and_says_why():
     fields = json.loads(STATE.to_text())
     del fields["dbt_hiveacid"]["sources"]
     assert "cannot be read (KeyError: 'sources')" in parse(json.dumps(fields)).reason
+    assert "cannot be read" in parse(text_with("checks", "some")).reason
     assert parse(reset_text()) == LostState(REMOVED)
 
 
 def test_commits_are_counted_within_a_lineage():
     after = following(STATE, "i2", {"shop.orders": {}})
     assert (after.lineage, after.generation, after.invocation_id) == ("l1", 4, "i2")
+    assert following(STATE, "i2", {}, ("id",)).unique_key == ("id",)
     assert after.commit_id != following(STATE, "i2", {}).commit_id
     for base in (None, LostState("gone")):
         first = following(base, "i2", {})
@@ -50,3 +66,4 @@ def test_two_looks_at_a_target_are_compared_by_the_commit():
     after = following(STATE, "i2", {})
     assert commit_of(STATE) == "c1" != commit_of(after)
     assert commit_of(LostState("gone")) is commit_of(None) is None
+    assert commit_of(LostState("unchecked", "c2")) == "c2"

@@ -40,16 +40,20 @@ class Target:
         """The names of the columns that new rows have, in SQL."""
         return [quote(name) for name, _ in self.columns if name not in self.missing]
 
-    def casts(self, alias: str) -> str:
-        """The columns of `alias`, as this table has them; NULL for what is missing."""
+    def casts(self, alias: str, former: str | None = None) -> str:
+        """The columns of `alias`, as this table has them.
+
+        What is missing comes from `former`, an alias of this table's own rows; else it is NULL.
+        """
         return ", ".join(
-            f"{self._cast(f'{alias}.{quote(name)}', name, type_)} as {quote(name)}"
+            f"{self._cast(alias, former, name, type_)} as {quote(name)}"
             for name, type_ in self.columns
         )
 
-    def _cast(self, value: str, name: str, type_: str) -> str:
+    def _cast(self, alias: str, former: str | None, name: str, type_: str) -> str:
         if name in self.missing:
-            return f"cast(null as {type_})"
+            return f"cast(null as {type_})" if former is None else f"{former}.{quote(name)}"
+        value = f"{alias}.{quote(name)}"
         if name not in self.checked:
             return f"cast({value} as {type_})"
         before = f"A new row has in {name}, which is {type_} in {self.name}, the value "
@@ -128,7 +132,8 @@ def staged_inserts(target: Target, stage: str) -> str:
 def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool) -> str:
     """All rows that a target has once the changes are applied.
 
-    With `is_upsert` an insert takes the place of a row with its key; else only deletes do.
+    With `is_upsert` an insert takes the place of a row with its key, and keeps what that has in
+    the columns that new rows do not have, as in a MERGE; else only deletes do.
     """
     names = ", ".join(map(quote, key))
     condition = "" if is_upsert else f" where {CHANGE} = '{DELETE}'"
@@ -136,7 +141,7 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
         f"select {target.names('t')} from {target.name} t\n"
         f"left anti join (select distinct {names} from {stage}{condition}) s\n"
         f"on {_matches('s', 't', key)}\n"
-        f"union all\n{staged_inserts(target, stage)}"
+        f"union all\n{_upserts(target, stage, key) if is_upsert else staged_inserts(target, stage)}"
     )
 
 
@@ -164,6 +169,16 @@ def _effective_changes(stage: str, key: Sequence[str]) -> str:
         f"  select d.* from {stage} d left anti join\n"
         f"    (select * from {stage} where {CHANGE} = '{INSERT}') i on {_matches('d', 'i', key)}\n"
         f"  where d.{CHANGE} = '{DELETE}'"
+    )
+
+
+def _upserts(target: Target, stage: str, key: Sequence[str]) -> str:
+    if not target.missing:
+        return staged_inserts(target, stage)
+    return (
+        f"select {target.casts('s', 't')} from {stage} s\n"
+        f"left join {target.name} t on {_matches('s', 't', key)}\n"
+        f"where s.{CHANGE} = '{INSERT}'"
     )
 
 

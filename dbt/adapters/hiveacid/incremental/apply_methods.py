@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from dbt.adapters.base.column import Column
@@ -14,9 +15,9 @@ from dbt_common.invocation import get_invocation_id
 from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
 from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental import apply
+from dbt.adapters.hiveacid.incremental.check_methods import CheckMethods
 from dbt.adapters.hiveacid.incremental.config import Mode
 from dbt.adapters.hiveacid.incremental.model import ModelChanges
-from dbt.adapters.hiveacid.incremental.state_methods import StateMethods
 from dbt.adapters.hiveacid.incremental.stores.plain import write_record
 from dbt.adapters.hiveacid.incremental.summary import (
     KeyPart,
@@ -24,11 +25,10 @@ from dbt.adapters.hiveacid.incremental.summary import (
     by_key,
     by_row,
     key_parts,
-    repeated_key,
     row_id_parts,
     summary,
 )
-from dbt.adapters.hiveacid.incremental.target_state import LostState
+from dbt.adapters.hiveacid.incremental.target_state import Checks, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.casts import sql_type, type_changes
 from dbt.adapters.hiveacid.spark.files import table_layout
@@ -39,10 +39,9 @@ _TEXT_OF_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 """Spark's key for the declared type of a CHAR or VARCHAR in a field's metadata."""
 
 
-class ApplyMethods(StateMethods):
+class ApplyMethods(CheckMethods):
     """The adapter's methods that bring staged changes into a target, in the order of a run."""
 
-    connections: Any
     execute: Any
 
     @available
@@ -128,8 +127,10 @@ class ApplyMethods(StateMethods):
             ConcurrentRunError: another run has changed the target already.
         """
         changes = self._changes()
-        changes.store = self._commit_store(existing, changes.config)
-        part = changes.store.begin(changes.known)
+        store = changes.store = self._commit_store(existing, changes.config)
+        part = self._as_statement(
+            f"begin a commit to {existing}", lambda: store.begin(changes.known)
+        )
         if part is None:
             return existing
         return existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
@@ -146,11 +147,14 @@ class ApplyMethods(StateMethods):
         changes = self._running()
         if changes is None or changes.is_partial or changes.config.is_plain:
             return self.execute(sql, auto_begin=True)[0]
-        state = changes.next_state(self._handle().session, get_invocation_id())
+        state = self._next_state(changes)
         base = changes.known if relation is None else None
         target = relation or changes.target
         store = changes.store or self._commit_store(target, changes.config)
-        with store.committing(base, state):
+        if relation is None and changes.store is None:
+            # The target is built anew in its place, and checked after this commit.
+            state = changes.built = replace(state, checks=Checks.PENDING)
+        with self.connections.exception_handler(sql), store.committing(base, state):
             return self.execute(sql, auto_begin=True)[0]
 
     @available
@@ -162,9 +166,10 @@ class ApplyMethods(StateMethods):
         """
         handle, changes = self._handle(), self._changes()
         store = self._plain_store(changes.target)
-        state = changes.next_state(handle.session, get_invocation_id())
+        state = self._next_state(changes)
         stage = handle.stages["stage"].relation
-        with handle.uninterrupted():
+        appending = f"append {stage} to {changes.target}"
+        with handle.uninterrupted(), self.connections.exception_handler(appending):
             store.record(changes.known, state, str(stage.schema), str(stage.identifier))
             # What a failure leaves is for the next run to finish, no longer to be removed.
             del handle.stages["stage"]
@@ -174,21 +179,6 @@ class ApplyMethods(StateMethods):
                 f"Model {changes.model} was appending, and {known.reason}. Some of the new rows "
                 "may be in the table. Run it with --full-refresh."
             )
-
-    @available
-    def hiveacid_check_unique_key(self, built: HiveAcidRelation) -> None:
-        """Refuse a table, built as a whole, in which `unique_key` would not find one row each.
-
-        Raises:
-            IncrementalError: two rows have the same; the key and how many are named.
-        """
-        changes = self._running()
-        if changes is None or changes.is_partial:
-            return
-        config = changes.config
-        if config.mode(has_row_id=False) is Mode.UNIQUE_KEY:
-            for found in self._query(repeated_key(str(built), config.unique_key)):
-                self._refuse_duplicates(changes, found["key"].asDict(), found["times"])
 
     @available
     def hiveacid_applied(self) -> HiveAcidAdapterResponse:
@@ -212,11 +202,19 @@ class ApplyMethods(StateMethods):
         if changes is None or changes.is_partial or not changes.config.is_plain:
             yield
             return
-        stage, invocation = handle.stages["stage"].relation, get_invocation_id()
-        state = changes.next_state(handle.session, invocation)
-        write_record(handle.session, str(stage.schema), str(stage.identifier), state)
-        with self._plain_store(changes.target).replacing(changes.known, invocation):
-            yield
+        stage = handle.stages["stage"].relation
+        state, store = self._next_state(changes), self._plain_store(changes.target)
+        with self.connections.exception_handler(f"replace {changes.target} by {stage}"):
+            write_record(handle.session, str(stage.schema), str(stage.identifier), state)
+            with store.replacing(changes.known, get_invocation_id()):
+                yield
+
+    def _next_state(self, changes: ModelChanges) -> TargetState:
+        session, invocation = self._handle().session, get_invocation_id()
+        return self._as_statement(
+            f"look up what {changes.model} has read",
+            lambda: changes.next_state(session, invocation),
+        )
 
     def _summary(self, changes: ModelChanges, stage: HiveAcidRelation) -> StageSummary:
         if changes.mode is Mode.OWN:
@@ -273,14 +271,6 @@ class ApplyMethods(StateMethods):
             )
         return frozenset(change.name for change in found if change.is_checked)
 
-    def _refuse_duplicates(self, changes: ModelChanges, key: Mapping[str, Any], times: int) -> None:
-        values = ", ".join(f"{name} = {value}" for name, value in key.items())
-        raise IncrementalError(
-            f"Model {changes.model} has {times} new rows with the same unique_key "
-            f"({values}), so that it is not known which of them is to stay. Nothing has been "
-            "changed. Choose a key that is unique, or make it so in the model's SQL."
-        )
-
     def _refuse_other_layout(self, changes: ModelChanges) -> None:
         target, config = changes.target, changes.config
         stored = table_layout(self._handle().session, str(target.schema), str(target.identifier))
@@ -295,16 +285,6 @@ class ApplyMethods(StateMethods):
                 "`--full-refresh`, or give it the former `file_format`, `partition_by`, "
                 "`clustered_by` and `buckets`."
             )
-
-    def _changes(self) -> ModelChanges:
-        changes = self._handle().incremental
-        assert changes is not None, "hiveacid_begin_incremental comes first"
-        return changes
-
-    def _running(self) -> ModelChanges | None:
-        connection = self.connections.get_if_exists()
-        handle = getattr(connection, "_handle", None)
-        return getattr(handle, "incremental", None)
 
 
 def _layout(

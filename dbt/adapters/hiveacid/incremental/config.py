@@ -122,6 +122,13 @@ class IncrementalConfig:
         """Whether a target gets the columns that its model has and it has not."""
         return self.on_schema_change in ("append_new_columns", "sync_all_columns")
 
+    @property
+    def checked_key(self) -> tuple[str, ...]:
+        """The columns of `unique_key`, in lower case and in order, where changes go by them."""
+        if self.mode(has_row_id=False) is not Mode.UNIQUE_KEY:
+            return ()
+        return tuple(sorted({name.strip("`").lower() for name in self.unique_key}))
+
     def mode(self, *, has_row_id: bool) -> Mode:
         """How changes get into the target; `has_row_id` says that it has a column of row ids."""
         if self.strategy != STRATEGY:

@@ -143,7 +143,8 @@ class IncrementalMethods(ApplyMethods):
         if changes.is_partial:
             self._rows(compiled_code, Rows.SNAPSHOT)
             return Step.NOTHING.value
-        decision = changes.decide(handle.session, _row_id_of(changes.stored_columns))
+        row_id = _row_id_of(changes.stored_columns)
+        decision = self._as_statement(compiled_code, lambda: changes.decide(handle.session, row_id))
         if decision.is_loss:
             logger.warning(
                 f"Model {changes.model} is built anew from the whole of {changes.source.table}: "
@@ -207,13 +208,17 @@ class IncrementalMethods(ApplyMethods):
         changes = self._changes()
         frame = self._rows(compiled_code, Rows.ALL if changes.mode is Mode.OWN else Rows.INSERTS)
         self._check_key(target, frame)
+        self._check_new_key(changes)
         rows = self._temporary_view(target, "tmp", frame)
-        staged = staged_changes(
-            changes,
-            frame,
-            lambda: self._rows(compiled_code, Rows.DELETED),
-            lambda: self._rows(compiled_code, Rows.BROUGHT),
-            self._handle().session,
+        staged = self._as_statement(
+            compiled_code,
+            lambda: staged_changes(
+                changes,
+                frame,
+                lambda: self._rows(compiled_code, Rows.DELETED),
+                lambda: self._rows(compiled_code, Rows.BROUGHT),
+                self._handle().session,
+            ),
         )
         return {"rows": rows, "changes": self._temporary_view(target, "changes", staged)}
 
@@ -258,8 +263,12 @@ class IncrementalMethods(ApplyMethods):
     def _rows(self, sql: str, shows: Rows) -> DataFrame:
         handle, changes = self._handle(), self._changes()
         changes.shows = shows
-        self.run.prepare(handle, sql)
-        return handle.session.sql(sql.strip().removesuffix(";"))
+
+        def rows() -> DataFrame:
+            self.run.prepare(handle, sql)
+            return handle.session.sql(sql.strip().removesuffix(";"))
+
+        return self._as_statement(sql, rows)
 
     def _temporary_view(
         self, target: HiveAcidRelation, role: str, frame: DataFrame

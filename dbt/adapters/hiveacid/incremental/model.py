@@ -76,6 +76,7 @@ class ModelChanges:
     says that dbt was asked for a part of the rows (`--empty`, `--sample`). `others` are the other
     ACID sources of the model that are not static. `stored_columns` are the names of the target's
     columns in lower case, before dbt changes them. `store` has begun a commit of the changes.
+    `built` is the state of a target that this run has built anew in its place, before its checks.
     """
 
     model: str
@@ -98,6 +99,7 @@ class ModelChanges:
     is_full_load: bool = False
     row_id: str = ROW_ID
     store: CommitStore | None = None
+    built: TargetState | None = None
     _wholes: dict[str, ChangePlan] = field(default_factory=dict)
     _looked_up: dict[ListedFile, int] = field(default_factory=dict)
 
@@ -191,7 +193,7 @@ class ModelChanges:
         sources = {_key(self.source): state.to_json()}
         for other in self.others:
             sources[_key(other)] = self._whole(session, other).state.to_json()
-        return following(self.known, invocation_id, sources)
+        return following(self.known, invocation_id, sources, self.config.checked_key)
 
     def applied(self) -> Applied:
         """What has been applied, once it is."""

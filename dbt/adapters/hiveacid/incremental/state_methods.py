@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.stores import CommitStore, Store
+from dbt.adapters.hiveacid.incremental.stores import CommitStore, Others, Store
 from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
 from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
-from dbt.adapters.hiveacid.incremental.stores.plain import Others, PlainStore
+from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.files import location_if_any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("HiveAcid")
 
+T = TypeVar("T")
+
 _BUILT_ANEW = (
     "A model over acid_changes is built anew by its next run; no other model needs a state"
 )
@@ -33,6 +35,7 @@ class StateMethods(metaclass=AdapterMeta):
     """The adapter's methods for states."""
 
     Relation: Any
+    connections: Any
     get_relation: Any
     run: Run
     _handle: Callable[[], SessionHandle]
@@ -85,7 +88,7 @@ class StateMethods(metaclass=AdapterMeta):
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""
         if not (existing.is_view or existing.is_delta or existing.is_iceberg):
-            self._plain_store(existing).read()
+            self._plain_store(existing).recent()
 
     def _target_of(self, node: Mapping[str, Any]) -> tuple[HiveAcidRelation, IncrementalConfig]:
         target = self.Relation.create(
@@ -102,7 +105,8 @@ class StateMethods(metaclass=AdapterMeta):
             return LostState(
                 f"{target} is not stored in the model's `file_format`, {config.file_format}"
             )
-        return self._store(target, config).read()
+        store = self._store(target, config)
+        return self._as_statement(f"look up the state of {target}", store.read)
 
     def _store(self, target: HiveAcidRelation, config: IncrementalConfig) -> Store:
         return self._plain_store(target) if config.is_plain else self._commit_store(target, config)
@@ -123,7 +127,15 @@ class StateMethods(metaclass=AdapterMeta):
         )
 
     def _query(self, sql: str) -> Iterable[Any]:
-        return self._handle().session.sql(sql).collect()
+        return self._as_statement(sql, lambda: self._handle().session.sql(sql).collect())
+
+    def _as_statement(self, sql: str, function: Callable[[], T]) -> T:
+        """Run Python code as a statement is run, which is `sql` or said in its place.
+
+        Spark's jobs are those of the node, Ctrl-C stops them, and errors are dbt's.
+        """
+        with self.connections.exception_handler(sql):
+            return self._handle().cursor().run(function)
 
 
 def _no_state(target: HiveAcidRelation) -> str:

@@ -8,13 +8,24 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 KEY = "dbt_hiveacid"
 """The JSON member, and the snapshot property, by which our states are told from other texts."""
 
 VERSION = 1
+
+
+class Checks(Enum):
+    """How far a table is that is built anew in its place: by a commit, before it is checked.
+
+    Its commit says `PENDING`. A later one, of no rows, says `PASSED`, with the same `commit_id`.
+    """
+
+    PENDING = "pending"
+    PASSED = "passed"
 
 
 @dataclass(frozen=True)
@@ -24,7 +35,10 @@ class TargetState:
     `sources` maps each source (`database.table`, and its options if it has any) to its state as
     JSON. `lineage` and `generation`
     count the commits since the table was last built anew without a known state: the two together
-    are used as compare-and-set. `invocation_id` is that of the dbt command.
+    are used as compare-and-set. `invocation_id` is that of the dbt command. `checks` is None but
+    in the two commits of a table that is built in its place. `unique_key` has the names of the
+    columns by which no two rows are the same, in lower case and in order; empty if nobody has
+    looked.
     """
 
     commit_id: str
@@ -32,10 +46,12 @@ class TargetState:
     lineage: str
     generation: int
     sources: Mapping[str, Any]
+    checks: Checks | None = None
+    unique_key: tuple[str, ...] = ()
 
     def to_text(self) -> str:
         """One line of JSON."""
-        fields = {
+        fields: dict[str, Any] = {
             "version": VERSION,
             "commit_id": self.commit_id,
             "invocation_id": self.invocation_id,
@@ -43,14 +59,22 @@ class TargetState:
             "generation": self.generation,
             "sources": dict(self.sources),
         }
+        if self.unique_key:
+            fields["unique_key"] = list(self.unique_key)
+        if self.checks is not None:
+            fields["checks"] = self.checks.value
         return json.dumps({KEY: fields}, separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True)
 class LostState:
-    """A target that no longer tells what its rows come from; `reason` completes "because …"."""
+    """A target that no longer tells what its rows come from; `reason` completes "because …".
+
+    `commit_id` is that of the commit that says so, if it has one.
+    """
 
     reason: str
+    commit_id: str | None = None
 
 
 Known = TargetState | LostState | None
@@ -59,7 +83,42 @@ Known = TargetState | LostState | None
 
 def commit_of(known: Known) -> str | None:
     """By what two looks at a target tell whether it has changed in between."""
-    return known.commit_id if isinstance(known, TargetState) else None
+    return None if known is None else known.commit_id
+
+
+class Walk:
+    """The states of a table's commits, from the newest to the one that counts.
+
+    Checks that have passed are those of the commit that they name, wherever in the history they
+    stand: of the rows of another run that has come between, they say nothing.
+    """
+
+    def __init__(self) -> None:
+        self._passed: set[str] = set()
+        self._newest: TargetState | None = None
+
+    def meet(self, state: Known) -> Known:
+        """The table's state, by that of its next commit; None if older ones have to tell."""
+        if not isinstance(state, TargetState):
+            return state
+        if state.checks is Checks.PASSED:
+            self.pass_over(state)
+            self._newest = self._newest or state
+            return None
+        if state.checks is Checks.PENDING and state.commit_id not in self._passed:
+            return LostState(
+                "the run that has built it ended before its rows were checked", state.commit_id
+            )
+        return replace(state, checks=None)
+
+    def pass_over(self, state: Known) -> None:
+        """Take note of a commit whose rows are not the table's: one that was undone."""
+        if isinstance(state, TargetState) and state.checks is Checks.PASSED:
+            self._passed.add(state.commit_id)
+
+    def end(self) -> TargetState | None:
+        """The table's state when there are no older commits any more."""
+        return None if self._newest is None else replace(self._newest, checks=None)
 
 
 def parse(text: str | None) -> Known:
@@ -83,6 +142,8 @@ def parse(text: str | None) -> Known:
             lineage=fields["lineage"],
             generation=fields["generation"],
             sources=fields["sources"],
+            checks=Checks(fields["checks"]) if "checks" in fields else None,
+            unique_key=tuple(fields.get("unique_key", ())),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         return LostState(f"its state cannot be read ({type(error).__name__}: {error})")
@@ -93,10 +154,15 @@ def reset_text() -> str:
     return json.dumps({KEY: {"version": VERSION, "reset": True}}, separators=(",", ":"))
 
 
-def following(base: Known, invocation_id: str, sources: Mapping[str, Any]) -> TargetState:
+def following(
+    base: Known, invocation_id: str, sources: Mapping[str, Any], unique_key: tuple[str, ...] = ()
+) -> TargetState:
     """The state of the commit that comes after `base`."""
     if isinstance(base, TargetState):
         lineage, generation = base.lineage, base.generation + 1
     else:
         lineage, generation = uuid.uuid4().hex, 1
-    return TargetState(uuid.uuid4().hex, invocation_id, lineage, generation, sources)
+    commit_id = uuid.uuid4().hex
+    return TargetState(
+        commit_id, invocation_id, lineage, generation, sources, unique_key=unique_key
+    )

@@ -80,6 +80,21 @@ def catalog_partition_columns(
     return _partition_columns(metadata)
 
 
+def partition_names(session: SparkSession, database: str, table: str) -> list[str] | None:
+    """The partitions of a table that Spark's catalog has, as their directories are named.
+
+    None for a table without partitions, and for one whose partitions the catalog does not keep.
+    """
+    catalog, identifier = _catalog(session), _identifier(session, database, table)
+    metadata = catalog.getTableMetadata(identifier)
+    if not _partition_columns(metadata) or not metadata.tracksPartitionsInCatalog():
+        return None
+    nothing = java(session.sparkContext, "scala.Option").empty()
+    # Control characters are escaped in them.
+    text = catalog.listPartitionNames(identifier, nothing).mkString("\n")
+    return text.split("\n") if text else []
+
+
 def default_location(session: SparkSession, database: str, table: str) -> str | None:
     """Where Spark would put the files of a new managed table.
 

@@ -132,16 +132,18 @@ class SessionHandle:
     def running(self, cursor: Cursor) -> Iterator[None]:
         """Mark `cursor` as what `cancel` has to stop.
 
+        It may stand in for another one: Python code that is run as a statement runs others.
+
         Raises:
             DbtRuntimeError: the connection was cancelled.
         """
         # The order matters: a cancel that misses the cursor has set the flag before.
-        self._running = cursor
+        outer, self._running = self._running, cursor
         try:
             self.raise_if_cancelled()
             yield
         finally:
-            self._running = None
+            self._running = outer
 
 
 class Cursor:

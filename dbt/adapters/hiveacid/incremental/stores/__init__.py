@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
@@ -23,6 +24,18 @@ def overtaken(table: str) -> ConcurrentRunError:
         f"Another run has changed {table} at the same time and was faster. This run has changed "
         "nothing. Run the model again, and never twice at a time."
     )
+
+
+@dataclass(frozen=True)
+class Others:
+    """The other runs: whether one is alive, by its invocation, and how many seconds to wait.
+
+    `raise_if_cancelled` raises if the waiting run itself is cancelled.
+    """
+
+    are_alive: Callable[[str], bool]
+    patience: float
+    raise_if_cancelled: Callable[[], None]
 
 
 class Patience:
@@ -89,4 +102,14 @@ class CommitStore(Store, Protocol):
         Raises:
             ConcurrentRunError: another run has changed the target since `base` was read. Nothing
                 of this run stays in the target.
+        """
+
+    def confirm(self, built: TargetState) -> None:
+        """Let the state of a target count that was built anew in its place, and checked since.
+
+        `built` is the state that `committing` was given, with checks pending. It takes a second
+        commit, without rows: the first one comes before the checks.
+
+        Raises:
+            ConcurrentRunError: another run has built it anew since.
         """

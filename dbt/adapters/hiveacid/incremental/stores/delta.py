@@ -11,9 +11,12 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.incremental.stores import Query, overtaken
 from dbt.adapters.hiveacid.incremental.target_state import (
+    KEY,
+    Checks,
     Known,
     LostState,
     TargetState,
+    Walk,
     commit_of,
     parse,
     reset_text,
@@ -69,13 +72,16 @@ def newest_state(history: Iterable[Any]) -> Known:
     One that a RESTORE has brought back has a lineage of its own: Delta has seen the next generation
     of the former one, and would do nothing for it.
     """
+    walk = Walk()
     restored: int | None = None
     restored_by: int | None = None
     for commit in history:
+        met = parse(commit["userMetadata"])
         if restored is not None and commit["version"] > restored:
+            walk.pass_over(met)
             continue
         restored = None
-        state = parse(commit["userMetadata"])
+        state = walk.meet(met)
         if isinstance(state, TargetState) and restored_by is not None:
             return replace(state, lineage=f"{state.lineage}.{restored_by}")
         if state is not None:
@@ -94,7 +100,7 @@ def newest_state(history: Iterable[Any]) -> Known:
                 f"version {commit['version']} of the table was made by {operation}, without "
                 "acid_changes"
             )
-    return None
+    return walk.end()
 
 
 class DeltaStore:
@@ -145,17 +151,28 @@ class DeltaStore:
             raise
         self._check(base, state)
 
+    def confirm(self, built: TargetState) -> None:
+        """See `CommitStore.confirm`."""
+        passed = replace(built, checks=Checks.PASSED)
+        with self._configured({USER_METADATA: passed.to_text()}):
+            self._query(f"alter table {self._table} set tblproperties ('{KEY}' = 'checked')")
+        found = self.read()
+        if isinstance(found, LostState) or commit_of(found) != built.commit_id:
+            raise overtaken(self._table)
+
     def reset(self) -> None:
         """See `Store.reset`."""
         with self._configured({USER_METADATA: reset_text()}):
-            self._query(f"alter table {self._table} set tblproperties ('dbt_hiveacid' = 'reset')")
+            self._query(f"alter table {self._table} set tblproperties ('{KEY}' = 'reset')")
 
     def _check(self, base: Known, state: TargetState) -> None:
         history = list(self._history(_FIRST_LOOK))
+        states = ((parse(commit["userMetadata"]), commit["version"]) for commit in history)
         commits = [
-            (commit_id, commit["version"])
-            for commit in history
-            if (commit_id := commit_of(parse(commit["userMetadata"]))) is not None
+            (found.commit_id, version)
+            for found, version in states
+            # Checks of another run's rows may have passed since. They change none.
+            if isinstance(found, TargetState) and found.checks is not Checks.PASSED
         ]
         if not commits or commits[0][0] != state.commit_id:
             raise overtaken(self._table)

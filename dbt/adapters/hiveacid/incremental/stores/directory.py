@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.reader.bulk import bulk_of
+from dbt.adapters.hiveacid.reader.file_statuses import DIRECTORY, FileStatuses, Status
+from dbt.adapters.hiveacid.reader.hadoop import THREADS, batches
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, java_exception
 from dbt.adapters.hiveacid.spark.jvm import java
+
+_SHOWN_NAMES = "(?s)[^._].*|_.*=.*"
+"""As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition."""
+
+_BATCH = 1_000
+"""Directories that one call lists at most."""
+
+_ATTEMPTS = 10
+"""Times that it is listed while directories vanish from it."""
 
 
 class Directory:
@@ -18,6 +33,7 @@ class Directory:
 
     def __init__(self, session: SparkSession, location: str) -> None:
         """`location` is a Hadoop path, unescaped, with or without a scheme."""
+        self._session = session
         self._context = session.sparkContext
         self._path = self._java("org.apache.hadoop.fs.Path")(location)
         self._configuration = session._jsparkSession.sessionState().newHadoopConf()
@@ -30,20 +46,35 @@ class Directory:
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
 
     def data_files(self) -> list[str]:
-        """All files below it but those that Spark hides (`_is_hidden`)."""
-        found = []
-        root = self._files.makeQualified(self._path).toUri().getPath().rstrip("/")
-        pending = [self._path]
-        while pending:
-            for status in self._files.listStatus(pending.pop()):
-                path = status.getPath()
-                if _is_hidden(path.getName()):
-                    continue
-                if status.isDirectory():
-                    pending.append(path)
-                else:
-                    found.append(path.toUri().getPath()[len(root) + 1 :])
-        return sorted(found)
+        """All files below it but those that Spark hides (`_SHOWN_NAMES`).
+
+        Level by level, all directories of a level in a few calls. None if it does not exist.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            if not self._files.exists(self._path):
+                return []
+            try:
+                return sorted(self._below())
+            except JAVA_ERRORS as error:
+                # A partition that is dropped between the listing of its parent and its own.
+                is_gone = "FileNotFoundException" in java_exception(error).getClass().getName()
+                if not is_gone or attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _below(self) -> Iterator[str]:
+        bulk, statuses = bulk_of(self._session), FileStatuses.of(self._session)
+
+        def listed(directories: Sequence[str]) -> list[Status]:
+            return statuses.listed(self._files, bulk.paths(directories), _SHOWN_NAMES)
+
+        level = statuses.qualified(self._files, bulk.paths([self._path.toString()]))
+        start = len(level[0].rstrip("/")) + 1
+        with ThreadPoolExecutor(THREADS) as pool:
+            while level:
+                found = [s for part in pool.map(listed, batches(level, _BATCH)) for s in part]
+                level = [path for path, length, _ in found if length == DIRECTORY]
+                yield from (path[start:] for path, length, _ in found if length != DIRECTORY)
 
     def read(self, name: str) -> str:
         """A file as UTF-8 text. Raises `FileNotFoundError`."""
@@ -149,11 +180,6 @@ class Directory:
                 return False
             raise
         return True
-
-
-def _is_hidden(name: str) -> bool:
-    # As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition.
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _as_python(error: Py4JJavaError, name: str) -> Exception:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,9 +18,11 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.incremental.stores import overtaken
 from dbt.adapters.hiveacid.incremental.target_state import (
     KEY,
+    Checks,
     Known,
     LostState,
     TargetState,
+    Walk,
     commit_of,
     parse,
     reset_text,
@@ -44,15 +46,23 @@ class Snapshot:
     summary: Mapping[str, str]
 
 
-def newest_state(ancestry: Iterable[Snapshot]) -> Known:
+def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) -> Known:
     """The state of a table from its current snapshot and those that it came from, newest first.
+
+    `undone` are others of its snapshots: a table may be rolled back behind its checks.
 
     Operations of others (`DataOperations`) keep a state if they leave the rows as they are or
     change single rows, as somebody may who corrects a target by hand.
     """
+    walk = Walk()
     snapshot = None
     for snapshot in ancestry:
-        state = parse(snapshot.summary.get(KEY))
+        met = parse(snapshot.summary.get(KEY))
+        state = walk.meet(met)
+        if isinstance(state, LostState) and state.commit_id is not None:
+            for other in undone:
+                walk.pass_over(parse(other.summary.get(KEY)))
+            state = walk.meet(met)
         if state is not None:
             return state
         if snapshot.operation == "delete" and snapshot.summary.get("total-data-files") == "0":
@@ -61,11 +71,12 @@ def newest_state(ancestry: Iterable[Snapshot]) -> Known:
             return LostState(
                 f"snapshot {snapshot.id} of the table replaced rows, without acid_changes"
             )
-    if snapshot is not None and snapshot.parent_id is not None:
+    checked = walk.end()
+    if checked is None and snapshot is not None and snapshot.parent_id is not None:
         return LostState(
             f"snapshot {snapshot.parent_id} of the table has expired, and later ones do not tell"
         )
-    return None
+    return checked
 
 
 def _changes_single_rows(snapshot: Snapshot) -> bool:
@@ -132,6 +143,14 @@ class IcebergStore:
         if branch is None:
             self._check(state)
 
+    def confirm(self, built: TargetState) -> None:
+        """See `CommitStore.confirm`."""
+        passed = replace(built, checks=Checks.PASSED)
+        self._table().java.newAppend().set(KEY, passed.to_text()).commit()
+        found = self.read()
+        if isinstance(found, LostState) or commit_of(found) != built.commit_id:
+            raise overtaken(self._name)
+
     def reset(self) -> None:
         """See `Store.reset`."""
         self._table().java.newAppend().set(KEY, reset_text()).commit()
@@ -169,16 +188,21 @@ class IcebergStore:
 
 
 def _state(metadata: Any, branch: str = MAIN) -> Known:
-    return newest_state(_ancestry(metadata, head(metadata, branch)))
+    every = (_snapshot(snapshot) for snapshot in metadata.snapshots())
+    return newest_state(_ancestry(metadata, head(metadata, branch)), every)
 
 
 def _ancestry(metadata: Any, snapshot_id: int | None) -> Iterator[Snapshot]:
     while snapshot_id is not None:
-        snapshot = metadata.snapshot(snapshot_id)
-        if snapshot is None:
+        found = metadata.snapshot(snapshot_id)
+        if found is None:
             return
-        parent_id = snapshot.parentId()
-        yield Snapshot(
-            snapshot_id, parent_id, str(snapshot.operation()), dict(snapshot.summary() or {})
-        )
-        snapshot_id = parent_id
+        snapshot = _snapshot(found)
+        yield snapshot
+        snapshot_id = snapshot.parent_id
+
+
+def _snapshot(found: Any) -> Snapshot:
+    """From Iceberg's own."""
+    operation, summary = str(found.operation()), dict(found.summary() or {})
+    return Snapshot(found.snapshotId(), found.parentId(), operation, summary)

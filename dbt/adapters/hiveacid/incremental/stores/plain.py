@@ -8,24 +8,35 @@ finds a record whose files are not all moved moves the others.
 A run that is about to switch puts a *claim* in the place of the old version's next record: from
 then on nobody appends to that version, or switches it. The claim of a run that has died counts for
 nothing.
+
+A record names the files that the rows are in, too (`written_files`): Spark empties the partitions
+of a table, or drops one, without a look at the directory with the records.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
-from dbt.adapters.hiveacid.incremental.stores import Patience, Query, overtaken
+from dbt.adapters.hiveacid.incremental.stores import Others, Patience, Query, overtaken
 from dbt.adapters.hiveacid.incremental.stores.directory import Directory
+from dbt.adapters.hiveacid.incremental.stores.records import (
+    CLAIM,
+    NewestRecord,
+    claim_of,
+    done_name,
+    generations,
+    record_name,
+)
+from dbt.adapters.hiveacid.incremental.stores.written_files import WrittenFiles
 from dbt.adapters.hiveacid.incremental.target_state import (
     Known,
     LostState,
@@ -35,7 +46,7 @@ from dbt.adapters.hiveacid.incremental.target_state import (
     reset_text,
 )
 from dbt.adapters.hiveacid.spark.errors import is_missing
-from dbt.adapters.hiveacid.spark.files import delete_directory, location
+from dbt.adapters.hiveacid.spark.files import delete_directory, location, partition_names
 
 logger = AdapterLogger("HiveAcid")
 
@@ -44,34 +55,10 @@ STATE_DIRECTORY = "_hiveacid_state"
 _KEPT = 5
 """So many of the newest records stay."""
 
-_RECORD = re.compile(r"(\d{12})\.json")
+T = TypeVar("T")
+
 _MOVES = "moves"
-_CLAIM = "claimed_by"
-
-
-@dataclass(frozen=True)
-class Others:
-    """The other runs: whether one is alive, by its invocation, and how many seconds to wait.
-
-    `raise_if_cancelled` raises if the waiting run itself is cancelled.
-    """
-
-    are_alive: Callable[[str], bool]
-    patience: float
-    raise_if_cancelled: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class _Newest:
-    """The number of the newest record, and number and text of the newest that is no claim.
-
-    The text is empty, and the numbers are 0, if there is none.
-    """
-
-    records: Directory
-    generation: int
-    counting: int
-    text: str
+_FILES = "files"
 
 
 class PlainStore:
@@ -93,26 +80,11 @@ class PlainStore:
         Raises:
             ConcurrentRunError: another run replaces the table.
         """
-        newest = self._newest()
-        known = parse(newest.text)
-        if not isinstance(known, TargetState):
-            return known
-        moves = json.loads(newest.text).get(_MOVES)
-        if moves is not None and not newest.records.has(_done(newest.counting)):
-            missing = self._finish(newest.counting, moves)
-            if missing:
-                if self._newest().text != newest.text:
-                    return self.read()  # another run has put a new version in place meanwhile
-                return LostState(
-                    f"files of its last append are neither in the table nor in {moves['table']}, "
-                    f"where they were: {', '.join(missing[:3])}"
-                )
-        # The next record must not have the number of a claim.
-        return replace(known, generation=newest.generation)
+        return self._read(verified=True)[0]
 
     def recent(self) -> Known:
         """See `Store.recent`."""
-        return self.read()
+        return self._read(verified=False)[0]
 
     def check(self, base: Known) -> None:
         """Make sure that the table is still as it was when `base` was read.
@@ -120,9 +92,7 @@ class PlainStore:
         Raises:
             ConcurrentRunError: it is not.
         """
-        now = self.read()
-        if commit_of(now) != commit_of(base):
-            raise overtaken(self._shown)
+        self._check(base, verified=True)
 
     def record(self, base: Known, state: TargetState, database: str, stage: str) -> None:
         """Commit to appending the rows of the table `stage`, which is partitioned as this one.
@@ -132,15 +102,12 @@ class PlainStore:
         Raises:
             ConcurrentRunError: another run was faster; nothing has been appended.
         """
-        self.check(base)
+        # A file that has gone since `read` is missed by the next run.
+        written = self._check(base, verified=False)
         source = location(self._session, database, stage)
-        moves = {
-            "table": f"`{database}`.`{stage}`",
-            "location": source,
-            "files": Directory(self._session, source).data_files(),
-        }
-        text = json.dumps({**json.loads(state.to_text()), _MOVES: moves})
-        self._create(base, text)
+        files = Directory(self._session, source).data_files()
+        moves = {"table": f"`{database}`.`{stage}`", "location": source, "files": files}
+        self._create(base, _text(state, written.with_more(files), {_MOVES: moves}))
 
     @contextmanager
     def replacing(self, base: Known, invocation_id: str) -> Iterator[None]:
@@ -155,7 +122,7 @@ class PlainStore:
             yield
             return
         self.check(base)
-        self._create(base, json.dumps({_CLAIM: invocation_id}))
+        self._create(base, json.dumps({CLAIM: invocation_id}))
         try:
             yield
         except BaseException:
@@ -164,15 +131,52 @@ class PlainStore:
 
     def reset(self) -> None:
         """See `Store.reset`."""
-        known = self.read()
+        known = self.recent()
         if isinstance(known, TargetState):
             self._create(known, reset_text())
+
+    def _read(self, *, verified: bool) -> tuple[Known, WrittenFiles]:
+        """What is known of the table, and the files that are to be there.
+
+        Whether they are is looked at if the answer is to be `verified`.
+        """
+        newest = self._newest()
+        known = parse(newest.text)
+        if not isinstance(known, TargetState):
+            return known, WrittenFiles({})
+        record = json.loads(newest.text)
+        moves, written = record.get(_MOVES), WrittenFiles.from_json(record.get(_FILES, {}))
+        lost = None
+        if moves is not None and not newest.records.has(done_name(newest.counting)):
+            lost = self._finish(newest.counting, moves)
+        if lost is None and verified:
+            lost = self._gone(written)
+        if lost is not None:
+            if self._newest().text != newest.text:
+                # Another run has put a new version in place meanwhile.
+                return self._read(verified=verified)
+            return LostState(lost), written
+        # The next record must not have the number of a claim.
+        return replace(known, generation=newest.generation), written
+
+    def _check(self, base: Known, *, verified: bool) -> WrittenFiles:
+        now, written = self._read(verified=verified)
+        if commit_of(now) != commit_of(base):
+            raise overtaken(self._shown)
+        return written
+
+    def _gone(self, written: WrittenFiles) -> str | None:
+        """Which of the files are gone, in words. In one listing, whatever the partitions."""
+        if not written.by_directory:
+            return None
+        here = Directory(self._session, self._location())
+        return written.gone(here.data_files(), self._of_table(partition_names))
 
     def _create(self, base: Known, text: str) -> None:
         """Make the record after `base`."""
         generation = base.generation + 1 if isinstance(base, TargetState) else 1
         try:
-            is_first = self._records().create(_file(generation), text)
+            is_first = self._records().create(record_name(generation), text)
         except FileNotFoundError as error:
             raise overtaken(self._shown) from error
         if not is_first:
@@ -183,24 +187,24 @@ class PlainStore:
         try:
             records = self._records()
             # The new version, if it is in place already, has its state under the same number.
-            if _claim(records.read(_file(generation))) == invocation_id:
-                records.delete(_file(generation))
+            if claim_of(records.read(record_name(generation))) == invocation_id:
+                records.delete(record_name(generation))
         except Exception as error:
             logger.debug(f"A claim on {self._shown} may stay until this run ends: {error}")
 
-    def _newest(self) -> _Newest:
+    def _newest(self) -> NewestRecord:
         """Wait for other runs that are about to put a new version in place, and look."""
         others = self._others
         patience = Patience(self._shown, others.patience, others.raise_if_cancelled)
         owner: str | None = None
         while True:
             found = self._look(owner)
-            if isinstance(found, _Newest):
+            if isinstance(found, NewestRecord):
                 return found
             owner = found
             patience.wait_for(owner)
 
-    def _look(self, owner: str | None) -> _Newest | str | None:
+    def _look(self, owner: str | None) -> NewestRecord | str | None:
         """The newest records, or the run that has to be waited for; None if it is not known.
 
         `owner` is the run that is waited for already: between its two renames there is no table,
@@ -216,22 +220,22 @@ class PlainStore:
             if is_switching():
                 return owner
             raise
-        generations = _generations(records)
-        for generation in reversed(generations):
+        found = generations(records.names())
+        for generation in reversed(found):
             try:
-                text = records.read(_file(generation))
+                text = records.read(record_name(generation))
             except FileNotFoundError:
                 return owner  # a new version has just come into place
-            claimed_by = _claim(text)
+            claimed_by = claim_of(text)
             if claimed_by is None:
-                return _Newest(records, generations[-1], generation, text)
+                return NewestRecord(records, found[-1], generation, text)
             if self._others.are_alive(claimed_by):
                 return claimed_by
-        return owner if is_switching() else _Newest(records, 0, 0, "")
+        return owner if is_switching() else NewestRecord(records, 0, 0, "")
 
-    def _finish(self, generation: int, moves: Mapping[str, Any]) -> list[str]:
-        """Move the files of an append; those that are nowhere."""
-        here = location(self._session, self._database, self._table)
+    def _finish(self, generation: int, moves: Mapping[str, Any]) -> str | None:
+        """Move the files of an append. Which of them are nowhere, in words."""
+        here = self._location()
         target, source = Directory(self._session, here), Directory(self._session, moves["location"])
         missing = [
             name
@@ -239,7 +243,10 @@ class PlainStore:
             if not target.move_in(source, name) and not target.has(name)
         ]
         if missing:
-            return missing
+            return (
+                f"files of its last append are neither in the table nor in {moves['table']}, "
+                f"where they were: {', '.join(missing[:3])}"
+            )
         name_in_sql = f"`{self._database}`.`{self._table}`"
         # Files in subdirectories are those of partitions, which may be new.
         if any("/" in name for name in moves["files"]):
@@ -250,43 +257,37 @@ class PlainStore:
         records = self._records()
         # Another run may have finished the same append, and be replacing the table by now.
         with suppress(FileNotFoundError):
-            records.create(_done(generation), "")
-        for old in _generations(records)[:-_KEPT]:
-            records.delete(_file(old))
-            records.delete(_done(old))
-        return []
+            records.create(done_name(generation), "")
+        for old in generations(records.names())[:-_KEPT]:
+            records.delete(record_name(old))
+            records.delete(done_name(old))
+        return None
 
     def _records(self) -> Directory:
+        return Directory(self._session, f"{self._location()}/{STATE_DIRECTORY}")
+
+    def _location(self) -> str:
+        return self._of_table(location)
+
+    def _of_table(self, look_up: Callable[[SparkSession, str, str], T]) -> T:
         try:
-            here = location(self._session, self._database, self._table)
+            return look_up(self._session, self._database, self._table)
         except AnalysisException as error:
             if not is_missing(error):
                 raise
             # It was there when the run began: another run is between its two renames.
             raise overtaken(self._shown) from error
-        return Directory(self._session, f"{here}/{STATE_DIRECTORY}")
 
 
 def write_record(session: SparkSession, database: str, table: str, state: TargetState) -> None:
     """Give a table that has just been built its state."""
-    records = Directory(session, f"{location(session, database, table)}/{STATE_DIRECTORY}")
+    here = location(session, database, table)
+    written = WrittenFiles.of(Directory(session, here).data_files())
+    records = Directory(session, f"{here}/{STATE_DIRECTORY}")
     records.make()
-    records.create(_file(state.generation), state.to_text())
+    records.create(record_name(state.generation), _text(state, written, {}))
 
 
-def _generations(records: Directory) -> list[int]:
-    matches = map(_RECORD.fullmatch, records.names())
-    return sorted(int(match.group(1)) for match in matches if match is not None)
-
-
-def _claim(text: str) -> str | None:
-    """The invocation that a record says is about to replace the table."""
-    return json.loads(text).get(_CLAIM) if _CLAIM in text else None
-
-
-def _file(generation: int) -> str:
-    return f"{generation:012d}.json"
-
-
-def _done(generation: int) -> str:
-    return f"{generation:012d}.done"
+def _text(state: TargetState, written: WrittenFiles, more: Mapping[str, Any]) -> str:
+    """A record."""
+    return json.dumps({**json.loads(state.to_text()), _FILES: written.to_json(), **more})

@@ -3,7 +3,8 @@
 
      A table of Spark's own formats is built beside its target, and takes the target's place while
      the snapshot still holds. Delta and Iceberg replace a table in one commit that keeps its history,
-     so there the checks come after the commit, and a failure brings the former version back.
+     so there the checks come after the commit, and a failure brings the former version back. A run
+     that is killed cannot do that: the state counts once hiveacid_confirm_state has said so.
 
      hiveacid_know_state looks at the state that the new one follows: just before the commit, or just
      before the switch. --#}
@@ -17,6 +18,8 @@
       {% do adapter.hiveacid_check_unique_key(target_relation) %}
       {% do persist_constraints(target_relation, model) %}
     {%- endcall -%}
+    {#-- Outside of the block: what has come since must not be undone. --#}
+    {% do adapter.hiveacid_confirm_state() %}
   {%- else -%}
     {%- set stage_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
     {% do hiveacid_commit(create_table_as(False, stage_relation, compiled_code), stage_relation) %}
