@@ -69,6 +69,7 @@ def test_another_format_is_refused_by_name(input_format, serde):
         ("serialization.encoding", "ISO-8859-1"),
         ("hive.lazysimple.extended_boolean_literal", "true"),
         ("timestamp.formats", "yyyy"),
+        ("hive.serialization.decode.binary.as.base64", "false"),
         ("field.delim", "-2"),
         ("mapkey.delim", "§"),
     ],
@@ -128,6 +129,8 @@ def test_how_many_lines_are_no_rows_is_for_the_table_to_say():
     assert text_format(of_serde, replace(storage(), location="file:/t/p=1")).header == 2
     partition = replace(storage(**header), location="file:/t/p=1")
     assert text_format(table(), partition).header == 0
+    with pytest.raises(UnreadableTableError, match="text with skip.header.line.count = 'two'"):
+        text_format(table(**{"skip.header.line.count": "two"}), storage())
     of_orc = replace(table(**header), storage=storage("any"))
     assert text_format(of_orc, partition).header == 0
 

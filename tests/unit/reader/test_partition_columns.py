@@ -45,6 +45,7 @@ def test_a_partition_value_is_as_long_as_its_type(value, hive_type, shown):
                 ("double", "float"),
                 ("decimal(10,2)", "int"),
                 ("int", "boolean"),
+                ("binary", "varchar(9)"),
                 ("date", "timestamp"),
             )
         ),
@@ -67,6 +68,9 @@ def test_what_is_not_converted_is_refused_by_name(converted, old, new, reason):
         ("float", "double"),
         ("decimal(20,4)", "decimal(9,0)"),
         ("decimal(10,2)", "float"),
+        ("decimal(10,2)", "double"),
+        ("decimal(20,2)", "bigint"),
+        ("binary", "string"),
         ("boolean", "int"),
         ("boolean", "string"),
         ("double", "string"),

@@ -39,12 +39,13 @@ from dbt.adapters.hiveacid.reader.partition_columns import (
 )
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.reader.projection import Shown, project
-from dbt.adapters.hiveacid.reader.properties import file_properties, refuse_others
+from dbt.adapters.hiveacid.reader.properties import file_properties, not_read_yet, refuse_others
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.stored_types import StoredTypes, stored_types
 from dbt.adapters.hiveacid.reader.text import (
     TEXT_INPUT_FORMAT,
     TextFormat,
+    header_lines,
     text_columns,
     text_format,
     without_header,
@@ -176,6 +177,10 @@ def _groups(
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)
+        if format in _FORMATS.values() and (skipped := header_lines(table)):
+            # Hive leaves out as many rows of each file.
+            name = "skip.header.line.count"
+            raise not_read_yet(table.name, f"a partition in {format}", name, str(skipped))
         if format in _HARMLESS:
             properties = file_properties(table, storage)
             refuse_others(table.name, format, properties, _HARMLESS[format])

@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     ByteType,
     CharType,
@@ -132,6 +133,9 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
         raise ValueError("Hive's text has nanoseconds, which Spark's timestamps have not")
     if not _is_cast_alike(old, new):
         raise ValueError("Hive converts such values otherwise than Spark")
+    if isinstance(new, FloatType):
+        # As Hive does it, which rounds twice (`PrimitiveObjectInspectorUtils.getFloat`).
+        column = try_cast(column, DoubleType())
     value = try_cast(column, _without_lengths(new))
     if isinstance(old, BooleanType) and isinstance(new, _TEXTS):
         value = F.upper(value)
@@ -142,10 +146,11 @@ def _is_cast_alike(old: DataType, new: DataType) -> bool:
     """Whether Spark's `try_cast` shows what Hive's converters do, as tried with Hive's own classes.
 
     They differ for numbers that become smaller types, which Hive cuts to their low bits, and for
-    texts that become numbers, booleans or times.
+    texts that become numbers, booleans or times. Bytes become a `char` by way of UTF-8, which may
+    have none for them.
     """
     if isinstance(new, _TEXTS):
-        return True
+        return not (isinstance(old, BinaryType) and isinstance(new, _LENGTHS))
     if isinstance(old, BooleanType):
         return isinstance(new, IntegerType)
     if type(old) in _INTEGERS and type(new) in _INTEGERS:
@@ -153,7 +158,7 @@ def _is_cast_alike(old: DataType, new: DataType) -> bool:
     if type(old) in _INTEGERS:
         return isinstance(new, (FloatType, DoubleType, DecimalType))
     if isinstance(old, DecimalType):
-        return isinstance(new, (DecimalType, FloatType))
+        return isinstance(new, (DecimalType, DoubleType, FloatType, LongType))
     return isinstance(old, FloatType) and isinstance(new, DoubleType)
 
 

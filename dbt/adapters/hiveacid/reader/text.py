@@ -77,6 +77,8 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
         ("hive.serialization.extend.nesting.levels", "false"),
         ("hive.serialization.extend.additional.nesting.levels", "false"),
         ("timestamp.formats", ""),
+        # Obeyed by one of Hive's two readers of text, and not by the other.
+        ("hive.serialization.decode.binary.as.base64", "true"),
         # Hive 2 and 3 spelt it so; Hive 4 ignores it.
         ("colelction.delim", properties.get("collection.delim", "\x02")),
     )
@@ -102,19 +104,26 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
         escape=escape,
         null=properties.get("serialization.null.format", "\\N"),
         last_takes_rest=rest.lower() == "true",
-        header=_header(table),
+        header=header_lines(table),
     )
 
 
-def _header(table: Table) -> int:
-    """How many lines of each file are no rows.
+def header_lines(table: Table) -> int:
+    """How many lines, or rows of partitions in another format, are left out of each file.
 
     Hive asks the table for it, whatever a partition says, and a table of another format has none
     (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
+
+    Raises:
+        UnreadableTableError: the property is no number.
     """
     if table.storage.input_format != TEXT_INPUT_FORMAT:
         return 0
-    return int(file_properties(table, table.storage).get("skip.header.line.count", "0"))
+    name = "skip.header.line.count"
+    value = file_properties(table, table.storage).get(name, "0")
+    if not value.isdecimal():
+        raise not_read_yet(table.name, "text", name, value)
+    return int(value)
 
 
 def _byte(properties: Mapping[str, str], name: str) -> str | None:
