@@ -1,5 +1,6 @@
 """dbt.tests.adapter.functions: user-defined functions."""
 
+import pytest
 from dbt.tests.adapter.functions.test_udfs import (
     CanFindScalarFunctionRelation,
     DeterministicUDF,
@@ -12,6 +13,9 @@ from dbt.tests.adapter.functions.test_udfs import (
     StableUDF,
     UDFsBasic,
 )
+
+#: `make conformance` runs it; tests/functional/test_functions.py is about what is ours.
+pytestmark = pytest.mark.long
 
 
 class TestUDFsBasic(UDFsBasic):
