@@ -202,6 +202,8 @@ def test_properties_of_text(
             "",
             ["1;b;c;d", "2", "3;", "4;;;"],
         ),
+        ("backslash", "'field.delim'=',', 'escape.delim'=''", "", ["a\\,b,c,1", "\\\\,x,2"]),
+        ("nothing", "'field.delim'='', 'serialization.format'='59'", "", ["1;2;3", "1\x012\x013"]),
     ):
         table = f"{database}.{name}"
         hive_client.execute(
@@ -211,6 +213,25 @@ def test_properties_of_text(
         load(hive_client, table, tmp_path / name, lines)
         load(hive_client, table, tmp_path / f"{name} again", lines[:3])
         assert differential.check(table).rows, "Hive shows some"
+    structs, parted = f"{database}.structs", f"{database}.parted"
+    hive_client.execute(
+        f"CREATE TABLE {structs} (id int, s struct<x:string,y:string>) {serde} "
+        "WITH SERDEPROPERTIES ('field.delim'='59', 'collection.delim'='58', "
+        "'serialization.last.column.takes.rest'='true') "
+        f"STORED AS TEXTFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    load(hive_client, structs, tmp_path / "structs", ["1;b:c:d", "2;b", "3;b:", "4;b:c;d:e", "5"])
+    differential.check_columns(structs, ["id", "s.x", "s.y"])
+    hive_client.execute(
+        f"CREATE TABLE {parted} (id int, v string) PARTITIONED BY (p int) STORED AS TEXTFILE "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {parted} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)")
+    header = "('skip.header.line.count'='1')"
+    hive_client.execute(f"ALTER TABLE {parted} PARTITION (p=1) SET SERDEPROPERTIES {header}")
+    assert len(differential.check(parted).rows) == 3
+    hive_client.execute(f"ALTER TABLE {parted} SET TBLPROPERTIES {header}")
+    differential.check(parted)
 
 
 def test_json_in_any_form(

@@ -33,12 +33,11 @@ class TargetState:
     """The state of a target after one commit.
 
     `sources` maps each source (`database.table`, and its options if it has any) to its state as
-    JSON. `lineage` and `generation`
-    count the commits since the table was last built anew without a known state: the two together
-    are used as compare-and-set. `invocation_id` is that of the dbt command. `checks` is None but
-    in the two commits of a table that is built in its place. `unique_key` has the names of the
-    columns by which no two rows are the same, in lower case and in order; empty if nobody has
-    looked.
+    JSON. `lineage` and `generation` count the commits since the table was last built anew without a
+    known state: the two together are used as compare-and-set. `invocation_id` is that of the dbt
+    command. `checks` is None but in the two commits of a table that is built in its place.
+    `unique_key` has the names of the columns by which no two rows are the same, in lower case and
+    in order; empty if nobody has looked.
     """
 
     commit_id: str

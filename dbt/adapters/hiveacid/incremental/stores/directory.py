@@ -48,7 +48,7 @@ class Directory:
     def data_files(self) -> list[str]:
         """All files below it but those that Spark hides (`_SHOWN_NAMES`).
 
-        Level by level, all directories of a level in a few calls. None if it does not exist.
+        Level by level, all directories of a level in a few calls. Nothing if it does not exist.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._files.exists(self._path):
