@@ -8,6 +8,7 @@ from pathlib import Path
 import pyorc
 import pytest
 
+from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient, HiveServer
@@ -296,3 +297,25 @@ def test_a_partition_column_that_became_shorter(
     )
     hive_client.execute(f"ALTER TABLE {table} PARTITION COLUMN (p {new})")
     differential.check_columns(table, ["id", "concat(p, '|')"])
+
+
+def test_a_partition_value_that_the_columns_new_type_has_not(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Hive itself looks at the values for their form only, and shows 44."""
+    table = f"{database}.renumbered"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (p string) STORED AS ORC "
+        f"TBLPROPERTIES ({FULL_ACID})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (1, '7'), (2, '07'), (3, NULL)")
+    hive_client.execute(f"ALTER TABLE {table} PARTITION COLUMN (p tinyint)")
+    differential.check_columns(table, ["id", "p"])
+    hive_client.execute(f"ALTER TABLE {table} PARTITION COLUMN (p string)")
+    hive_client.execute(f"INSERT INTO {table} VALUES (4, '300')")
+    hive_client.execute(f"ALTER TABLE {table} PARTITION COLUMN (p tinyint)")
+    assert hive_client.query(f"SELECT p FROM {table} WHERE id = 4") == [(44,)]
+    with pytest.raises(UnreadableTableError, match="partition p=300 is no tinyint, which"):
+        differential.read(table)
+    hive_client.execute(f"ALTER TABLE {table} PARTITION COLUMN (p string)")
+    differential.check(table)

@@ -25,6 +25,8 @@ from pyspark.sql.types import (
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore import models
 from dbt.adapters.hiveacid.metastore.models import Partition, Table, TableName
+from dbt.adapters.hiveacid.metastore.partition_names import partition_name
+from dbt.adapters.hiveacid.reader.partition_text import is_value
 from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column, named
 from dbt.adapters.hiveacid.reader.timestamps import WallClock, change, has
 from dbt.adapters.hiveacid.reader.types import spark_type
@@ -106,11 +108,25 @@ def column_field(table: TableName, column: models.Column) -> StructField:
 def partition_values(
     number: Column, partitions: Sequence[Partition], columns: TableColumns
 ) -> list[Shown]:
-    """The partition columns of a row in partition `number` (counted in `partitions`)."""
+    """The partition columns of a row in partition `number` (counted in `partitions`).
+
+    Raises:
+        UnreadableTableError: a partition's value is none of its column's type.
+    """
     selected: list[Shown] = []
     for i, field in enumerate(columns.partition.fields):
         hive_type = columns.partition_types[i]
         values = [kept_value(partition.values[i], hive_type) for partition in partitions]
+        wrong = {v for v in set(values) if v is not None and not is_value(v, field.dataType)}
+        if wrong:
+            place = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)
+            name = partition_name(columns.partition.names, place.values)
+            raise UnreadableTableError(
+                f"{columns.table}: the value of partition {name} is no {hive_type}, which its "
+                f"column {field.name} is now. Hive shows another one or NULL. Write its rows to a "
+                "partition with a value of that type and drop it, or give the column its former "
+                "type back (ALTER TABLE … PARTITION COLUMN)."
+            )
         value = _value(number, values, field.dataType)
         selected.append((field.name, value))
     return selected
