@@ -240,13 +240,26 @@ def test_json_in_any_form(
     """What Hive would not write is read as Hive reads it, or an error."""
     table = f"{database}.loose"
     hive_client.execute(
-        f"CREATE TABLE {table} (i tinyint, s string, d date, r struct<x:int>) "
+        f"CREATE TABLE {table} (i tinyint, s string, d date, r struct<x:int>, "
+        "m map<int,string>, b binary) "
         f"PARTITIONED BY (line int) STORED AS JSONFILE TBLPROPERTIES ({INSERT_ONLY})"
     )
     fine = ['{"I": 1, "S": "A", "more": [1]}', '{"r": {"X": 5, "x": 6}, "d": "2020-01-01"}', "{}"]
+    fine += ['{"m": {"1": "a", "2": "b", "01": "c"}, "b": "YWI="}', '{"m": {"3": "d"}, "b": null}']
     load(hive_client, f"{table} PARTITION (line = 0)", tmp_path / "fine", fine)
     differential.check_columns(table, ["i", "s", "cast(d AS string)", "r.x"])
-    wrong = ['{"i": 128}', '{"i": "x"}', '{"s": 1.5}', '{"d": "2020-1-1"}', '{"i": 1', "", "[1]"]
+    of_map = ["m[1]", "m[2]", "m[3]", "size(m)", "map_keys(m)[0]"]
+    differential.check_columns(table, ["s", *of_map, "cast(b AS string)"])
+    wrong = [
+        '{"i": 128}',
+        '{"i": "x"}',
+        '{"s": 1.5}',
+        '{"d": "2020-1-1"}',
+        '{"i": 1',
+        "",
+        "[1]",
+        '{"b": 1234}',
+    ]
     for i, line in enumerate(wrong, 1):
         load(hive_client, f"{table} PARTITION (line = {i})", tmp_path / f"{i}", [line])
     with differential.pinned_frame(table) as (_, frame):

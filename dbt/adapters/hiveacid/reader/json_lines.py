@@ -116,11 +116,11 @@ class _Reader:
             typed = F.transform(
                 entries,
                 lambda entry: F.struct(
-                    self._value(entry["key"], data_type.keyType),
-                    self._value(entry["value"], data_type.valueType),
+                    self._value(entry["key"], data_type.keyType).alias("key"),
+                    self._value(entry["value"], data_type.valueType).alias("value"),
                 ),
             )
-            return F.map_from_entries(typed)
+            return _let(typed, _map)
         return self._primitive(text, data_type)
 
     def _struct(self, text: Column, data_type: StructType) -> Column:
@@ -191,7 +191,23 @@ class _Reader:
 
 def _is_text(data_type: DataType) -> bool:
     """Whether JSON has it as a string, and any other value could be taken for one."""
-    return data_type.typeName() in ("string", "char", "varchar")
+    return data_type.typeName() in ("string", "char", "varchar", "binary")
+
+
+def _map(entries: Column) -> Column:
+    """A map; of entries with the same key the last value counts, at the place of the first one.
+
+    `"1"` and `"01"` are the same int. Hive puts one entry after the other into a `LinkedHashMap`.
+    """
+    keys = F.transform(entries, lambda entry: entry["key"])
+
+    def last(key: Column) -> Column:
+        same = F.filter(entries, lambda entry: entry["key"] == key)
+        return F.element_at(same, -1)["value"]
+
+    distinct = F.array_distinct(keys)
+    merged = F.map_from_arrays(distinct, F.transform(distinct, last))
+    return F.when(F.size(distinct) < F.size(keys), merged).otherwise(F.map_from_entries(entries))
 
 
 def _outline(text: Column, fields: Sequence[StructField]) -> Column:
