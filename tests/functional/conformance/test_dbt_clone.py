@@ -38,6 +38,10 @@ class TestFailingCloneDelta(Delta, BaseClone):
         return {"table_model.sql": "{{ config(materialized='table') }} select 1 as id"}
 
     @pytest.fixture(scope="class")
+    def seeds(self):
+        return {}
+
+    @pytest.fixture(scope="class")
     def snapshots(self):
         return {}
 
