@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from integration.hive import HiveClient, HiveSqlError
 
@@ -25,11 +26,23 @@ STORAGES = {
 }
 
 
-def in_storages(*storages: str) -> pytest.MarkDecorator:
-    """The parameters `format` and `properties` of a test, for some of `STORAGES`."""
+def in_storages(*storages: str, in_long: tuple[str, ...] = ()) -> pytest.MarkDecorator:
+    """The parameters `format` and `properties` of a test, for some of `STORAGES`.
+
+    For those `in_long` only `make long` runs it: they take the same way through the reader.
+    """
     return pytest.mark.parametrize(
-        ("format", "properties"), [STORAGES[name] for name in storages], ids=storages
+        ("format", "properties"),
+        [
+            *(pytest.param(*STORAGES[name], id=name) for name in storages),
+            *(pytest.param(*STORAGES[n], id=n, marks=pytest.mark.long) for n in in_long),
+        ],
     )
+
+
+def in_long(*values: object) -> list[ParameterSet]:
+    """Values of a parameter with which only `make long` runs a test."""
+    return [pytest.param(value, marks=pytest.mark.long) for value in values]
 
 
 def make_table(client: HiveClient, table: str, columns: str, rows: str, storage: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from integration.changes import Changes, Story, directories
 from integration.differential import Differential
 from integration.hive import HiveClient, HiveServer, HiveSqlError
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY, in_long
 
 
 @pytest.fixture
@@ -21,6 +21,7 @@ def changes(differential: Differential) -> Changes:
     return Changes(differential)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full acid", "insert-only"])
 def test_partitions_that_come_with_their_files(
     changes: Changes,
@@ -81,6 +82,7 @@ def test_partitions_that_come_with_their_files(
     story.then("INSERT INTO {t} VALUES (6, 'f', 'y')")
 
 
+@pytest.mark.long
 def test_originals_that_are_compacted_alone(
     changes: Changes, hive: HiveServer, hive_client: HiveClient, database: str
 ) -> None:
@@ -146,7 +148,7 @@ def test_files_of_before_a_table_was_insert_only(
     story.then("INSERT INTO {t} VALUES (4, 1)")
 
 
-@pytest.mark.parametrize("kind", ["minor", "major"])
+@pytest.mark.parametrize("kind", ["minor", *in_long("major")])
 def test_compacted_partitions_that_swap_their_names(
     changes: Changes, hive_client: HiveClient, database: str, kind: str
 ) -> None:

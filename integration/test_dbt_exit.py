@@ -148,6 +148,7 @@ def test_ctrl_c_while_a_lock_is_waited_for_ends_the_run_at_once(
     assert "Cancelling: dbt ends once Spark has stopped what it is running" in output
 
 
+@pytest.mark.long
 def test_after_kill_9_the_metastore_ends_the_transaction(
     slow_project: DbtProject,
     start: Callable[[DbtProject], subprocess.Popen[str]],

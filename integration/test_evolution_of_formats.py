@@ -16,7 +16,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from integration.differential import Differential, canonical
 from integration.hive import HiveClient, HiveSqlError
 from integration.hive.client import Row
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY, in_long
 from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
@@ -190,7 +190,7 @@ STEPS = {
 FIRST, REORDERED, WHOLESALE, DROP = [*STEPS][3:7]
 
 
-@pytest.mark.parametrize("layout", ["plain", "partitioned", "cascade"])
+@pytest.mark.parametrize("layout", ["partitioned", *in_long("plain", "cascade")])
 @pytest.mark.parametrize("format", [*FORMATS, "JSONFILE"])
 def test_columns_added_renamed_moved_and_dropped(
     differential: Differential, hive_client: HiveClient, database: str, format: str, layout: str
@@ -312,8 +312,11 @@ CHANGES = {
     ("format", "properties", "cascade"),
     [
         *(
-            pytest.param(format, INSERT_ONLY, cascade, id=f"{format}-{name}")
-            for name, cascade in (("own columns", ""), ("cascade", " CASCADE"))
+            pytest.param(format, INSERT_ONLY, cascade, id=f"{format}-{name}", marks=marks)
+            for name, cascade, marks in (
+                ("own columns", "", ()),
+                ("cascade", " CASCADE", pytest.mark.long),
+            )
             for format in FORMATS
         ),
         # Hive reads ORC by the table's columns in either case.

@@ -26,7 +26,7 @@ def kept_open(client: MetastoreClient, writer: OpenWriter) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
-@in_storages("full acid", "orc", "text")
+@in_storages("full acid", "text", in_long=("orc",))
 def test_uncommitted_and_aborted_work_is_not_shown(
     differential: Differential,
     hive_client: HiveClient,

@@ -22,6 +22,7 @@ def hdfs() -> Iterator[HdfsServer]:
         yield server
 
 
+@pytest.mark.long
 def test_tables_on_hdfs(
     hdfs: HdfsServer,
     hive: HiveServer,
@@ -68,6 +69,7 @@ def test_tables_on_hdfs(
     assert rows(hive_client, "joined") == [(1, 11, "may 1"), (2, 20, "may 1")]
 
 
+@pytest.mark.long
 def test_targets_on_hdfs(hdfs: HdfsServer, incremental: Incremental) -> None:
     hive, database = incremental.hive, incremental.database
     root = f"location_root='{hdfs.uri}/targets/{database}'"

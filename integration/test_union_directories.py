@@ -108,8 +108,11 @@ def test_original_files_of_buckets_in_a_directory(
 
 @pytest.mark.parametrize(
     ("format", "partition"),
-    [("ORC", ""), ("PARQUET", PARTITIONED), ("TEXTFILE", "")],
-    ids=["orc", "parquet, partitioned", "text"],
+    [
+        pytest.param("PARQUET", PARTITIONED, id="parquet, partitioned"),
+        pytest.param("ORC", "", id="orc", marks=pytest.mark.long),
+        pytest.param("TEXTFILE", "", id="text", marks=pytest.mark.long),
+    ],
 )
 def test_insert_only(
     differential: Differential, client: HiveClient, database: str, format: str, partition: str
