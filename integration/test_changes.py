@@ -121,6 +121,7 @@ def test_a_rebalanced_base(
     assert plan.is_empty
 
 
+@pytest.mark.long
 def test_files_without_statistics(changes: Changes, hive_client: HiveClient, database: str) -> None:
     """A row index stride of 0 leaves them out: the row ids of deletes are in no footer."""
     table = f"{database}.unindexed"
@@ -268,6 +269,7 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
         assert [row[0] for row in story.remember("after").shown] == ["3"], "Hive keeps the rows"
 
 
+@pytest.mark.long
 def test_original_and_loaded_files(
     changes: Changes, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:

@@ -11,6 +11,9 @@ from dbt.tests.adapter.aliases.test_aliases import (
 
 from tests.functional.conformance.spark_sql import with_strings
 
+#: Names are dbt's; `make conformance` runs these.
+pytestmark = pytest.mark.long
+
 
 class Strings:
     @pytest.fixture(scope="class")

@@ -25,6 +25,10 @@ def check_context(context, state, project):
     assert context["thread_id"]
 
 
+#: They run as dbt-spark's do; `make conformance` runs these.
+pytestmark = pytest.mark.long
+
+
 class TableOfHooks:
     @pytest.fixture(scope="class")
     def test_data_dir(self):

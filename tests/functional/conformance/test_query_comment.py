@@ -1,5 +1,6 @@
 """dbt.tests.adapter.query_comment."""
 
+import pytest
 from dbt.tests.adapter.query_comment.test_query_comment import (
     BaseEmptyQueryComments,
     BaseMacroArgsQueryComments,
@@ -8,6 +9,9 @@ from dbt.tests.adapter.query_comment.test_query_comment import (
     BaseNullQueryComments,
     BaseQueryComments,
 )
+
+#: Comments are dbt's; `make conformance` runs these.
+pytestmark = pytest.mark.long
 
 
 class TestQueryComments(BaseQueryComments):

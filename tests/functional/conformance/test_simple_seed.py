@@ -23,6 +23,9 @@ from dbt.tests.util import run_dbt
 
 from tests.functional.conformance.spark_sql import with_strings
 
+#: `make conformance` runs these; tests/functional/test_seeds.py is about what is ours.
+pytestmark = pytest.mark.long
+
 
 class TestBasicSeedTests(BaseBasicSeedTests):
     def test_simple_seed_full_refresh_flag(self, project):
