@@ -26,6 +26,7 @@ from dbt.adapters.hiveacid.incremental.stores.plain import (
 )
 from dbt.adapters.hiveacid.incremental.target_state import (
     Checks,
+    Known,
     LostState,
     TargetState,
     following,
@@ -58,6 +59,15 @@ def rows(session: Any, table: str) -> list[tuple[Any, ...]]:
 
 def sources(number: int) -> dict[str, Any]:
     return {"shop.orders": {"write_ids": number}}
+
+
+def pending(invocation_id: str, number: int, base: Known = None) -> TargetState:
+    """The state of a table that is built in its place, before its checks."""
+    return replace(following(base, invocation_id, sources(number)), checks=Checks.PENDING)
+
+
+def assert_unchecked(known: Known) -> None:
+    assert isinstance(known, LostState) and "before its rows were checked" in known.reason
 
 
 class TestDelta:
@@ -157,15 +167,13 @@ class TestDelta:
         self, session: Any, name: str
     ) -> None:
         store, sql = self.store(session, name), f"create or replace table {name} using delta as "
-        first = replace(following(None, "first", sources(1)), checks=Checks.PENDING)
+        first = pending("first", 1)
         with store.committing(None, first):
             session.sql(sql + "select 1 as id")
         unchecked = store.read()
-        assert (
-            isinstance(unchecked, LostState) and "before its rows were checked" in unchecked.reason
-        )
+        assert_unchecked(unchecked)
         # A slower first run, in the midst of the checks of this one.
-        slower = replace(following(None, "slower", sources(0)), checks=Checks.PENDING)
+        slower = pending("slower", 0)
         with pytest.raises(ConcurrentRunError, match="was faster"), store.committing(None, slower):
             session.sql(sql + "select 0 as id")
         store.confirm(first)
@@ -175,7 +183,7 @@ class TestDelta:
         session.sql(f"alter table {name} add constraint positive check (id > 0)")
         assert store.read() == known
         # A run that has not confirmed may be dead, and is followed.
-        second = replace(following(unchecked, "second", sources(2)), checks=Checks.PENDING)
+        second = pending("second", 2, unchecked)
         with store.committing(unchecked, second):
             session.sql(sql + "select 2 as id")
         with pytest.raises(ConcurrentRunError, match="was faster"):
@@ -358,13 +366,10 @@ class TestIceberg:
     ) -> None:
         store = IcebergStore(session, table)
         sql = f"create or replace table {table} using iceberg as select "
-        first = replace(following(None, "first", sources(1)), checks=Checks.PENDING)
+        first = pending("first", 1)
         with store.committing(None, first):
             session.sql(sql + "1 as id")
-        unchecked = store.read()
-        assert (
-            isinstance(unchecked, LostState) and "before its rows were checked" in unchecked.reason
-        )
+        assert_unchecked(store.read())
         with pytest.raises(ConcurrentRunError, match="was faster"):
             with IcebergStore(session, table).committing(None, following(None, "x", sources(0))):
                 raise AssertionError("not reached")
@@ -374,7 +379,7 @@ class TestIceberg:
         built = self.snapshots(session, table)[0]
         session.sql(f"call lake.system.rollback_to_snapshot('{table[5:]}', {built})")
         assert (store.read(), rows(session, table)) == (known, [(1,)])
-        second = replace(following(known, "second", sources(2)), checks=Checks.PENDING)
+        second = pending("second", 2, known)
         with store.committing(known, second):
             session.sql(sql + "2 as id")
         with pytest.raises(ConcurrentRunError, match="was faster"):
@@ -473,11 +478,11 @@ class TestPlain:
         stage = self.stage(session, name, clause.replace(name, "stage"), "(2, 'b'), (3, 'c:d')")
         store.record(state, following(state, "invocation", sources(2)), "default", stage)
         state = store.read()
+        here = Path(location(session, "default", name).removeprefix("file:"))
+        ours = Directory(session, str(here)).data_files()
         # Rows that others add are none of ours.
         session.sql(f"insert into {name} values (4, 'b'), (5, 'x')")
         assert store.read() == state
-        here = Path(location(session, "default", name).removeprefix("file:"))
-        ours = Directory(session, str(here)).data_files()
         away = tmp_path / "away"
         shutil.move(here / ours[0], away)
         lost = store.read()
