@@ -51,7 +51,7 @@ reference: $(READY) ## Write docs/configuration.md from the code
 unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) tests/unit
 
-functional: $(READY) ## dbt's own adapter tests on a local Spark, but for repetitions on other formats
+functional: $(READY) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
 	$(MEASURED) -n 2 --dist loadscope --ignore tests/functional/conformance tests/functional
 	$(CONFORMANCE) -m "not long"
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from integration.hive import HiveClient, HiveSqlError
 
@@ -40,7 +39,7 @@ def in_storages(*storages: str, in_long: tuple[str, ...] = ()) -> pytest.MarkDec
     )
 
 
-def in_long(*values: object) -> list[ParameterSet]:
+def in_long(*values: object) -> list[object]:
     """Values of a parameter with which only `make long` runs a test."""
     return [pytest.param(value, marks=pytest.mark.long) for value in values]
 
@@ -83,3 +82,9 @@ def compact_everywhere(client: HiveClient, table: str, kind: str, partitioned: b
         except HiveSqlError as error:
             assert "None of the compaction thresholds met" in str(error)
     assert compacted
+
+
+def swap_partitions(client: HiveClient, table: str) -> None:
+    """Give partition p=x the name of p=y, and the other way round."""
+    for old, new in (("x", "z"), ("y", "x"), ("z", "y")):
+        client.execute(f"ALTER TABLE {table} PARTITION (p='{old}') RENAME TO PARTITION (p='{new}')")

@@ -4,9 +4,7 @@ import pytest
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import (
-    Column as HiveColumn,
-)
-from dbt.adapters.hiveacid.metastore.models import (
+    Column,
     Partition,
     StorageDescriptor,
     Table,
@@ -39,8 +37,8 @@ def test_what_is_a_value(hive_type, values, others):
 
 def test_the_partition_is_named(monkeypatch):
     monkeypatch.setattr(reader_columns, "_value", lambda *arguments: None)
-    storage = StorageDescriptor("file:/t", (HiveColumn("c", "int"),), None, None, {})
-    keys = (HiveColumn("a", "string"), HiveColumn("b", "tinyint"))
+    storage = StorageDescriptor("file:/t", (Column("c", "int"),), None, None, {})
+    keys = (Column("a", "string"), Column("b", "tinyint"))
     columns = table_columns(
         Table(TableName("shop", "t"), "MANAGED_TABLE", storage, keys, {}, create_time=0)
     )

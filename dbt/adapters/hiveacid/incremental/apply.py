@@ -124,9 +124,19 @@ def append(target: Target, stage: str) -> str:
     return f"insert into {target.name} ({names})\n{staged_inserts(target, stage)}"
 
 
-def staged_inserts(target: Target, stage: str) -> str:
-    """The stage's inserts as rows of the target."""
-    return f"select {target.casts('s')} from {stage} s where s.{CHANGE} = '{INSERT}'"
+def staged_inserts(target: Target, stage: str, upsert_by: Sequence[str] = ()) -> str:
+    """The stage's inserts as rows of the target.
+
+    Columns that they do not have come from the target's row with the same key `upsert_by`.
+    """
+    inserts = f"where s.{CHANGE} = '{INSERT}'"
+    if not (upsert_by and target.missing):
+        return f"select {target.casts('s')} from {stage} s {inserts}"
+    return (
+        f"select {target.casts('s', 't')} from {stage} s\n"
+        f"left join {target.name} t on {_matches('s', 't', upsert_by)}\n"
+        f"{inserts}"
+    )
 
 
 def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool) -> str:
@@ -141,7 +151,7 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
         f"select {target.names('t')} from {target.name} t\n"
         f"left anti join (select distinct {names} from {stage}{condition}) s\n"
         f"on {_matches('s', 't', key)}\n"
-        f"union all\n{_upserts(target, stage, key) if is_upsert else staged_inserts(target, stage)}"
+        f"union all\n{staged_inserts(target, stage, key if is_upsert else ())}"
     )
 
 
@@ -169,16 +179,6 @@ def _effective_changes(stage: str, key: Sequence[str]) -> str:
         f"  select d.* from {stage} d left anti join\n"
         f"    (select * from {stage} where {CHANGE} = '{INSERT}') i on {_matches('d', 'i', key)}\n"
         f"  where d.{CHANGE} = '{DELETE}'"
-    )
-
-
-def _upserts(target: Target, stage: str, key: Sequence[str]) -> str:
-    if not target.missing:
-        return staged_inserts(target, stage)
-    return (
-        f"select {target.casts('s', 't')} from {stage} s\n"
-        f"left join {target.name} t on {_matches('s', 't', key)}\n"
-        f"where s.{CHANGE} = '{INSERT}'"
     )
 
 

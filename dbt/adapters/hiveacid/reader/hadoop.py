@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -25,7 +25,7 @@ from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, JavaError, java_exce
 THREADS = 8
 """Calls to the JVM under way at once while planning; each mostly waits for the file system."""
 
-_BATCH = 1_000
+BATCH = 1_000
 """Directories that one call lists at most."""
 
 _WANTED_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
@@ -34,7 +34,7 @@ _WANTED_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
 _MAX_METADATA_BYTES = 1 << 20
 
 _ATTEMPTS = 10
-"""Times that a location is listed while directories vanish from it."""
+"""Times that something is listed while directories vanish from it."""
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
@@ -61,20 +61,40 @@ def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listin
 
 def list_location(spark: SparkSession, location: str) -> Listing:
     """List a location whole. See `list_locations`."""
-    for attempt in range(1, _ATTEMPTS + 1):
+
+    def look() -> Listing:
         with ThreadPoolExecutor(1) as pool:
             (listing,) = _Lister(spark, pool).run([location], may_be_missing=True)
         if isinstance(listing, Listing):
             return listing
-        # Hive's cleaner may remove a directory that no open transaction needs between the listing
-        # of its parent and its own: look again.
-        reason = java_exception(listing).toString()
-        if "java.io.FileNotFoundException" not in reason or attempt == _ATTEMPTS:
-            raise UnreadableTableError(
-                f"{location} cannot be listed: {reason}. Check that Spark may read it and has the "
-                "file system's settings (`server_side_parameters`, `spark.hadoop.…`)."
-            ) from listing
-    raise AssertionError("the last attempt returns or raises")
+        raise listing
+
+    try:
+        return while_directories_vanish(look)
+    except JAVA_ERRORS as error:
+        raise UnreadableTableError(
+            f"{location} cannot be listed: {java_exception(error).toString()}. Check that Spark "
+            "may read it and has the file system's settings (`server_side_parameters`, "
+            "`spark.hadoop.…`)."
+        ) from error
+
+
+def while_directories_vanish(look: Callable[[], T]) -> T:
+    """What `look` finds in directories; again, if one is no longer there.
+
+    Hive's cleaner may remove a directory that no open transaction needs, or somebody a partition,
+    between the listing of its parent and its own.
+
+    Raises:
+        JavaError: as `look` does.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return look()
+        except JAVA_ERRORS as error:
+            if "java.io.FileNotFoundException" not in java_exception(error).toString():
+                raise
+    return look()
 
 
 def by_file_system(items: Iterable[T], path: Any) -> list[list[T]]:
@@ -189,7 +209,7 @@ class _Lister:
     ) -> Iterator[tuple[Sequence[_Directory], list[Status]]]:
         """What is in the directories, in batches; those that fail get the error."""
         for batch, statuses in self._in_parallel(
-            batches(directories, _BATCH), lambda batch: self._list(batch, names)
+            batches(directories, BATCH), lambda batch: self._list(batch, names)
         ):
             if isinstance(statuses, JAVA_ERRORS):
                 for directory in batch:

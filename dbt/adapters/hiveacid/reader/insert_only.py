@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -177,23 +178,30 @@ def _groups(
     for storage, format in zip(places, formats, strict=True):
         if format == "avro":
             check_avro(table, storage)
-        if format in _FORMATS.values() and (skipped := header_lines(table)):
-            # Hive leaves out as many rows of each file.
-            name = "skip.header.line.count"
-            raise not_read_yet(table.name, f"a partition in {format}", name, str(skipped))
         if format in _HARMLESS:
             properties = file_properties(table, storage)
             refuse_others(table.name, format, properties, _HARMLESS[format])
+    others = sorted(set(_FORMATS.values()).intersection(formats))
+    if others and (skipped := header_lines(table)):
+        # Hive leaves out as many rows of each of their files.
+        name = "skip.header.line.count"
+        raise not_read_yet(table.name, f"a partition in {others[0]}", name, str(skipped))
     lines = [file.file for file in plan.data if formats[file.partition] in ("text", "json")]
     check_codecs(spark, lines)
     case_sensitive = spark.conf.get("spark.sql.caseSensitive") == "true"
-    groups: dict[_Layout, list[DataFile]] = {}
-    for file in plan.data:
-        format, storage = formats[file.partition], places[file.partition]
+
+    @cache
+    def of_partition(number: int) -> tuple[str, TextFormat | None, TableColumns]:
+        format, storage = formats[number], places[number]
         text = text_format(table, storage) if format == "text" else None
         own = columns
         if format in _BY_PARTITION and storage.columns != table.storage.columns:
             own = _BY_PARTITION[format](columns, storage)
+        return format, text, own
+
+    groups: dict[_Layout, list[DataFile]] = {}
+    for file in plan.data:
+        format, text, own = of_partition(file.partition)
         header = headers.get(file.file)
         stored: StoredTypes = ()
         if header is not None:

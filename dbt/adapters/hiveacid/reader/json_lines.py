@@ -15,17 +15,14 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
-    ByteType,
     CharType,
     DataType,
     DateType,
     DecimalType,
     DoubleType,
     FloatType,
-    IntegerType,
-    LongType,
+    IntegralType,
     MapType,
-    ShortType,
     StructField,
     StructType,
     TimestampType,
@@ -141,7 +138,7 @@ class _Reader:
         return self._checked(F.lit(True), valid, data_type, text)
 
     def _primitive(self, text: Column, data_type: DataType) -> Column:
-        if isinstance(data_type, ByteType | ShortType | IntegerType | LongType):
+        if isinstance(data_type, IntegralType):
             return self._cast(text, r"\A-?\d+\z", data_type)
         if isinstance(data_type, BooleanType):
             return self._cast(text, r"\A(true|false)\z", data_type)

@@ -11,16 +11,15 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
-    ByteType,
     CharType,
     DataType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
+    IntegralType,
     LongType,
     MapType,
-    ShortType,
     StringType,
     StructType,
     TimestampType,
@@ -31,10 +30,9 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor
 from dbt.adapters.hiveacid.reader.columns import TableColumns, column_field, short, try_cast
 from dbt.adapters.hiveacid.reader.projection import Expression, Shown, as_column
-from dbt.adapters.hiveacid.reader.types import has_length, spark_type
+from dbt.adapters.hiveacid.reader.types import INTEGER_BITS, has_length, spark_type
 from dbt.adapters.hiveacid.spark.nested_types import with_leaves
 
-_INTEGERS: list[type[DataType]] = [ByteType, ShortType, IntegerType, LongType]
 _NESTED = (ArrayType, MapType, StructType)
 _LENGTHS = (CharType, VarcharType)
 _TEXTS = (StringType, *_LENGTHS)
@@ -153,9 +151,9 @@ def _is_cast_alike(old: DataType, new: DataType) -> bool:
         return not (isinstance(old, BinaryType) and isinstance(new, _LENGTHS))
     if isinstance(old, BooleanType):
         return isinstance(new, IntegerType)
-    if type(old) in _INTEGERS and type(new) in _INTEGERS:
-        return _INTEGERS.index(type(old)) < _INTEGERS.index(type(new))
-    if type(old) in _INTEGERS:
+    if isinstance(old, IntegralType):
+        if isinstance(new, IntegralType):
+            return INTEGER_BITS[type(old)] < INTEGER_BITS[type(new)]
         return isinstance(new, (FloatType, DoubleType, DecimalType))
     if isinstance(old, DecimalType):
         return isinstance(new, (DecimalType, DoubleType, FloatType, LongType))

@@ -7,19 +7,15 @@ import re
 
 from pyspark.sql.types import (
     BooleanType,
-    ByteType,
     DataType,
     DateType,
     DecimalType,
     DoubleType,
     FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
     TimestampType,
 )
 
-_BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
+from dbt.adapters.hiveacid.reader.types import INTEGER_BITS
 
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 
@@ -41,7 +37,7 @@ def is_value(text: str, data_type: DataType) -> bool:
     the tinyint 44) or TRUE, from type to type (`ObjectInspectorConverters`), and Spark fails
     without a name.
     """
-    bits = _BITS.get(type(data_type))
+    bits = INTEGER_BITS.get(type(data_type))
     if bits is not None:
         is_number = re.fullmatch(r"[+-]?\d+", text, re.ASCII) is not None
         return is_number and -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1)

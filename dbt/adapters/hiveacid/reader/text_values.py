@@ -13,16 +13,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
-    ByteType,
     CharType,
     DataType,
     DateType,
     DecimalType,
     DoubleType,
     FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
+    IntegralType,
     TimestampType,
     VarcharType,
 )
@@ -53,7 +50,7 @@ _BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
 
 def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
     """The value of a cell that is not the NULL marker; escapes count in strings only."""
-    if isinstance(data_type, ByteType | ShortType | IntegerType | LongType):
+    if isinstance(data_type, IntegralType):
         whole = F.regexp_replace(cell, r"\..*\z", "")
         digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
         return F.when(cell.rlike(_INTEGER), try_cast(digits, data_type))

@@ -39,6 +39,14 @@ _WITH_LENGTH = {"char": CharType, "varchar": VarcharType}
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 """Hive's names of the integer types."""
 
+INTEGER_BITS: dict[type[DataType], int] = {
+    spark_types.ByteType: 8,
+    spark_types.ShortType: 16,
+    spark_types.IntegerType: 32,
+    spark_types.LongType: 64,
+}
+"""The widths of Spark's integer types."""
+
 _TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
 
 _FIELD_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>(),:]|[^`<>(),:]+")

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
-from dbt.adapters.hiveacid.incremental.target_state import Known, TargetState
+from dbt.adapters.hiveacid.incremental.target_state import (
+    Known,
+    LostState,
+    TargetState,
+    commit_of,
+)
 
 Query = Callable[[str], Iterable[Any]]
 """Runs a statement and gives its rows; a column is got as `row["name"]`."""
@@ -24,6 +29,16 @@ def overtaken(table: str) -> ConcurrentRunError:
         f"Another run has changed {table} at the same time and was faster. This run has changed "
         "nothing. Run the model again, and never twice at a time."
     )
+
+
+def check_confirmed(table: str, found: Known, built: TargetState) -> None:
+    """See that the state `built` counts, after `CommitStore.confirm` has made its commit.
+
+    Raises:
+        ConcurrentRunError: another one does.
+    """
+    if isinstance(found, LostState) or commit_of(found) != built.commit_id:
+        raise overtaken(table)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.incremental.stores import Query, overtaken
+from dbt.adapters.hiveacid.incremental.stores import Query, check_confirmed, overtaken
 from dbt.adapters.hiveacid.incremental.target_state import (
     KEY,
     Checks,
@@ -156,9 +156,7 @@ class DeltaStore:
         passed = replace(built, checks=Checks.PASSED)
         with self._configured({USER_METADATA: passed.to_text()}):
             self._query(f"alter table {self._table} set tblproperties ('{KEY}' = 'checked')")
-        found = self.read()
-        if isinstance(found, LostState) or commit_of(found) != built.commit_id:
-            raise overtaken(self._table)
+        check_confirmed(self._table, self.read(), built)
 
     def reset(self) -> None:
         """See `Store.reset`."""

@@ -14,18 +14,16 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.reader.bulk import bulk_of
 from dbt.adapters.hiveacid.reader.file_statuses import DIRECTORY, FileStatuses, Status
-from dbt.adapters.hiveacid.reader.hadoop import THREADS, batches
-from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, java_exception
+from dbt.adapters.hiveacid.reader.hadoop import (
+    BATCH,
+    THREADS,
+    batches,
+    while_directories_vanish,
+)
 from dbt.adapters.hiveacid.spark.jvm import java
 
 _SHOWN_NAMES = "(?s)[^._].*|_.*=.*"
 """As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition."""
-
-_BATCH = 1_000
-"""Directories that one call lists at most."""
-
-_ATTEMPTS = 10
-"""Times that it is listed while directories vanish from it."""
 
 
 class Directory:
@@ -50,17 +48,9 @@ class Directory:
 
         Level by level, all directories of a level in a few calls. Nothing if it does not exist.
         """
-        for attempt in range(1, _ATTEMPTS + 1):
-            if not self._files.exists(self._path):
-                return []
-            try:
-                return sorted(self._below())
-            except JAVA_ERRORS as error:
-                # A partition that is dropped between the listing of its parent and its own.
-                is_gone = "FileNotFoundException" in java_exception(error).getClass().getName()
-                if not is_gone or attempt == _ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        return while_directories_vanish(
+            lambda: sorted(self._below()) if self._files.exists(self._path) else []
+        )
 
     def _below(self) -> Iterator[str]:
         bulk, statuses = bulk_of(self._session), FileStatuses.of(self._session)
@@ -72,7 +62,7 @@ class Directory:
         start = len(level[0].rstrip("/")) + 1
         with ThreadPoolExecutor(THREADS) as pool:
             while level:
-                found = [s for part in pool.map(listed, batches(level, _BATCH)) for s in part]
+                found = [s for part in pool.map(listed, batches(level, BATCH)) for s in part]
                 level = [path for path, length, _ in found if length == DIRECTORY]
                 yield from (path[start:] for path, length, _ in found if length != DIRECTORY)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.incremental.stores import overtaken
+from dbt.adapters.hiveacid.incremental.stores import check_confirmed, overtaken
 from dbt.adapters.hiveacid.incremental.target_state import (
     KEY,
     Checks,
@@ -147,9 +147,7 @@ class IcebergStore:
         """See `CommitStore.confirm`."""
         passed = replace(built, checks=Checks.PASSED)
         self._table().java.newAppend().set(KEY, passed.to_text()).commit()
-        found = self.read()
-        if isinstance(found, LostState) or commit_of(found) != built.commit_id:
-            raise overtaken(self._name)
+        check_confirmed(self._name, self.read(), built)
 
     def reset(self) -> None:
         """See `Store.reset`."""
