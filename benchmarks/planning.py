@@ -48,8 +48,9 @@ from dbt.adapters.hiveacid.metastore.thrift_api import ThriftMetastore
 from dbt.adapters.hiveacid.metastore.transport import parse_addresses
 from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
 from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
+from dbt.adapters.hiveacid.reader.full_acid_plan import plan_full_acid
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.plan import locations, plan_full_acid
+from dbt.adapters.hiveacid.reader.locations import locations
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from integration.hive import HiveClient, HiveServer
 from integration.metastore_calls import counted_calls

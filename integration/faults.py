@@ -26,10 +26,11 @@ from dbt.adapters.hiveacid.incremental import comparison, losses, traces
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, TargetState, parse
-from dbt.adapters.hiveacid.reader import deletes, full_acid, plan, read
+from dbt.adapters.hiveacid.reader import deletes, full_acid, full_acid_plan, read
 from dbt.adapters.hiveacid.reader.deletes import PARTITION, Bitmap
+from dbt.adapters.hiveacid.reader.locations import Location
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
-from dbt.adapters.hiveacid.reader.plan import DataFile, Location, ReadPlan
+from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.snapshot.heartbeat import Heartbeat
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
@@ -87,14 +88,14 @@ def _partition_left_out_of_the_join(patch: pytest.MonkeyPatch) -> None:
 
 
 def _row_offset_of_originals_skipped(patch: pytest.MonkeyPatch) -> None:
-    right = plan._raw_files
+    right = full_acid_plan._raw_files
 
     def raw_files(*arguments: Any) -> Iterator[DataFile]:
         for file in right(*arguments):
             ids = file.row_ids
             yield replace(file, row_ids=None if ids is None else replace(ids, first_row=0))
 
-    patch.setattr(plan, "_raw_files", raw_files)
+    patch.setattr(full_acid_plan, "_raw_files", raw_files)
 
 
 def _bases_of_truncate_overlooked(patch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.hiveacid.incremental.decision import Decision, Step
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
-from dbt.adapters.hiveacid.incremental.model import Decision, ModelChanges, Step
+from dbt.adapters.hiveacid.incremental.model import ModelChanges
 
 #: A part of the reason for building a target anew, and its short name.
 _REASONS = {

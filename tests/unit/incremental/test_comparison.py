@@ -30,8 +30,8 @@ from dbt.adapters.hiveacid.metastore.models import (
     Table,
     TableName,
 )
+from dbt.adapters.hiveacid.reader.locations import Location
 from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
-from dbt.adapters.hiveacid.reader.plan import Location
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
 

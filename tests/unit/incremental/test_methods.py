@@ -8,8 +8,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.incremental import methods
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
+from dbt.adapters.hiveacid.incremental.decision import Decision, Step
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
-from dbt.adapters.hiveacid.incremental.model import Decision, ModelChanges, Step
+from dbt.adapters.hiveacid.incremental.model import ModelChanges
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 

@@ -8,7 +8,8 @@ import pytest
 from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step, known_source
+from dbt.adapters.hiveacid.incremental.decision import Step, known_source
+from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows
 from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.incremental.target_state import LostState
 from dbt.adapters.hiveacid.metastore.models import TableName

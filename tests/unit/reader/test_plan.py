@@ -15,13 +15,11 @@ from dbt.adapters.hiveacid.metastore.models import (
     Table,
     TableName,
 )
+from dbt.adapters.hiveacid.reader.full_acid_plan import plan_full_acid
+from dbt.adapters.hiveacid.reader.insert_only_plan import plan_insert_only
+from dbt.adapters.hiveacid.reader.locations import locations
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
-from dbt.adapters.hiveacid.reader.plan import (
-    RawRowIds,
-    locations,
-    plan_full_acid,
-    plan_insert_only,
-)
+from dbt.adapters.hiveacid.reader.plan import RawRowIds
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 

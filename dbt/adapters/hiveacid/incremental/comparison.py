@@ -26,7 +26,7 @@ from dbt.adapters.hiveacid.incremental.traces import (
     witness,
 )
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
-from dbt.adapters.hiveacid.reader.plan import Location
+from dbt.adapters.hiveacid.reader.locations import Location
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 

@@ -25,8 +25,8 @@ from dbt.adapters.hiveacid.incremental.traces import (
     meets,
 )
 from dbt.adapters.hiveacid.metastore.partition_names import partition_name
+from dbt.adapters.hiveacid.reader.locations import Location
 from dbt.adapters.hiveacid.reader.orc_footers import RowIdRange
-from dbt.adapters.hiveacid.reader.plan import Location
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 

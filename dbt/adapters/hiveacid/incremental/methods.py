@@ -14,7 +14,8 @@ from dbt.adapters.hiveacid.exceptions import IncrementalError
 from dbt.adapters.hiveacid.incremental.apply import CHANGE
 from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
 from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig, Mode
-from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows, Step
+from dbt.adapters.hiveacid.incremental.decision import Step
+from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID_NAMES
 from dbt.adapters.hiveacid.incremental.staged import staged_changes
 from dbt.adapters.hiveacid.relation import HiveAcidRelation

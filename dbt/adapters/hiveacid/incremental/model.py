@@ -23,6 +23,12 @@ from dbt.adapters.hiveacid.incremental.changes import (
     rows_brought_before,
 )
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.decision import (
+    Decision,
+    Step,
+    known_source,
+    source_key,
+)
 from dbt.adapters.hiveacid.incremental.images import image_plan
 from dbt.adapters.hiveacid.incremental.losses import Extent, Loss
 from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
@@ -49,23 +55,6 @@ class Rows(Enum):
     DELETED = "the rows that were deleted, as they were shown when they were inserted"
     BROUGHT = "what earlier batches of a backlog have brought, as far as it is still there"
     ALL = "what was inserted, and the deleted rows"
-
-
-class Step(Enum):
-    """What a run of a model has to do."""
-
-    NOTHING = "nothing"
-    FULL = "full"
-    APPLY = "apply"
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What to do, and, for a table that is to be built anew, why."""
-
-    step: Step
-    reason: str = ""
-    is_loss: bool = False
 
 
 @dataclass
@@ -190,9 +179,9 @@ class ModelChanges:
             state = self.plan.state
         else:
             state = self._whole(session, self.source).state
-        sources = {_key(self.source): state.to_json()}
+        sources = {source_key(self.source): state.to_json()}
         for other in self.others:
-            sources[_key(other)] = self._whole(session, other).state.to_json()
+            sources[source_key(other)] = self._whole(session, other).state.to_json()
         return following(self.known, invocation_id, sources, self.config.checked_key)
 
     def applied(self) -> Applied:
@@ -315,20 +304,3 @@ class ModelChanges:
 
     def _target_ids(self, session: SparkSession) -> DataFrame:
         return session.table(str(self.target)).select(F.col(self.row_id).alias(ROW_ID))
-
-
-def known_source(known: TargetState, view: SourceView) -> SourceState | LostState:
-    """What a target's state says of one of its sources."""
-    # A state from before parts of a table were told apart has the table's name alone.
-    found = known.sources.get(_key(view)) or known.sources.get(str(view.table))
-    if found is None:
-        return LostState(f"its rows come from {', '.join(known.sources)}, not from {_key(view)}")
-    try:
-        return SourceState.from_json(found)
-    except ValueError as error:
-        return LostState(f"its state cannot be read ({error})")
-
-
-def _key(view: SourceView) -> str:
-    """What a state calls a source: one model may read several parts of a table."""
-    return f"{view.table} ({view.options})" if str(view.options) else str(view.table)

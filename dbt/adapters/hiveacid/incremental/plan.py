@@ -38,15 +38,9 @@ from dbt.adapters.hiveacid.incremental.state import SourceState
 from dbt.adapters.hiveacid.incremental.traces import grown_part
 from dbt.adapters.hiveacid.metastore.models import Table
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.locations import Location, locations, missing, paths_to_be_lost
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
-from dbt.adapters.hiveacid.reader.plan import (
-    DeleteFile,
-    Location,
-    ReadPlan,
-    locations,
-    missing,
-    paths_to_be_lost,
-)
+from dbt.adapters.hiveacid.reader.plan import DeleteFile, ReadPlan
 from dbt.adapters.hiveacid.reader.read import check_readable, plan_places
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 

@@ -11,7 +11,7 @@ from dbt.adapters.hiveacid.acid.directories import BaseDir
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.selection import AcidState, SelectedDir
 from dbt.adapters.hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
-from dbt.adapters.hiveacid.reader.plan import Location
+from dbt.adapters.hiveacid.reader.locations import Location
 
 
 def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:

@@ -19,7 +19,7 @@ from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
 from dbt.adapters.hiveacid.exceptions import FreshnessError, UnreadableTableError
 from dbt.adapters.hiveacid.reader import OrcFooters
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.plan import check_there
+from dbt.adapters.hiveacid.reader.locations import check_there
 from dbt.adapters.hiveacid.reader.row_counts import has_rows
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 

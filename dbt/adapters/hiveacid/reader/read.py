@@ -13,16 +13,13 @@ from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table
 from dbt.adapters.hiveacid.reader.acid_version import check_acid_versions
 from dbt.adapters.hiveacid.reader.columns import TableColumns, table_columns
 from dbt.adapters.hiveacid.reader.full_acid import full_acid_rows
+from dbt.adapters.hiveacid.reader.full_acid_plan import plan_full_acid
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
 from dbt.adapters.hiveacid.reader.insert_only import file_format, insert_only_rows
+from dbt.adapters.hiveacid.reader.insert_only_plan import plan_insert_only
+from dbt.adapters.hiveacid.reader.locations import Location, locations
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
-from dbt.adapters.hiveacid.reader.plan import (
-    Location,
-    ReadPlan,
-    locations,
-    plan_full_acid,
-    plan_insert_only,
-)
+from dbt.adapters.hiveacid.reader.plan import ReadPlan
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 
 

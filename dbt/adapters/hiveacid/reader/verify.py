@@ -18,9 +18,10 @@ from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
 from dbt.adapters.hiveacid.reader.file_index import partition_number
 from dbt.adapters.hiveacid.reader.hadoop import list_locations
+from dbt.adapters.hiveacid.reader.locations import locations
 from dbt.adapters.hiveacid.reader.nanoseconds import count_nanoseconds
 from dbt.adapters.hiveacid.reader.orc_footers import OrcFooters
-from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, locations
+from dbt.adapters.hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
 from dbt.adapters.hiveacid.reader.read import plan_read, to_dataframe
 from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
 from dbt.adapters.hiveacid.reader.verification import (
