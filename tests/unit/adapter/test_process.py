@@ -82,6 +82,8 @@ def started(monkeypatch):
     monkeypatch.setattr(process, "_started", None)
     monkeypatch.setattr(process.SparkContext, "_active_spark_context", None)
     monkeypatch.setattr(process, "SparkSession", MagicMock())
+    # Which Spark's file systems tell: tests/functional/test_process.py.
+    monkeypatch.setattr(process, "_is_same_place", lambda *_: False)
     return settings
 
 

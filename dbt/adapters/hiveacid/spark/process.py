@@ -25,6 +25,9 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS
+from dbt.adapters.hiveacid.spark.jvm import java
+
 logger = AdapterLogger("HiveAcid")
 
 CONSOLE_PROGRESS = "spark.ui.showConsoleProgress"
@@ -90,10 +93,10 @@ def root_session(
             # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
             _started = _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory), settings
         elif _started is not None and _started[0] is running:
-            _compare(_started[1], chosen)
+            _compare(running, _started[1], chosen)
         else:
             # Whoever has started it has chosen where its tables are, unless the profile says so.
-            _compare(_configuration(running), parameters)
+            _compare(running, _configuration(running), parameters)
         return SparkSession.builder.getOrCreate()
 
 
@@ -179,13 +182,17 @@ def _configuration(running: SparkContext) -> Mapping[str, str]:
     return {"spark.sql.catalogImplementation": "in-memory", **dict(running.getConf().getAll())}
 
 
-def _compare(now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+def _compare(running: SparkContext, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """See that a Spark with settings `now` has its tables where `wanted` has them.
 
     Only the names of settings are told: a value may be a password.
     """
     differing = [key for key, value in wanted.items() if _value(now, key) != value]
-    elsewhere = [key for key in differing if _says_where(key)]
+    elsewhere = [
+        key
+        for key in differing
+        if _says_where(key) and not _is_same_place(running, key, _value(now, key), wanted[key])
+    ]
     if elsewhere:
         raise FailedToConnectError(
             f"The Spark that runs in this process has other values of {', '.join(elsewhere)} than "
@@ -201,6 +208,27 @@ def _value(settings: Mapping[str, str], key: str) -> str | None:
     if key in _URIS:
         return next((settings[name] for name in _URIS if name in settings), None)
     return settings.get(key)
+
+
+def _is_same_place(running: SparkContext, key: str, now: str | None, wanted: str) -> bool:
+    """Whether a setting only spells its directory in another way: `/a`, `file:/a`, `file:///a`.
+
+    Spark itself changes the spelling in its configuration, when it first needs its catalog
+    (`SharedState.setWarehousePathConf`).
+    """
+    if key != _WAREHOUSE or now is None:
+        return False
+    configuration = running._jsc.hadoopConfiguration()
+
+    def qualified(text: str) -> str:
+        path = java(running, "org.apache.hadoop.fs.Path")(text)
+        return str(path.getFileSystem(configuration).makeQualified(path).toString())
+
+    try:
+        return qualified(now) == qualified(wanted)
+    except JAVA_ERRORS:
+        # No file system that Spark knows.
+        return False
 
 
 def _says_where(key: str) -> bool:
