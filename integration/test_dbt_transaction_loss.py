@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.dbt_project import SLOW, DbtProject, finished
+from integration.dbt_project import SLOW, DbtProject, finished, spark_settings
 from integration.held import locks_of_dbt
 from integration.hive import HiveClient, HiveServer, HiveSettings
 from integration.incremental import EXAMPLES, LAKE, SCHEMAS
@@ -55,6 +55,7 @@ MakeProject = Callable[..., DbtProject]
 @pytest.fixture
 def make_project(
     tmp_path: Path,
+    hive: HiveServer,
     hasty_hive: HiveServer,
     hasty_client: HiveClient,
     database: str,
@@ -70,6 +71,7 @@ def make_project(
             schema=database,
             threads=threads,
             profile=profile,
+            spark=spark_settings(hive),
         )
         project.sources("orders")
         project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
