@@ -78,7 +78,11 @@ _HARMLESS = {
 }
 """Properties that change what Hive shows, with the values that do not; for text: `text_format`."""
 
-_BY_PARTITION = {"text": partition_columns, "parquet": parquet_partition_columns}
+_BY_PARTITION = {
+    "text": partition_columns,
+    "json": partition_columns,
+    "parquet": parquet_partition_columns,
+}
 """The formats that Hive reads with columns of the partition, which may be older."""
 
 
