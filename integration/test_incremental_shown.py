@@ -55,14 +55,15 @@ def test_rows_that_are_shown_otherwise_now(incremental: Incremental) -> None:
     of_events, of_log = sorted(warnings_of_run("UTC"))
     built_anew = "Model of_{0} is built anew from the whole of {1}.{0}: "
     assert of_events == built_anew.format("events", database) + (
-        "the type of its partition columns is p varchar(3), before p string."
+        "the type of its partition columns is p varchar(3), before p string (new write ids: 1-3)."
     )
     assert of_log.startswith(built_anew.format("log", database) + "its files are read in another")
     assert "SET SERDEPROPERTIES" in of_log
     assert warnings_of_run("UTC") == []
 
-    assert warnings_of_run(_ZONE, "--target", "new_york") == [
-        built_anew.format("events", database) + f"the session's time zone is {_ZONE}, before UTC."
-    ]
+    (of_events,) = warnings_of_run(_ZONE, "--target", "new_york")
+    assert of_events.startswith(
+        built_anew.format("events", database) + f"the session's time zone is {_ZONE}, before UTC"
+    )
     hive.execute("DELETE FROM events WHERE id = 1")
     assert warnings_of_run(_ZONE, "--target", "new_york") == []
