@@ -187,12 +187,10 @@ def _compare(running: SparkContext, now: Mapping[str, str], wanted: Mapping[str,
 
     Only the names of settings are told: a value may be a password.
     """
-    differing = [key for key, value in wanted.items() if _value(now, key) != value]
-    elsewhere = [
-        key
-        for key in differing
-        if _says_where(key) and not _is_same_place(running, key, _value(now, key), wanted[key])
+    differing = [
+        key for key, value in wanted.items() if not _is_same(running, key, _value(now, key), value)
     ]
+    elsewhere = [key for key in differing if _says_where(key)]
     if elsewhere:
         raise FailedToConnectError(
             f"The Spark that runs in this process has other values of {', '.join(elsewhere)} than "
@@ -210,14 +208,18 @@ def _value(settings: Mapping[str, str], key: str) -> str | None:
     return settings.get(key)
 
 
-def _is_same_place(running: SparkContext, key: str, now: str | None, wanted: str) -> bool:
-    """Whether a setting only spells its directory in another way: `/a`, `file:/a`, `file:///a`.
+def _is_same(running: SparkContext, key: str, now: str | None, wanted: str) -> bool:
+    if key != _WAREHOUSE or now is None:
+        return now == wanted
+    return now == wanted or _is_same_place(running, now, wanted)
+
+
+def _is_same_place(running: SparkContext, now: str, wanted: str) -> bool:
+    """Whether a directory is only spelled in another way: `/a`, `file:/a`, `file:///a`.
 
     Spark itself changes the spelling in its configuration, when it first needs its catalog
     (`SharedState.setWarehousePathConf`).
     """
-    if key != _WAREHOUSE or now is None:
-        return False
     configuration = running._jsc.hadoopConfiguration()
 
     def qualified(text: str) -> str:
