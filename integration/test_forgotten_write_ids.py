@@ -18,7 +18,7 @@ from integration.changes import Changes
 from integration.differential import Differential
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.tables import FULL_ACID, INSERT_ONLY, in_long
 from integration.waiting import eventually
 
 TABLE = TableName("forgetting", "readings")
@@ -80,7 +80,7 @@ def test_a_row_that_hive_hides_again(forgetful: Differential, metastore: Metasto
     assert str(changes.check(str(TABLE), seen).new_write_ids) == "1, 4"
 
 
-@pytest.mark.parametrize("kind", ["minor", "major"])
+@pytest.mark.parametrize("kind", ["major", *in_long("minor")])
 def test_a_compaction_above_the_high_watermark(
     kind: str, forgetful: Differential, metastore: MetastoreClient
 ) -> None:

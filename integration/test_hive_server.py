@@ -134,6 +134,7 @@ def test_lost_transaction_is_reaped(tmp_path: Path) -> None:
         assert eventually(lambda: state() != "OPEN", seconds=3 + 2 * 1 + 2)
 
 
+@pytest.mark.long
 def test_tables_are_translated_on_request(tmp_path: Path) -> None:
     """As in production: what is not transactional becomes an external table."""
     sql = "CREATE TABLE plain (id INT) STORED AS ORC"
@@ -145,6 +146,7 @@ def test_tables_are_translated_on_request(tmp_path: Path) -> None:
     assert kinds == ["EXTERNAL_TABLE"]
 
 
+@pytest.mark.long
 def test_server_dies_with_its_starter(tmp_path: Path) -> None:
     """Even kill -9 of the starting process leaves no Java process behind."""
     program = (

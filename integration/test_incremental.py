@@ -266,6 +266,7 @@ def test_a_model_of_several_sources(incremental: Incremental) -> None:
     assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "third")]
 
 
+@pytest.mark.long
 def test_columns_that_come_and_are_renamed(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -107,6 +107,7 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
         assert len(incremental.rows(node.node.name)) == 5
 
 
+@pytest.mark.long
 def test_rows_of_another_strategy_are_not_brought_again(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.execute(
@@ -142,6 +143,7 @@ def test_rows_of_another_strategy_are_not_brought_again(incremental: Incremental
         assert incremental.rows(name, "id") == [("1",), ("2",)], name
 
 
+@pytest.mark.long
 def test_constraints_stay_when_a_target_is_built_anew(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -43,6 +43,7 @@ def in_lake(
     return Incremental(project, hive_client, spark, database)
 
 
+@pytest.mark.long
 def test_a_run_that_dies_is_made_right_by_the_next(
     in_lake: Incremental, monkeypatch: pytest.MonkeyPatch
 ) -> None:

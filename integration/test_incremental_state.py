@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
 from integration.histories.writer import OpenWriter
 from integration.hive import HiveServer
@@ -36,6 +38,7 @@ def _has_state(incremental: Incremental, model: str, write_ids: str) -> bool:
     return any(source in line and f'"{source}:{write_ids}:' in line for line in lines)
 
 
+@pytest.mark.long
 def test_states_are_shown_removed_and_never_made_of_nothing(
     incremental: Incremental, tmp_path: Path, other_schema: str
 ) -> None:

@@ -129,7 +129,10 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
         raise ValueError("Hive converts no array, map or struct to another kind of value")
     if isinstance(old, TimestampType) and isinstance(new, _TEXTS):
         raise ValueError("Hive's text has nanoseconds, which Spark's timestamps have not")
-    if not _is_cast_alike(old, new):
+    if isinstance(old, IntegralType) and isinstance(new, IntegralType):
+        if INTEGER_BITS[type(new)] < INTEGER_BITS[type(old)]:
+            column = _low_bits(column, INTEGER_BITS[type(new)])
+    elif not _is_cast_alike(old, new):
         raise ValueError("Hive converts such values otherwise than Spark")
     if isinstance(new, FloatType):
         # As Hive does it, which rounds twice (`PrimitiveObjectInspectorUtils.getFloat`).
@@ -143,21 +146,24 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
 def _is_cast_alike(old: DataType, new: DataType) -> bool:
     """Whether Spark's `try_cast` shows what Hive's converters do, as tried with Hive's own classes.
 
-    They differ for numbers that become smaller types, which Hive cuts to their low bits, and for
-    texts that become numbers, booleans or times. Bytes become a `char` by way of UTF-8, which may
-    have none for them.
+    They differ for fractions that become integers, and for texts that become numbers, booleans or
+    times. Bytes become a `char` by way of UTF-8, which may have none for them.
     """
     if isinstance(new, _TEXTS):
         return not (isinstance(old, BinaryType) and isinstance(new, _LENGTHS))
     if isinstance(old, BooleanType):
         return isinstance(new, IntegerType)
     if isinstance(old, IntegralType):
-        if isinstance(new, IntegralType):
-            return INTEGER_BITS[type(old)] < INTEGER_BITS[type(new)]
         return isinstance(new, (FloatType, DoubleType, DecimalType))
     if isinstance(old, DecimalType):
         return isinstance(new, (DecimalType, DoubleType, FloatType, LongType))
     return isinstance(old, FloatType) and isinstance(new, DoubleType)
+
+
+def _low_bits(column: Column, bits: int) -> Column:
+    """An integer with its lowest bits only, as Java casts it; `cast` does so without ANSI mode."""
+    above = 64 - bits
+    return F.shiftright(F.shiftleft(column.cast(LongType()), above), above)
 
 
 def _without_lengths(data_type: DataType) -> DataType:
