@@ -219,6 +219,7 @@ def test_commands_of_dbt(incremental: Incremental) -> None:
     assert incremental.warnings == []
 
 
+@pytest.mark.long
 def test_clone_and_defer(
     incremental: Incremental, hive_client: HiveClient, tmp_path: Path, other_schema: str
 ) -> None:
@@ -255,6 +256,7 @@ def test_clone_and_defer(
     assert incremental.warnings == []
 
 
+@pytest.mark.long
 def test_models_that_cannot_be_brought_up_to_date(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from integration.differential import canonical
 from integration.incremental import Incremental
 from integration.tables import FULL_ACID, INSERT_ONLY
@@ -18,6 +20,7 @@ _MODELS = {
 _ZONE = "America/New_York"
 
 
+@pytest.mark.long
 def test_rows_that_are_shown_otherwise_now(incremental: Incremental) -> None:
     hive, project, database = incremental.hive, incremental.project, incremental.database
     hive.script(

@@ -94,6 +94,7 @@ def test_before_any_run(quickstart: DbtDirectory, hive_session: HiveClient) -> N
     assert [tuple(row) for row in node.agate_table.rows] == expected
 
 
+@pytest.mark.long
 def test_builds_follow_hives_changes(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("build")
     assert_marts_are_hives(hive_session)
@@ -108,6 +109,7 @@ def test_builds_follow_hives_changes(quickstart: DbtDirectory, hive_session: Hiv
     assert changes["bytes_read"] < 0.05 * changes["bytes"]
 
 
+@pytest.mark.long
 def test_run_then_test_show_and_docs(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("run")
     assert_marts_are_hives(hive_session)
@@ -128,6 +130,7 @@ def test_run_then_test_show_and_docs(quickstart: DbtDirectory, hive_session: Hiv
     assert list(orders) == ["order_id", "customer_id", "amount", "status", "order_date"]
 
 
+@pytest.mark.long
 def test_an_empty_run_reads_nothing(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("run")
     quickstart.succeed("run", "--empty")
@@ -139,6 +142,7 @@ def test_an_empty_run_reads_nothing(quickstart: DbtDirectory, hive_session: Hive
     assert_marts_are_hives(hive_session)
 
 
+@pytest.mark.long
 def test_retry_takes_up_what_failed(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     model = quickstart.path / "models" / "marts" / "daily_revenue.sql"
     right = model.read_text(encoding="utf-8")

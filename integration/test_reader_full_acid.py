@@ -32,6 +32,7 @@ def test_full_acid(
     _check_a_life(differential, hive_client, f"{database}.orders", storage, FULL_ACID)
 
 
+@pytest.mark.long
 def test_full_acid_as_of_old(
     differential: Differential, hive_client: HiveClient, database: str
 ) -> None:

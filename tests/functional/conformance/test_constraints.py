@@ -103,10 +103,12 @@ class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEq
     pass
 
 
+@pytest.mark.long
 class TestViewConstraintsColumnsEqual(SparkTypes, BaseViewConstraintsColumnsEqual):
     pass
 
 
+@pytest.mark.long
 class TestIncrementalConstraintsColumnsEqual(SparkTypes, BaseIncrementalConstraintsColumnsEqual):
     pass
 
@@ -121,6 +123,7 @@ class TestConstraintsRuntimeDdlEnforcementDelta(
     pass
 
 
+@pytest.mark.long
 class TestIncrementalConstraintsRuntimeDdlEnforcement(
     Ddl, SparkTypes, BaseIncrementalConstraintsRuntimeDdlEnforcement
 ):
@@ -133,6 +136,7 @@ class TestIncrementalConstraintsRuntimeDdlEnforcementDelta(
     pass
 
 
+@pytest.mark.long
 class TestModelConstraintsRuntimeEnforcement(
     Ddl, SparkTypes, BaseModelConstraintsRuntimeEnforcement
 ):
@@ -145,6 +149,7 @@ class TestModelConstraintsRuntimeEnforcementDelta(
     pass
 
 
+@pytest.mark.long
 class TestConstraintQuotedColumn(DdlOfQuoted, SparkTypes, BaseConstraintQuotedColumn):
     pass
 
@@ -177,5 +182,6 @@ class TestIncrementalForeignKeyConstraint(SparkTypes, BaseIncrementalForeignKeyC
     pass
 
 
+@pytest.mark.long
 class TestIncrementalForeignKeyConstraintDelta(DeltaTypes, BaseIncrementalForeignKeyConstraint):
     pass

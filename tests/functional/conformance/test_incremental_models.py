@@ -105,10 +105,12 @@ class TestIncrementalOnSchemaChangeDelta(Again, BaseIncrementalOnSchemaChange):
         return {"models": {**DELTA, **MERGE, **by_name}}
 
 
+@pytest.mark.long
 class TestIncrementalOnSchemaChangeIceberg(MergeIceberg, BaseIncrementalOnSchemaChange):
     pass
 
 
+@pytest.mark.long
 class TestMergeExcludeColumnsDelta(MergeDelta, BaseMergeExcludeColumns):
     pass
 
@@ -123,12 +125,14 @@ class TestIncrementalPredicatesDeleteInsertDelta(BaseIncrementalPredicates):
         return {"models": {**DELTA, **MERGE, "+incremental_predicates": [NOT_2]}}
 
 
+@pytest.mark.long
 class TestPredicatesDeleteInsertDelta(BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self):
         return {"models": {**DELTA, **MERGE, "+predicates": [NOT_2]}}
 
 
+@pytest.mark.long
 class TestIncrementalPredicatesDeleteInsertIceberg(Iceberg, BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self):

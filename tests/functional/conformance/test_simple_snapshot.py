@@ -45,10 +45,12 @@ class SourceWithNewColumn:
         """
 
 
+@pytest.mark.long
 class TestSnapshotCheckCols(Delta, BaseSnapshotCheckCols):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotTimestamp(Delta, BaseSnapshotTimestamp):
     pass
 
@@ -94,12 +96,14 @@ class TestSnapshotDbtValidToCurrent(Delta, SnapshotOfSeed, BaseSnapshotDbtValidT
         check_relations_equal(project.adapter, ["snapshot_actual", "snapshot_expected"])
 
 
+@pytest.mark.long
 class TestSnapshotColumnNamesFromDbtProject(
     Delta, SnapshotOfSeed, BaseSnapshotColumnNamesFromDbtProject
 ):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotInvalidColumnNames(Delta, SnapshotOfSeed, BaseSnapshotInvalidColumnNames):
     pass
 
@@ -114,6 +118,7 @@ class TestSnapshotMultiUniqueKey(Delta, BaseSnapshotMultiUniqueKey):
         }
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordTimestampMode(
     Delta, SnapshotOfSeed, timestamp_mode.BaseSnapshotNewRecordTimestampMode
 ):
@@ -124,6 +129,7 @@ class TestSnapshotNewRecordCheckMode(Delta, SnapshotOfSeed, BaseSnapshotNewRecor
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordDbtValidToCurrent(
     Delta, valid_to_current.BaseSnapshotNewRecordDbtValidToCurrent
 ):
@@ -138,12 +144,14 @@ class TestSnapshotEphemeralHardDeletes(
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewColumnTimestampStrategy(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotNewColumnTimestampStrategy
 ):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewColumnSpecificCheckCols(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotNewColumnSpecificCheckCols
 ):
@@ -190,6 +198,7 @@ class TestSnapshotInvalidColumnNamesIceberg(AgainOnIceberg, TestSnapshotInvalidC
     pass
 
 
+@pytest.mark.long
 class TestSnapshotMultiUniqueKeyIceberg(Iceberg, TestSnapshotMultiUniqueKey):
     pass
 
