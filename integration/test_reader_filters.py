@@ -70,7 +70,7 @@ def _filters() -> list[str]:
     return filters
 
 
-@pytest.mark.parametrize("storage", ["full acid", "originals", "parquet", *in_long("orc")])
+@pytest.mark.parametrize("storage", ["full acid", "parquet", *in_long("originals", "orc")])
 def test_a_filter_on_every_type(
     differential: Differential, hive_client: HiveClient, database: str, storage: str
 ) -> None:
@@ -127,7 +127,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(
-    "storage", ["full acid", "originals", "parquet", "text", *in_long("orc", "avro", "json")]
+    "storage", ["full acid", "parquet", "text", *in_long("originals", "orc", "avro", "json")]
 )
 def test_texts_with_a_length_compare_as_in_hive(
     differential: Differential, hive_client: HiveClient, database: str, storage: str

@@ -98,7 +98,7 @@ def test_insert_only(
     assert differential.check(table).rows == []
 
 
-@pytest.mark.parametrize("format", ["AVRO", "JSONFILE"])
+@pytest.mark.parametrize("format", ["AVRO", *in_long("JSONFILE")])
 def test_compacted_avro_and_json(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:

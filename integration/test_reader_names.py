@@ -33,7 +33,7 @@ ODD_NAMES = ["a b", "we`ird", "1", 'x"y', "a\\b", "a<b", "x'y", "(x)", "日本"]
     ("storage", "names"),
     [
         ("full acid", ACID_NAMES + ODD_NAMES),
-        ("originals", ACID_NAMES + ODD_NAMES),
+        pytest.param("originals", ACID_NAMES + ODD_NAMES, marks=pytest.mark.long),
         ("orc", ACID_NAMES + ODD_NAMES),
         ("parquet", ACID_NAMES),
     ],

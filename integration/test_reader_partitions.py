@@ -12,7 +12,7 @@ from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from integration.differential import Differential, canonical, collected
 from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY, in_storages
+from integration.tables import FULL_ACID, INSERT_ONLY, in_long, in_storages
 
 
 def test_odd_partition_values_dropped_and_truncated_partitions(
@@ -54,7 +54,7 @@ PARTITION_COLUMNS = {
 }
 
 
-@in_storages("full acid", "parquet", "text")
+@in_storages("full acid", "text", in_long=("parquet",))
 def test_partition_columns_of_every_type(
     differential: Differential,
     hive_client: HiveClient,
@@ -161,7 +161,7 @@ def test_deletes_across_partitions_of_several_types(
         differential.check(table, where="b = -2 AND id > 4")
 
 
-@in_storages("full acid", "parquet", "text")
+@in_storages("full acid", "parquet", in_long=("text",))
 def test_decimal_partitions_through_their_life(
     hive: HiveServer,
     differential: Differential,
@@ -235,7 +235,7 @@ def test_partitions_repeat_row_ids(
     assert len(differential.check(table, where="p IN (1, 2)").rows) == 30
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", "ORC", "PARQUET"])
+@pytest.mark.parametrize("format", ["TEXTFILE", "ORC", *in_long("PARQUET")])
 def test_dynamic_writes_to_a_partition_with_its_own_location(
     hive: HiveServer,
     differential: Differential,
