@@ -52,7 +52,7 @@ def test_a_partition_value_is_as_long_as_its_type(value, hive_type, shown):
 def test_what_is_not_converted_is_refused_by_name(converted, old, new, reason):
     with pytest.raises(UnreadableTableError) as error:
         converted(old, new)
-    message = f"shop.t: a partition has column c as {old}, and the table as {new}: {reason}"
+    message = f"shop.t: partition p=1 has column c as {old}, and the table as {new}: {reason}"
     assert message in str(error.value)
 
 
@@ -97,7 +97,8 @@ def converted(monkeypatch):
         columns = table_columns(
             Table(TableName("shop", "t"), "MANAGED_TABLE", storage(new), (), {}, create_time=0)
         )
-        return as_in_table([("c", "c")], partition_columns(columns, storage(old)), columns)
+        own = partition_columns(columns, storage(old))
+        return as_in_table([("c", "c")], own, columns, "p=1")
 
     return convert
 

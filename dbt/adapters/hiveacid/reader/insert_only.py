@@ -14,6 +14,7 @@ from dbt.adapters.hiveacid.acid.directories import DeltaDir, parse_directory
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
 from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, TableName
+from dbt.adapters.hiveacid.metastore.partition_names import partition_name
 from dbt.adapters.hiveacid.reader.avro import (
     AVRO_OPTIONS,
     avro_columns,
@@ -145,9 +146,17 @@ def insert_only_rows(
         number = partition_number(by_path, files)
         parts = partition_values(number, plan.pinned.partitions, columns)
         writer = [(WRITE_ID, _write_id(by_path))] if write_ids else []
-        selected = project(frame, [*as_in_table(data, layout.own, columns), *parts, *writer])
+        own = as_in_table(data, layout.own, columns, _partition_of(files[0], plan, columns))
+        selected = project(frame, [*own, *parts, *writer])
         rows = selected if rows is None else rows.union(selected)
     return rows
+
+
+def _partition_of(file: DataFile, plan: ReadPlan, columns: TableColumns) -> str:
+    """The name of a file's partition; empty in a table without any."""
+    if not plan.pinned.partitions:
+        return ""
+    return partition_name(columns.partition.names, plan.pinned.partitions[file.partition].values)
 
 
 def _write_id(by_path: Mapping[str, ListedFile]) -> Column:

@@ -70,8 +70,12 @@ def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor)
     return replace(columns, data=StructType(columns.data.fields[:count]), data_types=tuple(types))
 
 
-def as_in_table(data: Sequence[Shown], own: TableColumns, columns: TableColumns) -> list[Shown]:
+def as_in_table(
+    data: Sequence[Shown], own: TableColumns, columns: TableColumns, partition: str
+) -> list[Shown]:
     """The table's data columns from those of a partition, by position (`partition_columns`).
+
+    `partition` is one that has them, by name.
 
     Raises:
         UnreadableTableError: a column cannot be converted to the table's type as Hive does it.
@@ -90,7 +94,7 @@ def as_in_table(data: Sequence[Shown], own: TableColumns, columns: TableColumns)
                 value = _as_type(as_column(data[i][1]), *types)
             except ValueError as error:
                 raise UnreadableTableError(
-                    f"{columns.table}: a partition has column {field.name} as "
+                    f"{columns.table}: partition {partition} has column {field.name} as "
                     f"{own.data_types[i]}, and the table as {hive_type}: {error}. Give the "
                     "partition the table's column (ALTER TABLE … PARTITION (…) CHANGE COLUMN), or "
                     "let Hive write its rows anew."
