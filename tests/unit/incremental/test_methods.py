@@ -6,11 +6,12 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hiveacid.incremental import methods
+from dbt.adapters.hiveacid.incremental import methods, state_methods
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
 from dbt.adapters.hiveacid.incremental.decision import Decision, Step
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
 from dbt.adapters.hiveacid.incremental.model import ModelChanges
+from dbt.adapters.hiveacid.incremental.target_state import TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 
@@ -92,6 +93,26 @@ def test_errors_are_those_of_a_statement(adapter):
     assert adapter.checked == [adapter.changes]
     adapter.hiveacid_no_rows(SQL, TARGET)
     assert adapter.handle.session.tags == set()
+
+
+def test_a_state_is_forgotten_by_statements(adapter, monkeypatch):
+    class Store:
+        def __init__(self, session, target):
+            self.session = session
+
+        def recent(self):
+            return TargetState("commit", "invocation", "lineage", 1, {})
+
+        def reset(self):
+            self.session.action("reset")
+
+    monkeypatch.setattr(state_methods, "IcebergStore", Store)
+    target = TARGET.incorporate(is_iceberg=True)
+    with pytest.raises(DbtRuntimeError, match="reset failed while running remove the state of"):
+        adapter.hiveacid_forget_state(target)
+    monkeypatch.setattr(Store, "recent", Store.reset)
+    with pytest.raises(DbtRuntimeError, match="reset failed while running look up the state of"):
+        adapter.hiveacid_forget_state(target)
 
 
 def test_what_is_stopped_is_the_innermost_statement_then_the_outer_one(adapter):

@@ -62,7 +62,7 @@ class StateMethods(metaclass=AdapterMeta):
         """Remove the state of an incremental model's target: the next run builds it anew."""
         target, config = self._target_of(node)
         if isinstance(self._known(config, target), TargetState):
-            self._store(target, config).reset()
+            self._as_statement(f"remove the state of {target}", self._store(target, config).reset)
         logger.info(_no_state(target))
 
     @available
@@ -81,8 +81,9 @@ class StateMethods(metaclass=AdapterMeta):
             return
         else:
             store = self._plain_store(existing)
-        if isinstance(store.recent(), TargetState):
-            store.reset()
+        recent = self._as_statement(f"look up the state of {existing}", store.recent)
+        if isinstance(recent, TargetState):
+            self._as_statement(f"remove the state of {existing}", store.reset)
             logger.info(f"{existing} is written without acid_changes: {_no_state(existing)}")
 
     def finish_append(self, existing: HiveAcidRelation) -> None:
