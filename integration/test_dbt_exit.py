@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.metastore.transactions import TransactionState
 from integration.dbt_project import SLOW, DbtProject
 from integration.held import hold_exclusive, locks_of_dbt, open_transactions
 from integration.hive import HiveClient, HiveServer
+from integration.tables import in_long
 
 START_SECONDS = 120
 """A dbt process with a Spark of its own takes 15 seconds to its first model on an idle machine."""
@@ -69,7 +70,7 @@ def start() -> Iterator[Callable[[DbtProject], subprocess.Popen[str]]]:
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, *in_long(signal.SIGINT)])
 def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     slow_project: DbtProject,
     start: Callable[[DbtProject], subprocess.Popen[str]],

@@ -266,7 +266,7 @@ def test_heartbeats_find_the_loss_and_stop_the_models_that_read(
 
 
 @pytest.mark.parametrize(
-    "name", ["rebuilt", "delta", "iceberg", *in_long("appended", "overwritten", "merged")]
+    "name", ["rebuilt", "iceberg", *in_long("delta", "appended", "overwritten", "merged")]
 )
 def test_a_loss_that_no_heartbeat_finds_leaves_the_target_as_it_was(
     make_project: MakeProject,
@@ -310,7 +310,7 @@ def test_a_file_that_vanishes_after_a_loss_that_no_heartbeat_finds(
     assert outcome(project) == {"gone": lost("gone", transaction)}
 
 
-@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("stored", [*in_long(False), True])
 def test_a_data_test_that_reads_after_a_loss_does_not_pass(
     make_project: MakeProject,
     hasty_hive: HiveServer,

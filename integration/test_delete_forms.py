@@ -72,6 +72,7 @@ def test_all_forms_show_hives_rows(
         differential.check(table, where="id > 250", hive_counts=False)
 
 
+@pytest.mark.long
 def test_all_forms_in_files_of_several_stripes(
     differential: Differential, hive_client: HiveClient, hive: HiveServer, database: str
 ) -> None:

@@ -249,7 +249,7 @@ NESTED = (
 )
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO")])
 def test_fields_inside_of_columns(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:
@@ -320,7 +320,7 @@ CHANGES = {
             for format in FORMATS
         ),
         # Hive reads ORC by the table's columns in either case.
-        pytest.param("ORC", INSERT_ONLY, "", id="ORC-own columns"),
+        pytest.param("ORC", INSERT_ONLY, "", id="ORC-own columns", marks=pytest.mark.long),
         pytest.param("ORC", FULL_ACID, "", id="full acid-own columns"),
     ],
 )

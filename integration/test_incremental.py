@@ -108,6 +108,7 @@ def test_lost_partitions_are_compared_by_row_id(incremental: Incremental) -> Non
     assert "base_0000004" in messages["strict"]
 
 
+@pytest.mark.long
 def test_keys_of_a_model(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -19,8 +19,8 @@ BOTH = f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS"
 @pytest.mark.parametrize(
     "storage",
     [
-        pytest.param("", id="plain"),
-        # What these two show, the table that is both shows, too.
+        # What these three show, the table that is both shows, too.
+        pytest.param("", id="plain", marks=pytest.mark.long),
         pytest.param("CLUSTERED BY (id) INTO 3 BUCKETS", id="bucketed", marks=pytest.mark.long),
         pytest.param(PARTITIONED, id="partitioned", marks=pytest.mark.long),
         pytest.param(BOTH, id="both"),

@@ -34,7 +34,7 @@ ODD_NAMES = ["a b", "we`ird", "1", 'x"y', "a\\b", "a<b", "x'y", "(x)", "日本"]
     [
         ("full acid", ACID_NAMES + ODD_NAMES),
         pytest.param("originals", ACID_NAMES + ODD_NAMES, marks=pytest.mark.long),
-        ("orc", ACID_NAMES + ODD_NAMES),
+        pytest.param("orc", ACID_NAMES + ODD_NAMES, marks=pytest.mark.long),
         ("parquet", ACID_NAMES),
     ],
     ids=["full acid", "originals", "orc", "parquet"],

@@ -45,8 +45,8 @@ def convert(client: HiveClient, table: str, properties: str = FULL_ACID) -> None
 @pytest.mark.parametrize(
     ("layout", "properties"),
     [
-        pytest.param("", "", id="plain"),
-        # What these three show, the table that is both shows, too.
+        # What these four show, the table that is both shows, too.
+        pytest.param("", "", id="plain", marks=pytest.mark.long),
         pytest.param(PARTITIONED, "", id="partitioned", marks=pytest.mark.long),
         pytest.param(BUCKETED, "", id="bucketed", marks=pytest.mark.long),
         pytest.param(

@@ -161,7 +161,7 @@ def test_deletes_across_partitions_of_several_types(
         differential.check(table, where="b = -2 AND id > 4")
 
 
-@in_storages("full acid", "parquet", in_long=("text",))
+@in_storages("full acid", in_long=("parquet", "text"))
 def test_decimal_partitions_through_their_life(
     hive: HiveServer,
     differential: Differential,
@@ -235,7 +235,7 @@ def test_partitions_repeat_row_ids(
     assert len(differential.check(table, where="p IN (1, 2)").rows) == 30
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", "ORC", *in_long("PARQUET")])
+@pytest.mark.parametrize("format", ["TEXTFILE", *in_long("ORC", "PARQUET")])
 def test_dynamic_writes_to_a_partition_with_its_own_location(
     hive: HiveServer,
     differential: Differential,

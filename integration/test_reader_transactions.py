@@ -14,7 +14,7 @@ from dbt.adapters.hiveacid.reader import verify
 from integration.differential import Differential
 from integration.histories.writer import OpenWriter, delete_together, insert_together
 from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, in_storages
+from integration.tables import FULL_ACID, in_long, in_storages
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def kept_open(client: MetastoreClient, writer: OpenWriter) -> Iterator[None]:
     assert client.heartbeat(writer.txn_id) is TransactionState.OPEN
 
 
-@pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("partitioned", [*in_long(False), True], ids=["plain", "partitioned"])
 @in_storages("full acid", "text", in_long=("orc",))
 def test_uncommitted_and_aborted_work_is_not_shown(
     differential: Differential,

@@ -9,7 +9,7 @@ import pytest
 
 from integration.differential import Differential
 from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY, compact_everywhere
+from integration.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, in_long
 
 PARTITIONED = "PARTITIONED BY (p int)"
 
@@ -57,7 +57,7 @@ def create(client: HiveClient, table: str, partition: str, format: str, properti
     )
 
 
-@pytest.mark.parametrize("partition", ["", PARTITIONED], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("partition", [*in_long(""), PARTITIONED], ids=["plain", "partitioned"])
 def test_original_files(
     differential: Differential, client: HiveClient, database: str, partition: str
 ) -> None:

@@ -130,6 +130,7 @@ class TestIncrementalConstraintsRuntimeDdlEnforcement(
     pass
 
 
+@pytest.mark.long
 class TestIncrementalConstraintsRuntimeDdlEnforcementDelta(
     Ddl, DeltaTypes, BaseIncrementalConstraintsRuntimeDdlEnforcement
 ):
@@ -164,6 +165,7 @@ class TestConstraintsRollbackDelta(DeltaTypes, BaseConstraintsRollback):
         return ["violate the new CHECK constraint (`id` is not null)"]
 
 
+@pytest.mark.long
 class TestIncrementalConstraintsRollbackDelta(DeltaTypes, BaseIncrementalConstraintsRollback):
     @pytest.fixture(scope="class")
     def expected_error_messages(self):

@@ -1,5 +1,6 @@
 """dbt.tests.adapter.relations."""
 
+import pytest
 from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
 from dbt.tests.adapter.relations.test_dropping_schema_named import BaseDropSchemaNamed
 
@@ -10,6 +11,7 @@ class TestChangeRelationTypeValidator(BaseChangeRelationTypeValidator):
     pass
 
 
+@pytest.mark.long
 class TestChangeRelationTypeValidatorDelta(Delta, BaseChangeRelationTypeValidator):
     pass
 

@@ -207,6 +207,7 @@ class TestSnapshotNewRecordTimestampModeIceberg(AgainOnIceberg, TestSnapshotNewR
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordCheckModeIceberg(Iceberg, TestSnapshotNewRecordCheckMode):
     pass
 
