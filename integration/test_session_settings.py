@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.reader import acid_scan
 from integration.dbt_project import DbtProject
-from integration.differential import canonical
-from integration.hive import HiveClient
+from integration.differential import Differential, canonical
+from integration.hive import HiveClient, HiveServer
+from integration.tables import FULL_ACID, INSERT_ONLY
 
 
 def test_a_filter_by_a_variable_of_the_session_finds_its_rows(
@@ -29,3 +32,36 @@ def test_a_filter_by_a_variable_of_the_session_finds_its_rows(
     dbt_project.succeed("run")
     hives = hive_client.query("SELECT id, region FROM orders WHERE region = 'eu'")
     assert canonical(spark.table(f"{database}.of_region").collect()) == canonical(hives)
+
+
+@pytest.mark.parametrize("versions", [("4.1.",), ()], ids=["whole schema", "guard"])
+def test_columns_of_orc_go_by_their_names(
+    differential: Differential,
+    hive_client: HiveClient,
+    hive: HiveServer,
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    versions: tuple[str, ...],
+) -> None:
+    """Whatever a session says for its own tables, as one does whose columns were renamed."""
+    spark = differential.spark
+    monkeypatch.setattr(acid_scan, "_WHOLE_SCHEMA_VERSIONS", versions)
+    wide = hive.warehouse / f"{database}.db" / "wide"
+    hive_client.script(
+        f"""
+        CREATE TABLE acid (a string, b string, c int) STORED AS ORC TBLPROPERTIES ({FULL_ACID});
+        INSERT INTO acid VALUES ('a', 'b', 1), ('x', 'y', 2);
+        DELETE FROM acid WHERE c = 2;
+        CREATE TABLE wide (a string, b string, c int) STORED AS ORC
+          TBLPROPERTIES ('transactional'='false');
+        INSERT INTO wide VALUES ('a', 'b', 1);
+        CREATE TABLE narrow (a string, b string) STORED AS ORC TBLPROPERTIES ({INSERT_ONLY});
+        LOAD DATA LOCAL INPATH '{wide}/000000_0' INTO TABLE narrow
+        """
+    )
+    spark.conf.set("orc.force.positional.evolution", "true")
+    try:
+        for table in ("acid", "narrow"):
+            differential.check(f"{database}.{table}", where="b = 'b'")
+    finally:
+        spark.conf.unset("orc.force.positional.evolution")

@@ -47,7 +47,9 @@ The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, 
 - `materialized: view` over an ACID source is refused, directly or through ephemeral models.
 - With `location_root` each build of a `table` gets a directory of its own below \
 `<location_root>/<model>`, and the former one goes after the switch. \
-It must not be the directory of the model's database, where managed tables are.
+It must not be the directory of the model's database, where managed tables are. Delta, Iceberg \
+and Hudi tables are in `<location_root>/<alias>`, as with dbt-spark: models of one alias in two \
+schemas or targets would share that directory, and need a root each.
 - A data test that stores its failures over an ACID source needs `store_failures_as: table`.
 
 Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -24,8 +24,9 @@ class SourceOptions:
             "meaning": "The partitions to read: a value, or a list of values, for each of some "
             "partition keys, as in `partitions: {day: [2026-01-31, 2026-02-01], region: eu}`. "
             "Values are written as `SHOW PARTITIONS` shows them, without its escapes; `null` "
-            "stands for NULL. Other partitions are not even listed, and the source shows none of "
-            "their rows. Default: all."
+            "stands for NULL. Texts that YAML would take for a number or a boolean stand in "
+            "quotes: `month: '01'`. Other partitions are not even listed, and the source shows "
+            "none of their rows. Default: all."
         },
     )
 
@@ -81,13 +82,18 @@ class SourceOptions:
 def _choice(given: Any) -> PartitionChoice:
     if not isinstance(given, Mapping):
         raise ValueError(f"it is {given!r}")
-    values = {}
-    for key, wanted in given.items():
+    values, kinds = {}, []
+    for name, wanted in given.items():
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
         if not several:
-            raise ValueError(f"{key} has no value")
-        values[str(key).lower()] = frozenset(_value(key, value) for value in several)
-    return PartitionChoice.of(values)
+            raise ValueError(f"{name} has no value")
+        key = str(name).lower()
+        texts = [_value(name, value) for value in several]
+        values[key] = frozenset(texts)
+        for value, text in zip(several, texts, strict=True):
+            if text is not None and isinstance(value, int | float):
+                kinds.append((key, "boolean" if isinstance(value, bool) else "number", text))
+    return PartitionChoice.of(values, kinds)
 
 
 def _value(key: Any, value: Any) -> str | None:
@@ -96,6 +102,8 @@ def _value(key: Any, value: Any) -> str | None:
         return value
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
+        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
     if isinstance(value, int | float | date):
         return str(value)
     raise ValueError(f"{key} has {value!r}")

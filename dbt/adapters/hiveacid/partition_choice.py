@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from dbt.adapters.hiveacid.exceptions import InvalidSettingError
@@ -12,24 +12,37 @@ from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
 Seen = TypeVar("Seen", bound=SeenTable)
 
+_KINDS = {
+    "number": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+    "boolean": ("boolean",),
+}
+"""What YAML may take a text for, and the types of the partition keys whose values are that."""
+
 
 @dataclass(frozen=True)
 class PartitionChoice:
     """For some partition keys the values to read, sorted; without any, all partitions.
 
-    A value is as the metastore keeps it, None stands for NULL.
+    A value is as the metastore keeps it, None stands for NULL. `kinds` has a key, one of `_KINDS`
+    and a text for each value that YAML did not take for a text.
     """
 
     values: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+    kinds: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, values: Mapping[str, frozenset[str | None]]) -> PartitionChoice:
+    def of(
+        cls,
+        values: Mapping[str, frozenset[str | None]],
+        kinds: Iterable[tuple[str, str, str]] = (),
+    ) -> PartitionChoice:
         """From the values of each key."""
         return cls(
             tuple(
                 (key, tuple(sorted(values[key], key=lambda value: (value is not None, value))))
                 for key in sorted(values)
-            )
+            ),
+            tuple(sorted(kinds)),
         )
 
     def __bool__(self) -> bool:
@@ -39,7 +52,8 @@ class PartitionChoice:
         """The table with no other partitions than the chosen ones.
 
         Raises:
-            InvalidSettingError: the table has no such partition keys; all are named.
+            InvalidSettingError: the table has no such partition keys, or YAML has made numbers or
+                booleans of values of others; all are named.
         """
         if not self:
             return pinned
@@ -50,6 +64,19 @@ class PartitionChoice:
                 f"The option `partitions` of the source {pinned.table.name} names "
                 f"{', '.join(unknown)}, by which the table is not partitioned. Its partition keys: "
                 f"{', '.join(keys) or 'none'}."
+            )
+        types = {column.name.lower(): column.type for column in pinned.table.partition_keys}
+        altered = [
+            f"the {kind} {text} for {key}, which is a {types[key]}"
+            for key, kind, text in self.kinds
+            if types[key].partition("(")[0] not in _KINDS[kind]
+        ]
+        if altered:
+            raise InvalidSettingError(
+                f"The option `partitions` of the source {pinned.table.name} has "
+                f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
+                "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
+                "false. Put such values into quotes, as in month: '01'."
             )
         wanted = [
             (

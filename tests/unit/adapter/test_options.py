@@ -1,5 +1,5 @@
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -57,6 +57,10 @@ def test_values_of_partitions_are_written_as_hive_does():
         ("day=1", "it is 'day=1'"),
         ({"day": []}, "day has no value"),
         ({"day": {"from": 1}}, "day has {'from': 1}"),
+        (
+            {"at": datetime(2026, 1, 31, 10, 0, 0, 500_000)},
+            "at has a time that YAML has changed to 2026-01-31 10:00:00.500000; put it into quotes",
+        ),
     ],
 )
 def test_partitions_must_be_keys_and_values(given, reason):

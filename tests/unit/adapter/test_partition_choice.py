@@ -1,4 +1,7 @@
+from types import SimpleNamespace
+
 import pytest
+import yaml
 
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.exceptions import InvalidSettingError
@@ -9,6 +12,7 @@ from dbt.adapters.hiveacid.metastore.models import (
     Table,
     TableName,
 )
+from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.partition_choice import PartitionChoice
 from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
@@ -46,3 +50,24 @@ def test_all_unknown_keys_are_named_with_the_keys_of_the_table():
     choice = PartitionChoice.of({"day": frozenset("1"), "b": frozenset("1"), "a": frozenset("1")})
     with pytest.raises(InvalidSettingError, match="shop.orders names a, b, by .*keys: day, region"):
         choice.of_table(TABLE)
+
+
+def test_a_value_that_yaml_may_have_changed_is_refused():
+    types = {"day": "date", "month": "char(2)", "n": "decimal(9,2)", "b": "boolean"}
+    keys = tuple(Column(name, type) for name, type in types.items())
+    table = Table(TableName("shop", "orders"), "MANAGED_TABLE", STORAGE, keys, {}, 0)
+    source = PinnedTable(table, (), ValidWriteIdList(1), ValidTxnList(1), 7)
+
+    def choice(text):
+        options = {"hiveacid": {"partitions": yaml.safe_load(text)}}
+        source = SimpleNamespace(source_name="s", name="t", config=options, meta=None)
+        return SourceOptions.of(source).partitions
+
+    assert choice("{day: 2026-01-31, month: '01', n: 1.1, b: true}").of_table(source) == source
+    with pytest.raises(InvalidSettingError) as error:
+        choice("{month: [01, '02', NO], n: no, b: 1}").of_table(source)
+    assert (
+        "shop.orders has the number 1 for b, which is a boolean, the boolean false for month, "
+        "which is a char(2), the number 1 for month, which is a char(2), the boolean false for n, "
+        "which is a decimal(9,2). YAML makes"
+    ) in str(error.value)

@@ -79,3 +79,10 @@ def test_a_state_has_the_key_that_its_rows_are_made_with():
     changes.shows, changes.plan = Rows.INSERTS, SimpleNamespace(state=state())
     changes.known = known
     assert changes.next_state(None, "i").unique_key == ()
+
+
+def test_post_hooks_cannot_read_changes_that_are_applied():
+    changes = model()
+    changes.is_applied = True
+    with pytest.raises(IncrementalError, match="m reads acid_changes in a post-hook, .* marts.ord"):
+        changes.create_view(None)

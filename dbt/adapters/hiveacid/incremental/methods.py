@@ -130,7 +130,7 @@ class IncrementalMethods(ApplyMethods):
                 "its own. Only one source of a model can stand in acid_changes."
             )
         changes.others = others
-        changes.shows = Rows.SNAPSHOT
+        changes.shows, changes.is_applied = Rows.SNAPSHOT, False
         handle.incremental = changes
         return True
 
@@ -167,6 +167,13 @@ class IncrementalMethods(ApplyMethods):
         changes.shows, changes.is_full_load = Rows.SNAPSHOT, True
 
     @available
+    def hiveacid_end_incremental(self) -> None:
+        """From here on, in post-hooks, nobody can read the model's changes."""
+        running = self._running()
+        if running is not None:
+            running.is_applied = True
+
+    @available
     def hiveacid_refuse_ephemerals(self, model: Mapping[str, Any]) -> None:
         """Refuse to build a model anew in the midst of an incremental run.
 
@@ -179,7 +186,7 @@ class IncrementalMethods(ApplyMethods):
         raise IncrementalError(
             f"Model {model['name']} must be built anew, but its SQL depends on is_incremental() "
             "and it has ephemeral parents, which dbt has compiled for an incremental run. Run it "
-            "with --full-refresh."
+            "with --full-refresh, and name each ephemeral model in both branches."
         )
 
     @available

@@ -66,6 +66,7 @@ class ModelChanges:
     ACID sources of the model that are not static. `stored_columns` are the names of the target's
     columns in lower case, before dbt changes them. `store` has begun a commit of the changes.
     `built` is the state of a target that this run has built anew in its place, before its checks.
+    `is_applied` says that the changes are in the target, so that only post-hooks are left.
     """
 
     model: str
@@ -89,6 +90,7 @@ class ModelChanges:
     row_id: str = ROW_ID
     store: CommitStore | None = None
     built: TargetState | None = None
+    is_applied: bool = False
     _wholes: dict[str, ChangePlan] = field(default_factory=dict)
     _looked_up: dict[ListedFile, int] = field(default_factory=dict)
 
@@ -160,7 +162,16 @@ class ModelChanges:
         return inserts.unionByName(self._deleted_rows(session, self.plan))
 
     def create_view(self, session: SparkSession) -> Reading:
-        """Make the temporary view in `session`, for what the view shows at the moment."""
+        """Make the temporary view in `session`, for what the view shows at the moment.
+
+        Raises:
+            IncrementalError: a post-hook reads it.
+        """
+        if self.is_applied:
+            raise IncrementalError(
+                f"Model {self.model} reads acid_changes in a post-hook, when the changes are in "
+                f"{self.target} already. Read them in a pre-hook, or in the SQL of the model."
+            )
         self.frame(session).createOrReplaceTempView(self.view.name)
         return self._reading(self.views.pinned(self.source))
 

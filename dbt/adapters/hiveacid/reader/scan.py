@@ -40,8 +40,14 @@ _LISTED_BY_SPARK = 32
 
 _INDEXES = FileIndexes()
 
-_STRICT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
-"""A session may allow Spark to pass over files; rows of a table must never go missing that way."""
+_FIXED = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "orc.skip.corrupt.data": "false",
+    "orc.force.positional.evolution": "false",
+}
+"""What a session may have otherwise. Rows must not go missing because Spark or ORC pass over files
+or parts of them; and the schema of a scan has the names that are in the files, in Spark's order."""
 
 
 def scan(
@@ -72,7 +78,7 @@ def scan(
     with _listing_in_driver(spark, len(files)):
         try:
             reader = spark.read.format(_FORMATS[format]).schema(schema)
-            frame = reader.options(**_STRICT, **options).load(paths)
+            frame = reader.options(**{**_FIXED, **options}).load(paths)
         except AnalysisException as error:
             if "[PATH_NOT_FOUND]" not in str(error):
                 raise

@@ -86,7 +86,8 @@
   {%- set incremental_code = render(model['raw_code']) if model.get('extra_ctes') -%}
   {% do adapter.hiveacid_load_in_full() %}
   {%- set full_code = render(model['raw_code']) -%}
-  {%- if not model.get('extra_ctes') -%}
+  {%- set names_ephemerals = '__dbt__cte__' in full_code -%}
+  {%- if not model.get('extra_ctes') and not names_ephemerals -%}
     {%- do return(full_code) -%}
   {%- endif -%}
   {%- if full_code != incremental_code -%}

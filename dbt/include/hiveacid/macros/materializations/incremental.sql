@@ -54,6 +54,7 @@
   {% do apply_grants(target_relation, grant_config, should_revoke) %}
   {% do persist_docs(target_relation, model) %}
 
+  {% do adapter.hiveacid_end_incremental() %}
   {{ run_hooks(post_hooks) }}
 
   {% do adapter.hiveacid_remove_leftovers(target_relation) %}
