@@ -297,6 +297,48 @@ def test_models_that_cannot_be_brought_up_to_date(incremental: Incremental) -> N
     incremental.assert_like_hive(names[:2])
 
 
+def test_hooks_and_branches_that_read_the_changes(incremental: Incremental) -> None:
+    """A pre-hook has what a run is about to apply; a post-hook, and half a model, are refused."""
+    hive, project, database = incremental.hive, incremental.project, incremental.database
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new')")
+    incremental.spark.sql(
+        f"CREATE TABLE {database}.audit (model string, kind string, id int, amount decimal(10,2)) "
+        "USING parquet"
+    )
+    project.sources("orders")
+    changes = "{{ acid_changes(source('shop', 'orders')) }}"
+    keyed = "materialized='incremental', incremental_strategy='acid_changes', unique_key='id'"
+
+    def hooked(hook: str) -> str:
+        return (
+            f"{{{{ config({keyed}, {hook}=\"insert into {database}.audit select '{hook}', "
+            f'_change_type, id, amount from {changes}") }}}} select id, amount from {changes}'
+        )
+
+    project.models(
+        before=hooked("pre_hook"),
+        after=hooked("post_hook"),
+        inner="{{ config(materialized='ephemeral') }} select 5 as id",
+        half="{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id', "
+        f"file_format='delta') }}}} select id from {{% if is_incremental() %}} {changes} "
+        "{% else %} {{ ref('inner') }} {% endif %}",
+    )
+    late = "reads acid_changes in a post-hook, when the changes are in"
+    assert late in failed(incremental, "run")["after"]
+    hive.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    wrong = failed(incremental, "run")
+    assert late in wrong["after"]
+    assert "it has ephemeral parents" in wrong["half"]
+    audit = [("delete", "1", "10"), ("insert", "1", "10"), ("insert", "1", "11")]
+    audit.append(("insert", "2", "20"))
+    assert incremental.rows("audit", "*") == [("pre_hook", *row) for row in audit]
+    rows = canonical(hive.query("SELECT id, amount FROM orders"))
+    for model in ("before", "after"):
+        assert incremental.rows(model, "id, amount") == rows
+    assert incremental.rows("half", "id") == [("5",)]
+
+
 def test_strategies_of_dbt_spark(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.execute(
