@@ -339,6 +339,34 @@ def test_hooks_and_branches_that_read_the_changes(incremental: Incremental) -> N
     assert incremental.rows("half", "id") == [("5",)]
 
 
+def test_a_delta_log_that_the_catalog_does_not_know(
+    incremental: Incremental, tmp_path: Path
+) -> None:
+    """With a `location_root` a build that fails, or a DROP TABLE, leaves it where it was."""
+    hive, project, spark = incremental.hive, incremental.project, incremental.spark
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (2, 21, 'new')")
+    project.sources("orders")
+    project.models(
+        placed=MODELS["delta_key"].replace("unique_key", f"location_root='{tmp_path}', unique_key")
+    )
+    target = incremental.table("placed")
+    assert "the same unique_key (id = 2)" in failed(incremental, "run")["placed"]
+    hive.execute("DELETE FROM orders WHERE amount = 21")
+    incremental.run()
+    incremental.assert_like_hive(["placed"])
+    for replaced_by in ("", f"CREATE VIEW {target} AS SELECT 1 AS one"):
+        spark.sql(f"DROP TABLE {target}")
+        if replaced_by:
+            spark.sql(replaced_by)
+        hive.execute("UPDATE orders SET amount = amount + 1")
+        incremental.run()
+        incremental.assert_like_hive(["placed"])
+        hive.execute("DELETE FROM orders WHERE id = 1")
+        incremental.run()
+        incremental.assert_like_hive(["placed"])
+
+
 def test_strategies_of_dbt_spark(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.execute(

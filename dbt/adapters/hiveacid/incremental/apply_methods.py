@@ -136,10 +136,13 @@ class ApplyMethods(CheckMethods):
         return existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
 
     @available
-    def hiveacid_commit(self, sql: str, relation: HiveAcidRelation | None = None) -> Any:
+    def hiveacid_commit(
+        self, sql: str, relation: HiveAcidRelation | None = None, location_root: str | None = None
+    ) -> Any:
         """Run the statement that changes the target, with the new state in the same commit.
 
         `relation` is the stage of a target that is built beside what has its name.
+        `location_root` is the model's configuration of that name.
 
         Raises:
             ConcurrentRunError: another run was faster.
@@ -149,6 +152,8 @@ class ApplyMethods(CheckMethods):
             return self.execute(sql, auto_begin=True)[0]
         state = self._next_state(changes)
         base = changes.known if relation is None else None
+        if base is None and location_root and changes.config.file_format == "delta":
+            base = self._left_behind(f"{location_root}/{changes.target.identifier}")
         target = relation or changes.target
         store = changes.store or self._commit_store(target, changes.config)
         if relation is None and changes.store is None:

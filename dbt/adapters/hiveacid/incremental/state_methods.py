@@ -16,7 +16,7 @@ from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
 from dbt.adapters.hiveacid.incremental.stores.plain import PlainStore
 from dbt.adapters.hiveacid.incremental.target_state import Known, LostState, TargetState
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.files import location_if_any
+from dbt.adapters.hiveacid.spark.files import exists, location_if_any
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.run import Run
@@ -108,6 +108,19 @@ class StateMethods(metaclass=AdapterMeta):
             )
         store = self._store(target, config)
         return self._as_statement(f"look up the state of {target}", store.read)
+
+    def _left_behind(self, place: str) -> Known:
+        """The state in the log of a Delta table in a directory that is about to get a table.
+
+        Where a build has failed, or an external table was dropped, the log is still there, and
+        Delta goes on with it.
+        """
+        session = self._handle().session
+        log = f"{place}/_delta_log"
+        if not self._as_statement(f"look for {log}", lambda: exists(session, log)):
+            return None
+        quoted = place.replace("`", "``")
+        return DeltaStore(session, self._query, f"delta.`{quoted}`").read()
 
     def _store(self, target: HiveAcidRelation, config: IncrementalConfig) -> Store:
         return self._plain_store(target) if config.is_plain else self._commit_store(target, config)

@@ -159,6 +159,12 @@ def location_apart(session: SparkSession, database: str, table: str) -> str | No
     return None if here == believed else here.toString()
 
 
+def exists(session: SparkSession, location: str) -> bool:
+    """Whether there is a file or a directory."""
+    path, file_system = _path(session, location)
+    return bool(file_system.exists(path))
+
+
 def delete_directory(session: SparkSession, location: str) -> bool:
     """Delete a directory and all in it. False if there was none."""
     path, file_system = _path(session, location)

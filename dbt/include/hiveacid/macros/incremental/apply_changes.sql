@@ -77,7 +77,8 @@
      and the response as the model's. --#}
 {% macro hiveacid_commit(sql, stage_relation=none) %}
   {%- do write(sql) -%}
-  {%- do store_result('main', response=adapter.hiveacid_commit(sql, stage_relation)) -%}
+  {%- do store_result('main', response=adapter.hiveacid_commit(
+      sql, stage_relation, config.get('location_root'))) -%}
 {% endmacro %}
 
 
