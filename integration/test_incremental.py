@@ -371,7 +371,6 @@ def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
         assert incremental.rows(name, "id, status, amount") == first, name
     hive.execute("UPDATE orders SET status = 'paid', amount = 11 WHERE id = 1")
     incremental.run("--select", "parquet_key", "delta_key", "iceberg_key", "--vars", "whole: false")
-    kept, rewritten = [("1", "paid", "10"), *first[1:]], [("1", "paid", NULL), *first[1:]]
-    assert incremental.rows("delta_key", "id, status, amount") == kept
-    assert incremental.rows("iceberg_key", "id, status, amount") == kept
-    assert incremental.rows("parquet_key", "id, status, amount") == rewritten
+    kept = [("1", "paid", "10"), *first[1:]]
+    for name in ("parquet_key", "delta_key", "iceberg_key"):
+        assert incremental.rows(name, "id, status, amount") == kept, name
