@@ -20,6 +20,7 @@ from integration.tables import FULL_ACID, INSERT_ONLY, in_long
 from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
+EVERY_FORMAT = pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO")])
 
 SAME = "the same rows"
 NEITHER = "neither reads it"
@@ -60,7 +61,7 @@ def any_change_of_type(client: HiveClient) -> Iterator[None]:
         client.execute(f"SET {name}=true")
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO")])
+@EVERY_FORMAT
 def test_every_widening(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:
@@ -249,7 +250,7 @@ NESTED = (
 )
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO")])
+@EVERY_FORMAT
 def test_fields_inside_of_columns(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:

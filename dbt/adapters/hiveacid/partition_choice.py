@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from dbt.adapters.hiveacid.exceptions import InvalidSettingError
+from dbt.adapters.hiveacid.metastore.models import TableName
 from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from dbt.adapters.hiveacid.snapshot.seen import SeenTable
 
@@ -57,32 +58,14 @@ class PartitionChoice:
         """
         if not self:
             return pinned
-        keys = [column.name.lower() for column in pinned.table.partition_keys]
-        unknown = [key for key, _ in self.values if key not in keys]
-        if unknown:
-            raise InvalidSettingError(
-                f"The option `partitions` of the source {pinned.table.name} names "
-                f"{', '.join(unknown)}, by which the table is not partitioned. Its partition keys: "
-                f"{', '.join(keys) or 'none'}."
-            )
         types = {column.name.lower(): column.type for column in pinned.table.partition_keys}
-        altered = [
-            f"the {kind} {text} for {key}, which is a {types[key]}"
-            for key, kind, text in self.kinds
-            if types[key].partition("(")[0] not in _KINDS[kind]
-        ]
-        if altered:
-            raise InvalidSettingError(
-                f"The option `partitions` of the source {pinned.table.name} has "
-                f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
-                "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
-                "false. Put such values into quotes, as in month: '01'."
-            )
+        self._check(pinned.table.name, types)
+        keys = list(types)
         wanted = [
             (
                 keys.index(key),
                 {NULL_PARTITION if value is None else value for value in values},
-                pinned.table.partition_keys[keys.index(key)].type.startswith("char"),
+                types[key].startswith("char"),
             )
             for key, values in self.values
         ]
@@ -96,3 +79,25 @@ class PartitionChoice:
             )
         )
         return replace(pinned, partitions=chosen)
+
+    def _check(self, table: TableName, types: Mapping[str, str]) -> None:
+        """Refuse a choice that is none of a table with partition keys of these types."""
+        unknown = [key for key, _ in self.values if key not in types]
+        if unknown:
+            raise InvalidSettingError(
+                f"The option `partitions` of the source {table} names "
+                f"{', '.join(unknown)}, by which the table is not partitioned. Its partition keys: "
+                f"{', '.join(types) or 'none'}."
+            )
+        altered = [
+            f"the {kind} {text} for {key}, which is a {types[key]}"
+            for key, kind, text in self.kinds
+            if types[key].partition("(")[0] not in _KINDS[kind]
+        ]
+        if altered:
+            raise InvalidSettingError(
+                f"The option `partitions` of the source {table} has "
+                f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
+                "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
+                "false. Put such values into quotes, as in month: '01'."
+            )

@@ -46,7 +46,7 @@ def location_if_any(session: SparkSession, database: str, table: str) -> str | N
 def directory_if_any(session: SparkSession, database: str, table: str) -> str | None:
     """Where a table keeps its files, as `location_if_any`; None if there is nothing."""
     found = location_if_any(session, database, table)
-    return found if found is not None and _exists(session, _path(session, found)[0]) else None
+    return found if found is not None and exists(session, found) else None
 
 
 def table_layout(
@@ -161,8 +161,7 @@ def location_apart(session: SparkSession, database: str, table: str) -> str | No
 
 def exists(session: SparkSession, location: str) -> bool:
     """Whether there is a file or a directory."""
-    path, file_system = _path(session, location)
-    return bool(file_system.exists(path))
+    return _exists(session, _path(session, location)[0])
 
 
 def delete_directory(session: SparkSession, location: str) -> bool:
