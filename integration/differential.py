@@ -19,7 +19,7 @@ from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
 from dbt.adapters.hiveacid.reader.pushdown import pushed_down, search_arguments
 from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from integration.hive import HiveClient, HiveServer, HiveSqlError
+from integration.hive import HiveClient, HiveServer
 from integration.hive.client import Row
 
 NULL = "\0"
@@ -51,6 +51,8 @@ class Differential:
         self.client = client
         self.spark = spark
         self.footers = OrcFooters()
+        self.contradictions: list[str] = []
+        """Where Hive answered a question in two ways: both answers, and its log meanwhile."""
 
     @contextmanager
     def pinned(self, table: str) -> Iterator[PinnedTable]:
@@ -91,16 +93,13 @@ class Differential:
             filtered = [] if where is None else _both_ways(frame, where)
         types, _ = self._described(table)
         assert [(f.name, f.dataType.simpleString()) for f in frame.schema] == types
-        shown = self.shown(table)
-        assert canonical(rows) == canonical(shown), self._again(table, shown)
+        shown = self._shown_beside(canonical(rows), table)
         if hive_counts:
             assert [(count,)] == self.client.query(f"SELECT count(*) FROM {table}")
         else:
             assert count == len(shown)
-        if where is not None:
-            expected = canonical(self.shown(f"{table} WHERE {where}"))
-            for found in filtered:
-                assert canonical(found) == expected
+        for found in filtered:
+            self._shown_beside(canonical(found), f"{table} WHERE {where}")
         return Read(plan, rows)
 
     def shown(self, relation: str) -> list[Row]:
@@ -154,15 +153,28 @@ class Differential:
         # Hive repeats the keys after two lines of headings.
         return types, max(0, len(described) - len(columns) - 2)
 
-    def _again(self, table: str, shown: list[Row]) -> str:
-        """For the report of a difference: whether Hive's own answer has changed since."""
-        try:
-            again = canonical(self.shown(table))
-        except HiveSqlError as error:
-            return f"Hive, asked again, fails: {error}"
-        if again == canonical(shown):
-            return "Hive, asked again, shows the same rows."
-        return f"Hive, asked again, shows other rows than before: {again}"
+    def _shown_beside(self, ours: list[tuple[str, ...]], relation: str) -> list[tuple[str, ...]]:
+        """Assert that Hive shows our `canonical` rows, which it is asked for twice if need be.
+
+        On a busy machine Hive 4.0.1 has answered a filter with no rows, right after it had shown
+        rows that fulfil it (random histories' seed 2493150886, once: the same seed and thousands of
+        such queries beside its cleaner have not shown why). Rows of ours that are wrong differ from
+        the second answer too, as nothing is written between the two.
+        """
+        log = self.hive.log
+        logged = log.stat().st_size
+        first = expected = canonical(self.shown(relation))
+        if expected != ours:
+            expected = canonical(self.shown(relation))
+        if expected != first:
+            with log.open("rb") as file:
+                file.seek(logged)
+                meanwhile = file.read().decode(errors="replace")
+            self.contradictions.append(
+                f"{relation}\nfirst: {first}\nthen: {expected}\nmeanwhile:\n{meanwhile[-8000:]}"
+            )
+        assert ours == expected
+        return expected
 
     @contextmanager
     def session_zone(self, zone: str) -> Iterator[None]:

@@ -74,6 +74,8 @@ class Tally:
     shapes: Counter[str] = field(default_factory=Counter)
     mismatches: list[Broken] = field(default_factory=list)
     failed_in_hive: list[Broken] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
+    """See `Differential.contradictions`: Hive was asked again, and the history went on."""
 
     def rare(self) -> list[str]:
         """The operations that have not been done often enough."""
@@ -117,7 +119,7 @@ class Histories:
 
     def __init__(self, ground: Ground) -> None:
         self.seed = ground.seed
-        self.tally = Tally()
+        self.tally = Tally(contradictions=ground.differential.contradictions)
         self._differential = ground.differential
         self._client = ground.differential.client
         self._metastore = ground.metastore

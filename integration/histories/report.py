@@ -19,6 +19,7 @@ def summary(tally: Tally, seed: int, seconds: float) -> str:
         f"{len(tally.mismatches)} mismatches, {len(tally.failed_in_hive)} failed in Hive, in "
         f"{seconds:.0f} s. Operations: {listed(tally.operations)}."
         + "".join(f"\nFailed in Hive: {failure.reason[:500]}" for failure in tally.failed_in_hive)
+        + "".join(f"\nHive contradicted itself: {text}" for text in tally.contradictions)
     )
 
 
@@ -34,7 +35,8 @@ def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
         f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "
         f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "
         f"comparisons, {len(tally.mismatches)} mismatches; {len(tally.failed_in_hive)} histories "
-        "ended since Hive itself failed a statement.",
+        "ended since Hive itself failed a statement; Hive contradicted itself "
+        f"{len(tally.contradictions)} times, and was asked again.",
         "",
         *table("operation", tally.operations),
         "",
