@@ -16,14 +16,20 @@ import pytest
 from dbt.adapters.hiveacid.exceptions import (
     ConcurrentDdlError,
     LockTimeoutError,
+    MetastoreError,
     TableNotFoundError,
     TransactionLostError,
 )
 from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
+from dbt.adapters.hiveacid.metastore.client import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_IDS
 from dbt.adapters.hiveacid.metastore.transactions import LockState, LockType
 from dbt.adapters.hiveacid.snapshot import PinnedTable, RunSnapshot, SnapshotSettings
 from integration.held import hold_exclusive
+from integration.histories.writer import OpenWriter
 from integration.hive import HiveClient, HiveServer, HiveSettings
+
+_HOUSEKEEPER_SECONDS = 4
+"""In which a housekeeper of Hive that works each second has done all it does."""
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 
@@ -429,7 +435,7 @@ def strict_hive() -> Iterator[HiveServer]:
         txn_timeout=3,
         reaper_interval=1,
         cleaner_interval=0.5,
-        extra={"metastore.txn.use.minhistorywriteid": "true"},
+        extra={MIN_HISTORY_WRITE_IDS: "true", MIN_HISTORY_LEVEL: "false"},
     )
     with HiveServer(settings) as server:
         yield server
@@ -483,3 +489,51 @@ class TestStrictHive:
             finally:
                 snapshot.end()
             wait_until(lambda: not before & directories(pinned))
+
+    def test_a_write_that_ended_since_is_no_part_of_a_table_that_comes_late(
+        self, strict_hive: HiveServer
+    ) -> None:
+        """The metastore does not forget whose a write id was while the run's transaction is open,
+        though nothing says which transactions were open when that began."""
+        with (
+            HiveClient(strict_hive.hs2_port) as client,
+            MetastoreClient(strict_hive.metastore_uri) as metastore,
+        ):
+            early, late = create(client, "default", "early", "late")
+            snapshot = RunSnapshot(
+                lambda: MetastoreClient(strict_hive.metastore_uri),
+                SnapshotSettings(),
+                "dbt test run",
+                unexplained=unexplained,
+            )
+            writer = OpenWriter.begin(metastore, late, None, deletes=False)
+            writer.insert([7])
+            try:
+                valid_txns = snapshot.pin([early])[early].valid_txns
+                assert not valid_txns.is_valid(writer.txn_id)
+                metastore.commit_txn(writer.txn_id)
+                time.sleep(_HOUSEKEEPER_SECONDS)
+                assert not snapshot.pin([late])[late].write_ids.is_valid(writer.write_id)
+            finally:
+                snapshot.end()
+
+
+@pytest.mark.long
+def test_a_metastore_that_forgets_open_write_ids_is_refused() -> None:
+    """Hive itself shows the row of a transaction that is open."""
+    settings = HiveSettings(reaper_interval=1, extra={MIN_HISTORY_WRITE_IDS: "true"})
+    with (
+        HiveServer(settings) as hive,
+        HiveClient(hive.hs2_port) as client,
+        MetastoreClient(hive.metastore_uri) as metastore,
+    ):
+        (table,) = create(client, "default", "dirty")
+        writer = OpenWriter.begin(metastore, table, None, deletes=False)
+        writer.insert([7])
+        time.sleep(_HOUSEKEEPER_SECONDS)
+        assert sorted(client.query(f"SELECT id FROM {table}")) == [(0,), (7,)]
+        with pytest.raises(MetastoreError, match="forgets which write ids belong to open"):
+            RunSnapshot(
+                lambda: MetastoreClient(hive.metastore_uri), SnapshotSettings(), "dbt test run"
+            ).pin([table])
+        metastore.commit_txn(writer.txn_id)

@@ -351,19 +351,19 @@ class TestLocks:
 
 
 class TestServerInfo:
-    def test_what_a_server_can_do(self, server, client):
-        settings = {
-            "metastore.txn.timeout": "5min",
-            "metastore.txn.use.minhistorywriteid": "TRUE",
-        }
+    @staticmethod
+    def answer(server, version="4.0.1", **settings):
         server.handlers.update(
-            getVersion=lambda: "4.0.1",
-            get_config_value=lambda key, default: settings.get(key, default),
+            getVersion=lambda: version,
+            get_config_value=lambda key, default: settings.get(key.rpartition(".")[2], default),
             get_open_txns=lambda: structs.GetOpenTxnsResponse(txn_high_water_mark=1, open_txns=[]),
             get_valid_write_ids=lambda request: structs.GetValidWriteIdsResponse(
                 tblValidWriteIds=[]
             ),
         )
+
+    def test_what_a_server_can_do(self, server, client):
+        self.answer(server, timeout="5min", minhistorywriteid="TRUE", minhistorylevel="false")
         info = client.server_info()
         assert info.version == "4.0.1"
         assert info.supports_write_ids
@@ -371,6 +371,32 @@ class TestServerInfo:
         assert info.min_history_write_ids
         del server.handlers["get_valid_write_ids"]
         assert not client.server_info().supports_write_ids
+
+    @pytest.mark.parametrize("settings", [{}, {"minhistorylevel": "true"}])
+    def test_one_that_forgets_open_write_ids(self, server, client, settings):
+        self.answer(server, minhistorywriteid="true", **settings)
+        with pytest.raises(MetastoreError) as error:
+            client.server_info()
+        assert str(error.value.msg) == (
+            "The metastore (version 4.0.1) forgets which write ids belong to open transactions, so "
+            "that uncommitted rows are shown, by Hive itself too: "
+            "metastore.txn.use.minhistorywriteid and metastore.txn.use.minhistorylevel are both "
+            "true there. Set metastore.txn.use.minhistorylevel to false in the metastore's "
+            "configuration."
+        )
+
+    @pytest.mark.parametrize(
+        ("version", "settings"),
+        [
+            ("4.0.1", {}),
+            ("4.0.0", {"minhistorylevel": "false"}),
+            # Not known of a later one.
+            ("4.1.0", {"minhistorywriteid": "true"}),
+        ],
+    )
+    def test_one_that_forgets_none(self, server, client, version, settings):
+        self.answer(server, version, **settings)
+        assert client.server_info().version == version
 
 
 class TestConnection:
