@@ -25,6 +25,13 @@ MODELS = (
 
 _ON_SCHEMA_CHANGE = {"append": "append_new_columns", "sync": "sync_all_columns"}
 
+_CONTRACT = """
+models:
+  - name: parquet_contract
+    config: {{contract: {{enforced: true}}}}
+    columns: [{{name: id, data_type: int}}, {{name: status, data_type: {type}}}{more}]
+"""
+
 FIRST = "id, amount, status"
 MORE = f"{FIRST}, note, amount + 1 as plus"
 LESS = "id, status, note, amount + 1 as plus"
@@ -131,3 +138,59 @@ def test_columns_come_and_go(incremental: Incremental) -> None:
     shown = canonical(hive.query("SELECT id, amount, status FROM orders"))
     for name in went:
         assert incremental.rows(name, FIRST) == shown, name
+
+
+def test_names_in_another_case_contracts_and_empty_runs(incremental: Incremental) -> None:
+    hive, project = incremental.hive, incremental.project
+    hive.script(ORDERS.format(clause=""))
+    hive.execute("INSERT INTO orders VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'new')")
+    project.sources("orders")
+    synced = ["delta_key_sync", "iceberg_key_sync"]
+    own = "{{ config(materialized='incremental') }} select id from {{ acid_changes(SOURCE) }}"
+    project.models(
+        **{name: _sql(name) for name in synced},
+        parquet_contract=_sql("parquet_key_append").replace("var('columns')", "var('promised')"),
+        without_strategy=own.replace("SOURCE", "source('shop', 'orders')"),
+    )
+
+    def contract(type_: str = "string", more: str = "") -> None:
+        project.write("models/contract.yml", _CONTRACT.format(type=type_, more=more))
+
+    def run(columns: str, promised: str, *arguments: str) -> dict[str, str]:
+        """The messages of the models that failed."""
+        names = f"{{columns: '{columns}', promised: '{promised}'}}"
+        result = project.invoke("run", "--vars", names, *arguments)
+        nodes = node_results(result)
+        return {n.node.name: str(n.message) for n in nodes if str(n.status) != "success"}
+
+    contract(more=", {name: amount, data_type: 'decimal(10,2)'}")
+    failed = run("id as ID, amount as Amount, status", "id, status, amount")
+    assert failed.keys() == {"without_strategy"}
+    assert "and has no `incremental_strategy`. Set acid_changes" in failed["without_strategy"]
+    project.models(without_strategy="select 1 as one")
+    hive.execute("UPDATE orders SET amount = 11, status = 'paid' WHERE id = 1")
+    hive.execute("DELETE FROM orders WHERE id = 3")
+
+    # Nothing of a target changes, its columns neither.
+    contract()
+    assert run("id, 1 as one", "id, status", "--empty") == {}
+    before = canonical([(1, "10", "new"), (2, "20", "new"), (3, "30", "new")])
+    for name in (*synced, "parquet_contract"):
+        assert incremental.rows(name, "id, amount, status") == before, name
+        assert len(incremental.spark.newSession().table(incremental.table(name)).columns) == 3
+
+    contract(type_="int")
+    failed = run("id, amount, status", "id, status")
+    assert failed.keys() == {"parquet_contract"}
+    assert "enforced contract that failed" in failed["parquet_contract"]
+    shown = canonical(hive.query("SELECT id, amount, status FROM orders"))
+    for name in synced:
+        assert incremental.rows(name, "id, amount, status") == shown, name
+    assert incremental.rows("parquet_contract", "id, amount, status") == before
+
+    # An updated row keeps what the model, and its contract, have no longer.
+    contract()
+    assert run("id, amount, status", "id, status") == {}
+    assert incremental.rows("parquet_contract", "id, amount, status") == canonical(
+        [(1, "10", "paid"), (2, "20", "new")]
+    )

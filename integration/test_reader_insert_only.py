@@ -111,7 +111,14 @@ def test_compacted_avro_and_json(
         hive_client.execute(f"INSERT INTO {table} VALUES {values}")
     hive_client.compact(table, "minor", partition="p='1'")
     hive_client.compact(table, "major", partition="p='2'")
-    kinds = ["_".join(d.split("_")[:3]) for d in differential.check(table, "d > 2").directories]
+    # Spark passes over Avro files without an extension then; Hive's have none.
+    passes_over = "avro.mapred.ignore.inputs.without.extension"
+    differential.spark.conf.set(passes_over, "true")
+    try:
+        read = differential.check(table, "d > 2")
+    finally:
+        differential.spark.conf.unset(passes_over)
+    kinds = ["_".join(d.split("_")[:3]) for d in read.directories]
     assert kinds == ["p=1/delta_0000001_0000002", "p=2/base_0000002_v" + kinds[1][-7:]]
     if format == "JSONFILE":
         with pytest.raises(HiveSqlError, match="types incompatible with the existing columns"):

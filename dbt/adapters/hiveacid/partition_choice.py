@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from dbt.adapters.hiveacid.exceptions import InvalidSettingError
@@ -58,27 +59,36 @@ class PartitionChoice:
         """
         if not self:
             return pinned
-        types = {column.name.lower(): column.type for column in pinned.table.partition_keys}
+        types = _key_types(pinned)
         self._check(pinned.table.name, types)
-        keys = list(types)
         wanted = [
             (
-                keys.index(key),
-                {NULL_PARTITION if value is None else value for value in values},
-                types[key].startswith("char"),
+                list(types).index(key),
+                types[key],
+                {_comparable(value, types[key]) for value in values},
             )
             for key, values in self.values
         ]
         chosen = tuple(
             partition
             for partition in pinned.partitions
-            # The metastore keeps a char value padded.
-            if all(
-                (partition.values[i].rstrip(" ") if padded else partition.values[i]) in values
-                for i, values, padded in wanted
-            )
+            if all(_comparable(partition.values[i], type_) in values for i, type_, values in wanted)
         )
         return replace(pinned, partitions=chosen)
+
+    def unknown_in(self, pinned: SeenTable) -> list[str]:
+        """The chosen values that no partition of the table has, as `key=value`."""
+        unknown = []
+        for key, values in self.values:
+            types = _key_types(pinned)
+            i, type_ = list(types).index(key), types[key]
+            known = {_comparable(partition.values[i], type_) for partition in pinned.partitions}
+            unknown += [
+                f"{key}={'NULL' if value is None else value}"
+                for value in values
+                if _comparable(value, type_) not in known
+            ]
+        return unknown
 
     def _check(self, table: TableName, types: Mapping[str, str]) -> None:
         """Refuse a choice that is none of a table with partition keys of these types."""
@@ -101,3 +111,23 @@ class PartitionChoice:
                 "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
                 "false. Put such values into quotes, as in month: '01'."
             )
+
+
+def _key_types(pinned: SeenTable) -> dict[str, str]:
+    return {column.name.lower(): column.type for column in pinned.table.partition_keys}
+
+
+def _comparable(value: str | None, type_: str) -> Hashable:
+    """A partition's value so that equal ones are equal, as in Hive, however they are written."""
+    if value is None or value == NULL_PARTITION:
+        return None
+    if type_.startswith("char"):
+        # The metastore keeps such a value padded.
+        return value.rstrip(" ")
+    if type_.partition("(")[0] in _KINDS["number"]:
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            return value
+        return value.lower() if number.is_nan() else number
+    return value

@@ -104,7 +104,11 @@ class Run:
         )
         self.tables = SourceTables(self._client, foreseen)
         self.views = SourceViews(
-            self.tables, self.holding.pin, foreseen, OrcFooters(_cache(credentials))
+            self.tables,
+            self.holding.pin,
+            self.snapshot.check_alive,
+            foreseen,
+            OrcFooters(_cache(credentials)),
         )
         self.models: dict[str, ModelChanges] = {}
         self.reads = ReadLog()

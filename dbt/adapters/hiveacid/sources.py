@@ -115,11 +115,14 @@ class SourceViews:
         self,
         tables: SourceTables,
         pin: Pin,
+        check_alive: Callable[[], None],
         foreseen: Callable[[], Iterable[TableName]],
         footers: OrcFooters,
     ) -> None:
+        """`check_alive` is the snapshot's."""
         self._tables = tables
         self._pin = pin
+        self._check_alive = check_alive
         self._foreseen = foreseen
         self.footers = footers
         self._lock = threading.Lock()
@@ -191,12 +194,25 @@ class SourceViews:
             planned = self._plans.setdefault(key, _Planned())
         with planned.lock:
             if planned.plan is None:
-                plan = plan_read(session, self.pinned(view), self.footers)
+                whole = self._pinned(view)
+                plan = plan_read(session, view.options.partitions.of_table(whole), self.footers)
+                # A listing of after the transaction's loss lacks what the cleaner has removed; a
+                # file that goes later is an error. Nobody else asks, for a statement of a hook.
+                self._check_alive()
+                self._warn_of_unknown_partitions(view, whole)
                 planned.plan = plan, Reading.of(plan.pinned, plan.files, plan.deletes)
                 self.warn_of_nanoseconds(plan)
                 self.warn_of_losses(view.table, plan.to_be_lost)
                 self.warn_of_missing(view.table, plan.missing)
             return planned.plan
+
+    def _warn_of_unknown_partitions(self, view: SourceView, whole: PinnedTable) -> None:
+        unknown = view.options.partitions.unknown_in(whole)
+        if unknown and self._is_first_warning(view.table, f"unknown partitions {view.name}"):
+            logger.warning(
+                f"{view.table} has no partition {', '.join(unknown)}, which the option "
+                "`partitions` of the source names."
+            )
 
     def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
         """Warn, once for each table, of timestamps in a plan's files that Spark cannot hold."""

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -71,3 +72,30 @@ def test_a_value_that_yaml_may_have_changed_is_refused():
         "which is a char(2), the number 1 for month, which is a char(2), the boolean false for n, "
         "which is a decimal(9,2). YAML makes"
     ) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "stored", "text", "kept", "unknown"),
+    [
+        ("decimal(10,5)", ["0.00001", "1.5"], "0.00001", ["0.00001"], []),
+        ("decimal(6,2)", ["100", "1.5"], "[100.00, '1.50']", ["100", "1.5"], []),
+        ("double", ["1.0E-5", "1.0"], "[1.0E-5, 1]", ["1.0E-5", "1.0"], []),
+        ("double", ["NaN", "Infinity"], "['nan', .inf]", ["NaN", "Infinity"], []),
+        ("int", ["8", "10"], "'010'", ["10"], []),
+        # YAML makes 8 of it.
+        ("int", ["10"], "[010, 10]", ["10"], ["n=8"]),
+        ("int", ["10", NULL_PARTITION], "[null, many]", [NULL_PARTITION], ["n=many"]),
+        ("bigint", ["1"], "null", [], ["n=NULL"]),
+        ("string", ["1", "01"], "'01'", ["01"], []),
+        ("date", ["2026-01-31"], "2026-02-01", [], ["n=2026-02-01"]),
+    ],
+)
+def test_values_of_numbers_and_values_of_no_partition(type_, stored, text, kept, unknown):
+    table = replace(TABLE.table, partition_keys=(Column("n", type_),))
+    partitions = tuple(Partition((value,), STORAGE) for value in stored)
+    whole = replace(TABLE, table=table, partitions=partitions)
+    options = {"hiveacid": {"partitions": yaml.safe_load(f"n: {text}")}}
+    source = SimpleNamespace(source_name="s", name="t", config=options, meta=None)
+    choice = SourceOptions.of(source).partitions
+    assert [partition.values[0] for partition in choice.of_table(whole).partitions] == kept
+    assert choice.unknown_in(whole) == unknown

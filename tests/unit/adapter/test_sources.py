@@ -5,9 +5,10 @@ import pytest
 from dbt.adapters.hiveacid import sources
 from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError
+from dbt.adapters.hiveacid.exceptions import RawAcidReferenceError, TransactionLostError
 from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.partition_choice import PartitionChoice
 from dbt.adapters.hiveacid.reader import OrcFooters
 from dbt.adapters.hiveacid.reader.plan import DataFile, ReadPlan
 from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
@@ -44,7 +45,7 @@ def metastore():
 
 def views(metastore, foreseen=()):
     tables = SourceTables(metastore, lambda: foreseen)
-    return SourceViews(tables, no_pin, lambda: foreseen, OrcFooters())
+    return SourceViews(tables, no_pin, lambda: None, lambda: foreseen, OrcFooters())
 
 
 def test_view_names_are_stable_and_told_apart_by_their_digits():
@@ -127,7 +128,9 @@ def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, m
     monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
     monkeypatch.setattr(sources.logger, "warning", warnings.append)
     tables = SourceTables(metastore, lambda: ())
-    made = SourceViews(tables, lambda names: {ORDERS: pinned}, lambda: (), OrcFooters())
+    made = SourceViews(
+        tables, lambda names: {ORDERS: pinned}, lambda: None, lambda: (), OrcFooters()
+    )
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     for _ in range(2):
         made.create(None, view)
@@ -139,3 +142,50 @@ def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, m
     assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
     assert made.tables_to_lose("file:/t/p=4/delta_1_1/a was listed") == [str(ORDERS)]
     assert made.tables_to_lose("file:/elsewhere/delta_1_1/a was listed") == []
+
+
+def test_what_was_listed_after_the_loss_of_the_transaction_is_not_read(metastore, monkeypatch):
+    calls = []
+
+    def lost():
+        calls.append("asked")
+        raise TransactionLostError("transaction 1 is gone")
+
+    pinned = PinnedTable(
+        table(ORDERS, transactional=True), (), ValidWriteIdList(1), ValidTxnList(1), 1
+    )
+    monkeypatch.setattr(sources, "plan_read", lambda *_: calls.append("listed"))
+    monkeypatch.setattr(sources, "to_dataframe", lambda *_: pytest.fail("it is read"))
+    tables = SourceTables(metastore, lambda: ())
+    made = SourceViews(tables, lambda names: {ORDERS: pinned}, lost, lambda: (), OrcFooters())
+    view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
+    with pytest.raises(TransactionLostError, match="transaction 1 is gone"):
+        made.create(None, view)
+    assert calls == ["listed", "asked"]
+
+
+def test_a_value_that_no_partition_has_is_warned_of_once(metastore, monkeypatch):
+    pinned = PinnedTable(
+        replace(table(ORDERS, transactional=True), partition_keys=(Column("day", "date"),)),
+        (),
+        ValidWriteIdList(1),
+        ValidTxnList(1),
+        transaction_id=1,
+    )
+    warnings = []
+    monkeypatch.setattr(sources, "plan_read", lambda *_: ReadPlan(pinned, (), (), ()))
+    monkeypatch.setattr(sources, "to_dataframe", lambda *_: View())
+    monkeypatch.setattr(sources.logger, "warning", warnings.append)
+    tables = SourceTables(metastore, lambda: ())
+    made = SourceViews(
+        tables, lambda names: {ORDERS: pinned}, lambda: None, lambda: (), OrcFooters()
+    )
+    choice = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
+    options = SourceOptions(choice)
+    view = SourceView(made.name_of(ORDERS, options), ORDERS, options)
+    for _ in range(2):
+        made.create(None, view)
+    assert warnings == [
+        "shop.orders has no partition day=2026-01-31, which the option `partitions` of the source "
+        "names."
+    ]

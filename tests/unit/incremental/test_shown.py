@@ -107,6 +107,16 @@ def test_how_files_are_read(storage, is_same):
     assert has_mark(replace(LOG, storage=storage), storage, mark) == is_same
 
 
+def test_the_default_delimiter_may_be_said_or_not():
+    """Hive leaves it out of the partitions of a table that has become a transactional one."""
+    of_hive = replace(with_columns("int"), serde_parameters={"serialization.format": "1"})
+    table = replace(BY_DAY, storage=replace(TEXT, serde_parameters={}))
+    silent = replace(of_hive, serde_parameters={})
+    assert has_mark(table, silent, reading_mark(table, of_hive))
+    other = replace(of_hive, serde_parameters={"serialization.format": "2"})
+    assert not has_mark(table, silent, reading_mark(table, other))
+
+
 def test_a_partition_has_columns_of_its_own():
     mark = reading_mark(BY_DAY, with_columns("int", "int"))
     assert has_mark(BY_DAY, with_columns("int", "int", "string"), mark)

@@ -63,6 +63,13 @@ class IncrementalMethods(ApplyMethods):
                 "incremental`, not of one that is ephemeral or anything else, and read the source "
                 "itself everywhere else."
             )
+        if not config.get("incremental_strategy"):
+            raise IncrementalError(
+                f"Model {name} uses acid_changes and has no `incremental_strategy`. Set "
+                f"{STRATEGY}, which applies inserts and deletes. Any other one, such as dbt's "
+                "default append, gets the deleted rows beside the new ones, told apart by the "
+                "source's column _change_type."
+            )
         assert source.acid_view is not None
         view, changes = self.run.views.changes_of(source.acid_view, str(target))
         running = self._running()
@@ -136,14 +143,14 @@ class IncrementalMethods(ApplyMethods):
 
     @available
     def hiveacid_decide(self, existing: HiveAcidRelation, compiled_code: str) -> str:
-        """What the run has to do: `nothing`, `full` or `apply`."""
+        """What the run has to do: `nothing`, `full`, `apply`, or `check` the SQL only."""
         handle = self._handle()
         changes = self._changes()
         columns = self.get_columns_in_relation(existing)
         changes.stored_columns = [column.name.lower() for column in columns]
         if changes.is_partial:
             self._rows(compiled_code, Rows.SNAPSHOT)
-            return Step.NOTHING.value
+            return "check"
         row_id = _row_id_of(changes.stored_columns)
         decision = self._as_statement(compiled_code, lambda: changes.decide(handle.session, row_id))
         if decision.is_loss:

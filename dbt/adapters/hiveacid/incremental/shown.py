@@ -14,6 +14,10 @@ from dbt.adapters.hiveacid.reader.orc_timestamps import timestamps_in
 from dbt.adapters.hiveacid.reader.properties import file_properties
 from dbt.adapters.hiveacid.reader.text import READ_BY
 
+_DEFAULTS = {"serialization.format": "1"}
+"""What Hive writes for a partition of its own accord, and leaves out of one that it creates or
+writes to after the table has become a transactional one: the same."""
+
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 
@@ -60,7 +64,7 @@ def has_mark(table: Table, storage: StorageDescriptor, mark: str) -> bool:
 
 
 def _mark(table: Table, storage: StorageDescriptor, columns: tuple[Column, ...]) -> str:
-    properties = file_properties(table, storage)
+    properties = {**_DEFAULTS, **file_properties(table, storage)}
     known = sorted((name, properties[name]) for name in READ_BY if name in properties)
     types = [(column.name, column.type) for column in columns]
     text = repr((storage.serde, storage.input_format, known, types))

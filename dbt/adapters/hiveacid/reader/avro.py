@@ -26,9 +26,10 @@ from dbt.adapters.hiveacid.reader.timestamps import WallClock, gregorian_dates
 from dbt.adapters.hiveacid.reader.writer_times import WriterTimes
 from dbt.adapters.hiveacid.spark.jvm import java
 
-AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED"}
+AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
 """Old dates and timestamps are left to `avro_columns`: Spark's own conversion of timestamps depends
-on the zone of the Java process."""
+on the zone of the Java process. Hive's files have no extension, and Spark passes over such ones
+where Hadoop's `avro.mapred.ignore.inputs.without.extension` is true."""
 
 
 def check_avro(table: Table, storage: StorageDescriptor) -> None:

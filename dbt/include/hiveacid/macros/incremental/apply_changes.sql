@@ -7,17 +7,21 @@
   {%- if step == 'full' -%}
     {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
     {%- do return(none) -%}
-  {%- elif step == 'nothing' -%}
+  {%- elif step in ['nothing', 'check'] -%}
     {%- if on_schema_change != 'ignore' -%}
-      {%- do process_schema_changes(
-          on_schema_change, adapter.hiveacid_no_rows(compiled_code, target_relation),
-          existing_relation) -%}
+      {%- set no_rows = adapter.hiveacid_no_rows(compiled_code, target_relation) -%}
+      {%- if step == 'nothing' or on_schema_change == 'fail' -%}
+        {%- do process_schema_changes(on_schema_change, no_rows, existing_relation) -%}
+      {%- endif -%}
     {%- endif -%}
     {% do hiveacid_nothing_to_do() %}
     {%- do return(none) -%}
   {%- endif -%}
 
   {%- set views = adapter.hiveacid_changed_rows(compiled_code, target_relation) -%}
+  {%- if config.get('contract').enforced -%}
+    {% do get_assert_columns_equivalent('select * from ' ~ views['rows']) %}
+  {%- endif -%}
   {%- set columns = process_schema_changes(on_schema_change, views['rows'], existing_relation) or [] -%}
   {%- set stage_relation = adapter.hiveacid_stage(target_relation, role='changes') -%}
   {%- call statement('read_rows') -%}
@@ -49,7 +53,7 @@
   {%- else -%}
     {%- set rows_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
     {%- call statement('main') -%}
-      {{ create_table_as(False, rows_relation, adapter.hiveacid_statement(
+      {{ hiveacid_table_of_rows(rows_relation, adapter.hiveacid_statement(
           way, stage_relation, existing_relation, columns)) }}
     {%- endcall -%}
     {%- if way == 'append' -%}
@@ -62,6 +66,22 @@
     {#-- What dbt shows of the model: what was applied, whichever way it went. --#}
     {%- do store_result('main', response=adapter.hiveacid_applied()) -%}
   {%- endif -%}
+{% endmacro %}
+
+
+{#-- As dbt-spark's create_table_as, without the contract, which is for what the model selects: the
+     rows have the target's columns, those that the model has no longer among them. --#}
+{% macro hiveacid_table_of_rows(relation, sql) %}
+  create table {{ relation }}
+  {{ file_format_clause() }}
+  {{ options_clause() }}
+  {{ tblproperties_clause() }}
+  {{ partition_cols(label='partitioned by') }}
+  {{ clustered_cols(label='clustered by') }}
+  {{ location_clause() }}
+  {{ comment_clause() }}
+  as
+  {{ sql }}
 {% endmacro %}
 
 

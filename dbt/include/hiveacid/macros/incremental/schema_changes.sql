@@ -1,3 +1,31 @@
+{#-- dbt compares names as they are written. To Spark they have no case: a column whose alias is
+     written in another case would be dropped, and added without its values. --#}
+{% macro diff_columns(source_columns, target_columns) %}
+  {%- set target_names = target_columns | map(attribute='name') | map('lower') | list -%}
+  {%- set missing = [] -%}
+  {%- for column in source_columns if column.name | lower not in target_names -%}
+    {%- do missing.append(column) -%}
+  {%- endfor -%}
+  {%- do return(missing) -%}
+{% endmacro %}
+
+
+{% macro hiveacid__diff_column_data_types(source_columns, target_columns) %}
+  {%- set of_target = {} -%}
+  {%- for column in target_columns -%}
+    {%- do of_target.update({column.name | lower: column}) -%}
+  {%- endfor -%}
+  {%- set changed = [] -%}
+  {%- for column in source_columns if column.name | lower in of_target -%}
+    {%- set target = of_target[column.name | lower] -%}
+    {%- if column.expanded_data_type != target.expanded_data_type and not column.can_expand_to(other_column=target) -%}
+      {%- do changed.append({'column_name': target.name, 'new_type': column.expanded_data_type}) -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- do return(changed) -%}
+{% endmacro %}
+
+
 {#-- dbt-spark refuses to drop columns. Iceberg drops them, Delta with `delta.columnMapping.mode: name`;
      Spark says what else cannot. They go first, so that nothing has changed where that fails. --#}
 {% macro hiveacid__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
