@@ -11,9 +11,10 @@ from dbt.adapters.hiveacid.sources import SourceView
 
 
 class Step(Enum):
-    """What a run of a model has to do."""
+    """What a run of a model has to do; CHECK is to look at its SQL, and to change nothing."""
 
     NOTHING = "nothing"
+    CHECK = "check"
     FULL = "full"
     APPLY = "apply"
 

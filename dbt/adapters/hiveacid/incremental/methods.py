@@ -143,14 +143,14 @@ class IncrementalMethods(ApplyMethods):
 
     @available
     def hiveacid_decide(self, existing: HiveAcidRelation, compiled_code: str) -> str:
-        """What the run has to do: `nothing`, `full`, `apply`, or `check` the SQL only."""
+        """What the run has to do: the value of a `Step`."""
         handle = self._handle()
         changes = self._changes()
         columns = self.get_columns_in_relation(existing)
         changes.stored_columns = [column.name.lower() for column in columns]
         if changes.is_partial:
             self._rows(compiled_code, Rows.SNAPSHOT)
-            return "check"
+            return Step.CHECK.value
         row_id = _row_id_of(changes.stored_columns)
         decision = self._as_statement(compiled_code, lambda: changes.decide(handle.session, row_id))
         if decision.is_loss:
