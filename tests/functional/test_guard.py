@@ -96,12 +96,28 @@ def test_an_unqualified_name_is_looked_up_in_the_current_database(session):
         "select * from parquet.`/some/where`",
         "describe extended guard.acid",
         "show tblproperties guard.acid",
-        "drop table if exists guard.acid",
+        "drop table if exists guard.missing",
+        "truncate table guard.plain",
         "drop view if exists guard.over_acid",
     ],
 )
 def test_what_is_right_passes(session, sql):
     refuse(session, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "truncate table guard.acid",
+        "load data inpath '/x' into table Guard.acid",
+        "drop table if exists spark_catalog.guard.acid",
+        "alter table guard.acid rename to guard.other",
+    ],
+)
+def test_files_of_a_transactional_table_are_hives(session, sql):
+    with pytest.raises(AcidTargetError, match="guard.acid is .* Run the statement in Hive"):
+        refuse(session, sql)
+    assert [row.i for row in session.sql("select count(*) as i from guard.acid").collect()] == [0]
 
 
 def test_a_view_whose_text_hides_a_name_is_refused(session):

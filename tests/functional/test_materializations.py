@@ -338,6 +338,44 @@ class TestSnapshot:
         assert tables(project) == []
 
 
+SEEN = """
+{{% snapshot seen_{name} %}}
+  {{{{ config(unique_key='id', strategy='check', check_cols=['v'], file_format='delta',
+             hard_deletes='{name}') }}}}
+  select * from {{{{ ref('base') }}}}
+{{% endsnapshot %}}
+"""
+
+
+class TestSnapshotOfFewerRows:
+    @pytest.fixture(scope="class")
+    def models(self):
+        rows = "select id, 0 as v, timestamp '2020-01-01' as at from range({{ var('rows', 3) }})"
+        return {"base.sql": "{{ config(materialized='table', event_time='at') }} " + rows}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self):
+        return {f"{name}.sql": SEEN.format(name=name) for name in ("invalidate", "new_record")}
+
+    @pytest.mark.parametrize("flags", [["--empty"], ["--sample", "3 days"]])
+    def test_what_is_not_shown_is_not_deleted(self, project, flags):
+        def current(name):
+            return count(project, f"seen_{name} where dbt_valid_to is null")
+
+        run_dbt(["build"])
+        names = ("invalidate", "new_record")
+        assert [current(name) for name in names] == [3, 3]
+        command = "snapshot" if "--empty" in flags else "build"
+        run_dbt([command, "--select", "resource_type:snapshot", *flags])
+        assert [current(name) for name in names] == [3, 3]
+        assert [count(project, f"seen_{name}") for name in names] == [3, 3]
+
+    def test_what_is_gone_is(self, project):
+        run_dbt(["build", "--vars", "rows: 2"])
+        assert count(project, "seen_invalidate where dbt_valid_to is null") == 2
+        assert count(project, "seen_new_record where dbt_is_deleted = 'True'") == 1
+
+
 OWN_STRATEGY = """
 {% macro get_incremental_latest_sql(arguments) %}
   insert overwrite {{ arguments['target_relation'] }}

@@ -51,3 +51,28 @@ class TestValuesThatDoNotFit:
         run_dbt(["seed"])
         rows = project.run_sql("select id, day from {schema}.values", fetch="all")
         assert [tuple(row) for row in rows] == [(7, date(2025, 12, 31)), (None, None)]
+
+
+class TestDeltaSeedAtALocation:
+    @pytest.fixture(scope="class")
+    def seeds(self):
+        return {"rates.csv": "id,rate\n1,1.5\n2,2.5\n"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self, tmp_path_factory):
+        root = tmp_path_factory.mktemp("seeds")
+        return {"seeds": {"+file_format": "delta", "+location_root": f"file:{root}"}}
+
+    @pytest.mark.parametrize("flags", [[], ["--full-refresh"]])
+    def test_it_has_the_rows_of_its_file_only(self, project, flags):
+        for csv in (
+            "id,rate\n1,1.5\n2,2.5\n",
+            "id,rate\n1,1.5\n",
+            "id,rate,more\n3,3.5,x\n",
+            "id\n",
+        ):
+            write_file(csv, "seeds", "rates.csv")
+            run_dbt(["seed", *flags])
+            rows = project.run_sql("select * from {schema}.rates order by id", fetch="all")
+            shown = [",".join(map(str, row)) for row in rows]
+            assert shown == csv.splitlines()[1:]

@@ -52,7 +52,6 @@ MENTIONS_ONLY = [
 ]
 
 NEITHER = [
-    "drop table if exists db.a",
     "create table db.a (i int) using parquet",
     "show tables in db",
     "create schema if not exists db",
@@ -69,6 +68,29 @@ def test_what_a_statement_reads(spark, sql):
 def test_what_a_statement_only_mentions(spark, sql):
     statement = parse(spark, sql)
     assert (statement.reads, statement.mentions) == (frozenset(), {A})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "truncate table db.a",
+        "truncate table db.a partition (p = 1)",
+        "load data inpath '/x' into table db.a",
+        "drop table if exists db.a",
+        "alter table db.a rename to db.b",
+        "alter table db.a set location '/x'",
+        "alter table db.a add partition (p = 1)",
+        "alter table db.a drop if exists partition (p = 1)",
+        "alter table db.a partition (p = 1) rename to partition (p = 2)",
+    ],
+)
+def test_what_changes_the_files_of_a_table(spark, sql):
+    assert parse(spark, sql).of_files == {A}
+
+
+@pytest.mark.parametrize("sql", ["describe db.a", "drop view db.a", "insert into db.a values (1)"])
+def test_what_changes_no_files_or_those_of_what_it_reads(spark, sql):
+    assert parse(spark, sql).of_files == frozenset()
 
 
 @pytest.mark.parametrize("sql", NEITHER)

@@ -272,8 +272,12 @@ class IncrementalMethods(ApplyMethods):
 
     def _is_sample(self, source: HiveAcidRelation) -> bool:
         """Whether dbt shows samples: not of this source only, but of any that the model reads."""
-        args = getattr(self.config, "args", None)
-        return source.event_time_filter is not None or getattr(args, "sample", None) is not None
+        return source.event_time_filter is not None or self.hiveacid_shows_samples()
+
+    @available
+    def hiveacid_shows_samples(self) -> bool:
+        """Whether the run is one with --sample, which `flags` does not tell."""
+        return getattr(getattr(self.config, "args", None), "sample", None) is not None
 
     def _rows(self, sql: str, shows: Rows) -> DataFrame:
         handle, changes = self._handle(), self._changes()

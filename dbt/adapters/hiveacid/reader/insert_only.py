@@ -48,6 +48,7 @@ from dbt.adapters.hiveacid.reader.text import (
     TEXT_INPUT_FORMAT,
     TextFormat,
     header_lines,
+    in_utf8,
     text_columns,
     text_format,
     without_header,
@@ -142,7 +143,7 @@ def insert_only_rows(
         if layout.format == "json":
             frame = with_members(frame, layout.own)
         if layout.text is not None:
-            frame = without_header(frame, layout.text.header)
+            frame = in_utf8(without_header(frame, layout.text.header), columns.table)
         number = partition_number(by_path, files)
         parts = partition_values(number, plan.pinned.partitions, columns)
         writer = [(WRITE_ID, _write_id(by_path))] if write_ids else []

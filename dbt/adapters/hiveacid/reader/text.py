@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table
+from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from dbt.adapters.hiveacid.reader.columns import TableColumns
 from dbt.adapters.hiveacid.reader.projection import Shown
 from dbt.adapters.hiveacid.reader.properties import (
@@ -180,6 +180,22 @@ def without_header(frame: DataFrame, lines: int) -> DataFrame:
     window = Window.partitionBy(FILE_PATH).orderBy(BLOCK_START, order)
     numbered = frame.withColumn(order, F.monotonically_increasing_id())
     return numbered.withColumn(number, F.row_number().over(window)).where(F.col(number) > lines)
+
+
+def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
+    """Lines of scanned text files; one that is not UTF-8 is an error where it is read.
+
+    Hive splits the bytes of a line and keeps those of a value. Spark splits characters, and puts
+    U+FFFD in the place of what is none, so that different values become one.
+    """
+    line = F.col("value")
+    if hasattr(F, "is_valid_utf8"):
+        is_valid = F.is_valid_utf8(line)
+    else:
+        # PySpark 3.5
+        is_valid = line.cast("binary") == F.encode(line, "UTF-8")
+    message = F.concat(F.lit(f"hiveacid: {table} has text that is not UTF-8: "), F.hex(line))
+    return frame.withColumn("value", F.when(is_valid, line).otherwise(F.raise_error(message)))
 
 
 def _split(text: Column, separator: str, escape: str | None) -> Column:

@@ -26,8 +26,11 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
 
     Raises:
         RawAcidReferenceError: naming the table, how the statement came to it, and what to write.
+        AcidTargetError: the statement would remove, bring or move files of the table.
     """
-    _Catalog(session).refuse(statement, default_database=None, path=())
+    catalog = _Catalog(session)
+    catalog.refuse(statement, default_database=None, path=())
+    catalog.refuse_files(statement)
 
 
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
@@ -90,6 +93,16 @@ class _Catalog:
             table = self.look_up(*qualified)
             if table is not None:
                 self._refuse_table(".".join(qualified), table, path)
+
+    def refuse_files(self, statement: Statement) -> None:
+        for parts in sorted(statement.of_files):
+            qualified = self._qualify(parts, None)
+            if qualified is not None and self.is_transactional(*qualified):
+                raise AcidTargetError(
+                    f"{'.'.join(qualified)} is a transactional Hive table. Spark would change its "
+                    "files without Hive's locks and write ids, and what others have written since "
+                    "the run's snapshot would be lost. Run the statement in Hive."
+                )
 
     def is_transactional(self, database: str, name: str) -> bool:
         table = self.look_up(database, name)

@@ -37,17 +37,35 @@ _OPAQUE = {
 }
 
 
+# What removes, brings or moves the files of a table, or forgets it.
+_OF_FILES = frozenset(
+    {
+        "TruncateTable",
+        "TruncatePartition",
+        "LoadData",
+        "DropTable",
+        "AddPartitions",
+        "DropPartitions",
+        "RenamePartitions",
+        "RenameTable",
+        "SetTableLocation",
+    }
+)
+
+
 @dataclass(frozen=True)
 class Statement:
     """What a statement names.
 
     `reads` are the relations whose rows it reads (or changes); `mentions` adds what it describes or
-    alters. `opaque` tells, in SQL, how it names tables that cannot be known before it runs.
-    `temporary_view` is the name of the temporary view that it makes.
+    alters. `of_files` are those whose files it removes, brings or moves. `opaque` tells, in SQL,
+    how it names tables that cannot be known before it runs. `temporary_view` is the name of the
+    temporary view that it makes.
     """
 
     reads: frozenset[NameParts] = frozenset()
     mentions: frozenset[NameParts] = frozenset()
+    of_files: frozenset[NameParts] = frozenset()
     opaque: str | None = None
     is_permanent_view: bool = False
     temporary_view: str | None = None
@@ -69,6 +87,7 @@ def parse(session: SparkSession, sql: str) -> Statement:
         return Statement()
     reads: set[NameParts] = set()
     mentions: set[NameParts] = set()
+    of_files: set[NameParts] = set()
     kind = parsed.nodeName()
     opaque = _OPAQUE.get(kind)
     for leaf in _leaves(plan):
@@ -77,11 +96,16 @@ def parse(session: SparkSession, sql: str) -> Statement:
             reads.add(_parts(leaf))
         elif leaf_kind in ("UnresolvedTableOrView", "UnresolvedTable", "UnresolvedView"):
             mentions.add(_parts(leaf))
+            if kind in _OF_FILES:
+                of_files.add(_parts(leaf))
+        elif leaf_kind == "UnresolvedIdentifier" and kind in _OF_FILES:
+            of_files.add(tuple(each(leaf.nameParts())))
         elif leaf_kind in _OPAQUE:
             opaque = _OPAQUE[leaf_kind]
     return Statement(
         reads=frozenset(reads),
         mentions=frozenset(reads | mentions),
+        of_files=frozenset(of_files),
         opaque=opaque,
         is_permanent_view=kind == "CreateView",
         temporary_view=_temporary_view(parsed),

@@ -12,3 +12,32 @@
   {% do adapter.add_query(sql) %}
   {%- do return(sql) -%}
 {% endmacro %}
+
+
+{#-- Delta takes the rows that it finds at a new table's place for the table's: those of the seed's
+     former table, if that had a `location_root`, and the seed would have its rows twice. A query's
+     rows take their place. --#}
+{% macro hiveacid__create_csv_table(model, agate_table) %}
+  {%- if config.get('file_format') != 'delta' -%}
+    {%- do return(spark__create_csv_table(model, agate_table)) -%}
+  {%- endif -%}
+  {%- set column_types = model['config'].get('column_types', {}) -%}
+  {%- set columns = [] -%}
+  {%- for name in agate_table.column_names -%}
+    {%- set type = column_types.get(name, adapter.convert_type(agate_table, loop.index0)) -%}
+    {%- do columns.append('cast(null as ' ~ type ~ ') as ' ~ adapter.quote_seed_column(
+        name | string, model['config'].get('quote_columns'))) -%}
+  {%- endfor -%}
+  {%- set sql -%}
+    create or replace table {{ this.render() }}
+    {{ file_format_clause() }}
+    {{ partition_cols(label='partitioned by') }}
+    {{ location_clause() }}
+    {{ comment_clause() }}
+    as select {{ columns | join(', ') }} where false
+  {%- endset -%}
+  {%- call statement('_') -%}
+    {{ sql }}
+  {%- endcall -%}
+  {%- do return(sql) -%}
+{% endmacro %}

@@ -3,8 +3,13 @@
      dbt-spark does not dispatch this macro: the same name in this package takes its place. --#}
 {% macro spark_build_snapshot_staging_table(strategy, sql, target_relation) %}
   {%- set changes = make_temp_relation(target_relation).incorporate(type='view') -%}
+  {%- set staged_sql = snapshot_staging_table(strategy, sql, target_relation) -%}
+  {#-- With --empty or --sample every row that is not shown would count as deleted. --#}
+  {%- if strategy.hard_deletes in ['invalidate', 'new_record'] and (flags.EMPTY or adapter.hiveacid_shows_samples()) -%}
+    {%- set staged_sql = 'select * from (' ~ staged_sql ~ ') where false' -%}
+  {%- endif -%}
   {%- call statement('build_snapshot_staging_relation') -%}
-    {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
+    {{ create_temporary_view(changes, staged_sql) }}
   {%- endcall -%}
   {%- set staged = hiveacid_read_rows(changes, target_relation) -%}
   {#-- Now and not after the target has changed: what follows in a snapshot is dbt-spark's. --#}
