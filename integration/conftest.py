@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from integration.avro import avro_jars
 from integration.dbt_project import DbtProject, spark_settings
 from integration.delta import delta_settings
-from integration.differential import Differential
+from integration.differential import CONTRADICTIONS, Differential
 from integration.held import assert_nothing_held
 from integration.histories.report import SUMMARY
 from integration.hive import HiveClient, HiveServer, HiveSettings
@@ -144,9 +144,13 @@ def spark(hive: HiveServer) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def differential(hive: HiveServer, hive_session: HiveClient, spark: SparkSession) -> Differential:
+def differential(
+    hive: HiveServer, hive_session: HiveClient, spark: SparkSession
+) -> Iterator[Differential]:
     """Compares our reads with Hive's answers."""
-    return Differential(hive, hive_session, spark)
+    differential = Differential(hive, hive_session, spark)
+    yield differential
+    assert len(differential.contradictions) <= CONTRADICTIONS, differential.contradictions
 
 
 @pytest.fixture

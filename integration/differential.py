@@ -22,6 +22,9 @@ from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
 from integration.hive import HiveClient, HiveServer
 from integration.hive.client import Row
 
+CONTRADICTIONS = 2
+"""So often Hive may contradict itself in a run: more would be no race in it."""
+
 NULL = "\0"
 """NULL in `canonical` rows, where no text is written so."""
 

@@ -180,9 +180,10 @@ def test_names_in_another_case_contracts_and_empty_runs(incremental: Incremental
         assert len(incremental.spark.newSession().table(incremental.table(name)).columns) == 3
 
     contract(type_="int")
-    failed = run("id, amount, status", "id, status")
-    assert failed.keys() == {"parquet_contract"}
-    assert "enforced contract that failed" in failed["parquet_contract"]
+    for flags in (["--empty"], []):
+        failed = run("id, amount, status", "id, status", *flags)
+        assert failed.keys() == {"parquet_contract"}
+        assert "enforced contract that failed" in failed["parquet_contract"]
     shown = canonical(hive.query("SELECT id, amount, status FROM orders"))
     for name in synced:
         assert incremental.rows(name, "id, amount, status") == shown, name

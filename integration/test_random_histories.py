@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.differential import CONTRADICTIONS
 from integration.histories.history import LEAST, Ground, Histories
 from integration.histories.report import SUMMARY, document, summary
 from integration.hive import HiveServer
@@ -29,9 +30,6 @@ _EXTENSION = 2
 
 _FAILED_IN_HIVE = 0.2
 """The largest share of histories that may end because Hive itself fails a statement."""
-
-_CONTRADICTIONS = 0.01
-"""The largest share of comparisons in which Hive may contradict itself; one is always let pass."""
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"
 
@@ -76,9 +74,7 @@ def _assert_sound(histories: Histories) -> None:
     # Many of these would mean that the generator makes statements that Hive refuses.
     share = len(tally.failed_in_hive) / tally.tables
     assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
-    # Many of these would not be a race in Hive, but answers that depend on when one asks.
-    most = max(1, _CONTRADICTIONS * tally.comparisons)
-    assert len(tally.contradictions) <= most, "\n\n".join(tally.contradictions)
+    assert len(tally.contradictions) <= CONTRADICTIONS, "\n\n".join(tally.contradictions)
 
 
 def _run(

@@ -508,9 +508,11 @@ class TestStrictHive:
             )
             writer = OpenWriter.begin(metastore, late, None, deletes=False)
             writer.insert([7])
+            metastore.heartbeat(writer.txn_id)
             try:
                 valid_txns = snapshot.pin([early])[early].valid_txns
                 assert not valid_txns.is_valid(writer.txn_id)
+                metastore.heartbeat(writer.txn_id)
                 metastore.commit_txn(writer.txn_id)
                 time.sleep(_HOUSEKEEPER_SECONDS)
                 assert not snapshot.pin([late])[late].write_ids.is_valid(writer.write_id)

@@ -130,6 +130,10 @@ def test_a_view_whose_text_hides_a_name_is_refused(session):
 def test_a_schema_with_a_transactional_table_is_not_dropped(session):
     with pytest.raises(AcidTargetError, match="guard.acid is a transactional Hive table. Spark "):
         refuse_acid_in_schema(session, "guard")
+    for sql in ("drop schema guard cascade", "drop database if exists spark_catalog.Guard cascade"):
+        with pytest.raises(AcidTargetError, match="guard.acid is a transactional Hive table. Sp"):
+            refuse(session, sql)
+    refuse(session, "drop schema if exists nowhere cascade")
     refuse_acid_in_schema(session, "default")
     refuse_acid_in_schema(session, "nowhere")
 

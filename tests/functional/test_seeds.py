@@ -76,3 +76,23 @@ class TestDeltaSeedAtALocation:
             rows = project.run_sql("select * from {schema}.rates order by id", fetch="all")
             shown = [",".join(map(str, row)) for row in rows]
             assert shown == csv.splitlines()[1:]
+
+
+class TestLengthsInADeltaSeedAtALocation:
+    @pytest.fixture(scope="class")
+    def seeds(self):
+        return {"names.csv": "id,name\n1,ab\n"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self, tmp_path_factory):
+        root = tmp_path_factory.mktemp("seeds")
+        config = {"+file_format": "delta", "+location_root": f"file:{root}"}
+        return {"seeds": config | {"+column_types": {"name": "varchar(2)"}}}
+
+    def test_a_value_that_is_too_long_is_refused(self, project):
+        run_dbt(["seed"])
+        rows = project.run_sql("select * from {schema}.names", fetch="all")
+        assert [tuple(row) for row in rows] == [(1, "ab")]
+        write_file("id,name\n1,abc\n", "seeds", "names.csv")
+        (result,) = run_dbt(["seed"], expect_pass=False)
+        assert "DELTA_EXCEED_CHAR_VARCHAR_LIMIT" in result.message

@@ -82,6 +82,8 @@ def test_what_a_statement_only_mentions(spark, sql):
         "alter table db.a add partition (p = 1)",
         "alter table db.a drop if exists partition (p = 1)",
         "alter table db.a partition (p = 1) rename to partition (p = 2)",
+        "alter table db.a recover partitions",
+        "msck repair table db.a sync partitions",
     ],
 )
 def test_what_changes_the_files_of_a_table(spark, sql):

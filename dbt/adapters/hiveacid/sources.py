@@ -194,20 +194,25 @@ class SourceViews:
             planned = self._plans.setdefault(key, _Planned())
         with planned.lock:
             if planned.plan is None:
-                whole = self._pinned(view)
-                plan = plan_read(session, view.options.partitions.of_table(whole), self.footers)
-                # A listing of after the transaction's loss lacks what the cleaner has removed; a
-                # file that goes later is an error. Nobody else asks, for a statement of a hook.
-                self._check_alive()
-                self._warn_of_unknown_partitions(view, whole)
+                plan = plan_read(session, self.pinned(view), self.footers)
+                self.has_listed(view)
                 planned.plan = plan, Reading.of(plan.pinned, plan.files, plan.deletes)
                 self.warn_of_nanoseconds(plan)
                 self.warn_of_losses(view.table, plan.to_be_lost)
                 self.warn_of_missing(view.table, plan.missing)
             return planned.plan
 
-    def _warn_of_unknown_partitions(self, view: SourceView, whole: PinnedTable) -> None:
-        unknown = view.options.partitions.unknown_in(whole)
+    def has_listed(self, view: SourceView) -> None:
+        """Check what can be said of a source once its files have been listed.
+
+        A listing of after the transaction's loss lacks what Hive's cleaner has removed, and nobody
+        else asks, for a statement of a hook; a file that goes later is an error of its own.
+
+        Raises:
+            TransactionLostError: the listing may lack files.
+        """
+        self._check_alive()
+        unknown = view.options.partitions.unknown_in(self._pinned(view))
         if unknown and self._is_first_warning(view.table, f"unknown partitions {view.name}"):
             logger.warning(
                 f"{view.table} has no partition {', '.join(unknown)}, which the option "

@@ -67,8 +67,8 @@ class IncrementalMethods(ApplyMethods):
             raise IncrementalError(
                 f"Model {name} uses acid_changes and has no `incremental_strategy`. Set "
                 f"{STRATEGY}, which applies inserts and deletes. Any other one, such as dbt's "
-                "default append, gets the deleted rows beside the new ones, told apart by the "
-                "source's column _change_type."
+                "default append, gets the deleted rows of a full ACID table beside the new ones, "
+                "told apart by the source's column _change_type."
             )
         assert source.acid_view is not None
         view, changes = self.run.views.changes_of(source.acid_view, str(target))

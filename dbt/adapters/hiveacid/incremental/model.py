@@ -302,6 +302,7 @@ class ModelChanges:
             options=str(view.options),
             max_write_ids=limit,
         )
+        self.views.has_listed(view)
         for read in (plan.added, plan.grown):
             self.views.warn_of_nanoseconds(read)
         self.views.warn_of_losses(plan.pinned.table.name, plan.to_be_lost)

@@ -31,6 +31,9 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
     catalog = _Catalog(session)
     catalog.refuse(statement, default_database=None, path=())
     catalog.refuse_files(statement)
+    schema = statement.dropped_schema or ()
+    if len(schema) == 1 or schema[:1] == (_SESSION_CATALOG,):
+        refuse_acid_in_schema(session, schema[-1].lower())
 
 
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
@@ -101,7 +104,7 @@ class _Catalog:
                 raise AcidTargetError(
                     f"{'.'.join(qualified)} is a transactional Hive table. Spark would change its "
                     "files without Hive's locks and write ids, and what others have written since "
-                    "the run's snapshot would be lost. Run the statement in Hive."
+                    "the run's snapshot may be lost. Run the statement in Hive."
                 )
 
     def is_transactional(self, database: str, name: str) -> bool:

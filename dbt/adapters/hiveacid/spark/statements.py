@@ -49,6 +49,8 @@ _OF_FILES = frozenset(
         "RenamePartitions",
         "RenameTable",
         "SetTableLocation",
+        "RepairTable",
+        "RecoverPartitions",
     }
 )
 
@@ -58,14 +60,15 @@ class Statement:
     """What a statement names.
 
     `reads` are the relations whose rows it reads (or changes); `mentions` adds what it describes or
-    alters. `of_files` are those whose files it removes, brings or moves. `opaque` tells, in SQL,
-    how it names tables that cannot be known before it runs. `temporary_view` is the name of the
-    temporary view that it makes.
+    alters. `of_files` are those whose files it removes, brings or moves, `dropped_schema` is the
+    schema that it drops. `opaque` tells, in SQL, how it names tables that cannot be known before it
+    runs. `temporary_view` is the name of the temporary view that it makes.
     """
 
     reads: frozenset[NameParts] = frozenset()
     mentions: frozenset[NameParts] = frozenset()
     of_files: frozenset[NameParts] = frozenset()
+    dropped_schema: NameParts | None = None
     opaque: str | None = None
     is_permanent_view: bool = False
     temporary_view: str | None = None
@@ -88,6 +91,7 @@ def parse(session: SparkSession, sql: str) -> Statement:
     reads: set[NameParts] = set()
     mentions: set[NameParts] = set()
     of_files: set[NameParts] = set()
+    dropped_schema: NameParts | None = None
     kind = parsed.nodeName()
     opaque = _OPAQUE.get(kind)
     for leaf in _leaves(plan):
@@ -100,12 +104,15 @@ def parse(session: SparkSession, sql: str) -> Statement:
                 of_files.add(_parts(leaf))
         elif leaf_kind == "UnresolvedIdentifier" and kind in _OF_FILES:
             of_files.add(tuple(each(leaf.nameParts())))
+        elif leaf_kind == "UnresolvedNamespace" and kind == "DropNamespace":
+            dropped_schema = _parts(leaf)
         elif leaf_kind in _OPAQUE:
             opaque = _OPAQUE[leaf_kind]
     return Statement(
         reads=frozenset(reads),
         mentions=frozenset(reads | mentions),
         of_files=frozenset(of_files),
+        dropped_schema=dropped_schema,
         opaque=opaque,
         is_permanent_view=kind == "CreateView",
         temporary_view=_temporary_view(parsed),

@@ -8,8 +8,9 @@
     {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
     {%- do return(none) -%}
   {%- elif step in ['nothing', 'check'] -%}
-    {%- if on_schema_change != 'ignore' -%}
+    {%- if on_schema_change != 'ignore' or config.get('contract').enforced -%}
       {%- set no_rows = adapter.hiveacid_no_rows(compiled_code, target_relation) -%}
+      {% do hiveacid_check_contract(no_rows) %}
       {%- if step == 'nothing' or on_schema_change == 'fail' -%}
         {%- do process_schema_changes(on_schema_change, no_rows, existing_relation) -%}
       {%- endif -%}
@@ -19,9 +20,7 @@
   {%- endif -%}
 
   {%- set views = adapter.hiveacid_changed_rows(compiled_code, target_relation) -%}
-  {%- if config.get('contract').enforced -%}
-    {% do get_assert_columns_equivalent('select * from ' ~ views['rows']) %}
-  {%- endif -%}
+  {% do hiveacid_check_contract(views['rows']) %}
   {%- set columns = process_schema_changes(on_schema_change, views['rows'], existing_relation) or [] -%}
   {%- set stage_relation = adapter.hiveacid_stage(target_relation, role='changes') -%}
   {%- call statement('read_rows') -%}
@@ -65,6 +64,14 @@
   {%- if way != 'nothing' -%}
     {#-- What dbt shows of the model: what was applied, whichever way it went. --#}
     {%- do store_result('main', response=adapter.hiveacid_applied()) -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#-- A contract is for what the model selects. --#}
+{% macro hiveacid_check_contract(rows) %}
+  {%- if config.get('contract').enforced -%}
+    {% do get_assert_columns_equivalent('select * from ' ~ rows) %}
   {%- endif -%}
 {% endmacro %}
 

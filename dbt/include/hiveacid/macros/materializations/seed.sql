@@ -15,26 +15,32 @@
 
 
 {#-- Delta takes the rows that it finds at a new table's place for the table's: those of the seed's
-     former table, if that had a `location_root`, and the seed would have its rows twice. A query's
-     rows take their place. --#}
+     former table, and the seed would have its rows twice. The rows of a query take their place; then
+     the columns can be what they are to be, with lengths, which a query cannot give them. --#}
 {% macro hiveacid__create_csv_table(model, agate_table) %}
-  {%- if config.get('file_format') != 'delta' -%}
+  {%- if config.get('file_format') != 'delta' or not config.get('location_root') -%}
     {%- do return(spark__create_csv_table(model, agate_table)) -%}
   {%- endif -%}
+  {%- call statement('_') -%}
+    create or replace table {{ this.render() }}
+    {{ file_format_clause() }}
+    {{ location_clause() }}
+    as select 1 as no_column where false
+  {%- endcall -%}
   {%- set column_types = model['config'].get('column_types', {}) -%}
   {%- set columns = [] -%}
   {%- for name in agate_table.column_names -%}
     {%- set type = column_types.get(name, adapter.convert_type(agate_table, loop.index0)) -%}
-    {%- do columns.append('cast(null as ' ~ type ~ ') as ' ~ adapter.quote_seed_column(
-        name | string, model['config'].get('quote_columns'))) -%}
+    {%- do columns.append(
+        adapter.quote_seed_column(name | string, model['config'].get('quote_columns')) ~ ' ' ~ type) -%}
   {%- endfor -%}
   {%- set sql -%}
-    create or replace table {{ this.render() }}
+    create or replace table {{ this.render() }} ({{ columns | join(', ') }})
     {{ file_format_clause() }}
     {{ partition_cols(label='partitioned by') }}
+    {{ clustered_cols(label='clustered by') }}
     {{ location_clause() }}
     {{ comment_clause() }}
-    as select {{ columns | join(', ') }} where false
   {%- endset -%}
   {%- call statement('_') -%}
     {{ sql }}
