@@ -101,8 +101,10 @@ class Differential:
             assert [(count,)] == self.client.query(f"SELECT count(*) FROM {table}")
         else:
             assert count == len(shown)
-        for found in filtered:
-            self._shown_beside(canonical(found), f"{table} WHERE {where}")
+        if where is not None:
+            as_statement, as_python_model = map(canonical, filtered)
+            expected = self._shown_beside(as_statement, f"{table} WHERE {where}")
+            assert as_python_model == expected
         return Read(plan, rows)
 
     def shown(self, relation: str) -> list[Row]:

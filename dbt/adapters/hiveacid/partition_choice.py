@@ -62,12 +62,8 @@ class PartitionChoice:
         types = _key_types(pinned)
         self._check(pinned.table.name, types)
         wanted = [
-            (
-                list(types).index(key),
-                types[key],
-                {_comparable(value, types[key]) for value in values},
-            )
-            for key, values in self.values
+            (i, type_, {_comparable(value, type_) for value in values})
+            for _, i, type_, values in self._placed(types)
         ]
         chosen = tuple(
             partition
@@ -79,9 +75,7 @@ class PartitionChoice:
     def unknown_in(self, pinned: SeenTable) -> list[str]:
         """The chosen values that no partition of the table has, as `key=value`."""
         unknown = []
-        for key, values in self.values:
-            types = _key_types(pinned)
-            i, type_ = list(types).index(key), types[key]
+        for key, i, type_, values in self._placed(_key_types(pinned)):
             known = {_comparable(partition.values[i], type_) for partition in pinned.partitions}
             unknown += [
                 f"{key}={'NULL' if value is None else value}"
@@ -89,6 +83,13 @@ class PartitionChoice:
                 if _comparable(value, type_) not in known
             ]
         return unknown
+
+    def _placed(
+        self, types: Mapping[str, str]
+    ) -> list[tuple[str, int, str, tuple[str | None, ...]]]:
+        """Each chosen key with its position among the table's, its type, and its values."""
+        positions = {key: i for i, key in enumerate(types)}
+        return [(key, positions[key], types[key], values) for key, values in self.values]
 
     def _check(self, table: TableName, types: Mapping[str, str]) -> None:
         """Refuse a choice that is none of a table with partition keys of these types."""

@@ -243,6 +243,7 @@ class Run:
         Raises:
             MetastoreUnavailableError: no address could be reached.
             WriteIdsNotSupportedError: the metastore is older than Hive 3.
+            MetastoreError: its settings make it forget which write ids are open.
         """
         info = self._client.server_info()
         if not info.supports_write_ids:
