@@ -16,7 +16,9 @@ pytest_plugins = ["dbt.tests.fixtures.project", "tests.functional.conformance.re
 
 # So that their assertions show what differs.
 pytest.register_assert_rewrite(
-    "integration.changes", "integration.differential", "integration.dbt_project"
+    "integration.support.changes",
+    "integration.support.differential",
+    "integration.support.dbt_project",
 )
 
 # Each test's project has dbt's and our macros anew: dbt keeps what it has parsed of them.

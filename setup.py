@@ -19,8 +19,11 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE"],
-    packages=find_namespace_packages(include=["dbt.adapters.hiveacid*", "dbt.include.hiveacid*"]),
+    packages=find_namespace_packages(
+        include=["hiveacid*", "dbt.adapters.hiveacid*", "dbt.include.hiveacid*"]
+    ),
     package_data={
+        "hiveacid": ["py.typed"],
         "dbt.adapters.hiveacid": ["py.typed"],
         "dbt.include.hiveacid": ["dbt_project.yml", "profile_template.yml", "macros/**/*.sql"],
     },

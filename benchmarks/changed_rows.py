@@ -14,20 +14,17 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.changing_lineitem import Change, snapshot
-from dbt.adapters.hiveacid.incremental.changes import (
-    deleted_row_ids,
-    deleted_rows,
-    inserted_rows,
-)
-from dbt.adapters.hiveacid.incremental.images import image_plan
-from dbt.adapters.hiveacid.incremental.plan import ROW_ID, ChangePlan, plan_changes
-from dbt.adapters.hiveacid.incremental.state import SourceState
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
-from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from integration.hive import HiveServer
+from hiveacid.changes.plan import ROW_ID, ChangePlan, plan_before_images, plan_changes
+from hiveacid.changes.rows import deleted_row_ids, deleted_rows, inserted_rows
+from hiveacid.changes.state import SourceState
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.read import plan_read, to_dataframe
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.snapshots.transaction import SnapshotSettings
+from integration.support.hive import HiveServer
 
 _TABLE = TableName("default", "lineitem")
 _REPETITIONS = 3
@@ -42,7 +39,7 @@ def _row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
 
 
 def _keys(spark: SparkSession, plan: ChangePlan) -> DataFrame:
-    rows = deleted_rows(spark, plan, image_plan(spark, plan))
+    rows = deleted_rows(spark, plan, plan_before_images(spark, plan))
     return rows.select("l_orderkey", "l_linenumber").distinct()
 
 

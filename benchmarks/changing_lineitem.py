@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.lineitem import COLUMNS
-from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.acid.write_ids import ValidWriteIdList
 
 _HASH = "pmod(murmur_hash(l_orderkey, l_linenumber), 4000)"
 _PLACES = {"0.1": (0.05, 0.051), "1": (0.1, 0.11), "10": (0.2, 0.3)}

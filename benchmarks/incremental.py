@@ -38,15 +38,15 @@ from pyspark.sql import SparkSession
 from benchmarks.changed_rows import ChangedRows
 from benchmarks.changing_lineitem import PERCENTS, Change, changes, snapshot
 from benchmarks.lineitem import hive_with_lineitem, options_parser
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.snapshot import RunSnapshot
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from integration.dbt_project import DbtProject, node_results
-from integration.delta import delta_settings
-from integration.hive import HiveServer
-from integration.hive.jars import say
-from integration.iceberg import iceberg_jars, iceberg_settings
-from integration.incremental import EXAMPLES, SCHEMAS
+from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.tables import PinnedTable
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.delta import delta_settings
+from integration.support.hive import HiveServer
+from integration.support.hive.jars import say
+from integration.support.iceberg import iceberg_jars, iceberg_settings
+from integration.support.incremental import EXAMPLES, SCHEMAS
 
 FORMATS: Mapping[str, Mapping[str, str]] = {
     "delta": {"file_format": "delta", "tblproperties": "{'delta.enableDeletionVectors': 'true'}"},

@@ -35,13 +35,16 @@ from unittest.mock import patch
 from pyspark.sql import SparkSession
 
 from benchmarks.planning import start_spark
-from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader import OrcFooters, deletes, plan_read, to_dataframe
-from dbt.adapters.hiveacid.reader.pushdown import pushed_down, search_arguments
-from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
-from integration.hive import HiveClient, HiveServer, HiveSettings
+from hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from hiveacid.reader import deletes
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.pushdown import pushed_down, search_arguments
+from hiveacid.reader.read import plan_read, to_dataframe
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.transaction import SnapshotSettings
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
 
 COLUMNS = (
     "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, "

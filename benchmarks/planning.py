@@ -41,19 +41,20 @@ from typing import TypeVar
 from hmsclient.genthrift.hive_metastore import ttypes
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metastore.channel import Channel
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.metastore.thrift_api import ThriftMetastore
-from dbt.adapters.hiveacid.metastore.transport import parse_addresses
-from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
-from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
-from dbt.adapters.hiveacid.reader.full_acid_plan import plan_full_acid
-from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.locations import locations
-from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
-from integration.hive import HiveClient, HiveServer
-from integration.metastore_calls import counted_calls
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.connection import Channel, parse_addresses
+from hiveacid.metastore.models import TableName
+from hiveacid.metastore.thrift import ThriftMetastore
+from hiveacid.reader.footer_cache import FooterCache
+from hiveacid.reader.full_acid import plan_full_acid
+from hiveacid.reader.locations import locations
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.read import plan_read, to_dataframe
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.transaction import SnapshotSettings
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore_calls import counted_calls
 
 T = TypeVar("T")
 

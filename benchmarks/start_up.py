@@ -19,9 +19,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient, HiveServer
-from integration.large_project import SOURCES, add_large_project
+from integration.support.dbt_project import DbtProject
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.large_project import SOURCES, add_large_project
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "ls": ("ls", "--quiet"),

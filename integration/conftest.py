@@ -10,17 +10,17 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.avro import avro_jars
-from integration.dbt_project import DbtProject, spark_settings
-from integration.delta import delta_settings
-from integration.differential import CONTRADICTIONS, Differential
-from integration.held import assert_nothing_held
-from integration.histories.report import SUMMARY
-from integration.hive import HiveClient, HiveServer, HiveSettings
-from integration.hive.jars import say
-from integration.iceberg import iceberg_jars, iceberg_settings
-from integration.incremental import Incremental
-from integration.small_tables import make_small_tables
+from integration.support.avro import avro_jars
+from integration.support.dbt_project import DbtProject, spark_settings
+from integration.support.delta import delta_settings
+from integration.support.differential import CONTRADICTIONS, Differential
+from integration.support.held import assert_nothing_held
+from integration.support.histories.report import SUMMARY
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.hive.jars import say
+from integration.support.iceberg import iceberg_jars, iceberg_settings
+from integration.support.incremental import Incremental
+from integration.support.small_tables import make_small_tables
 
 #: Delta, Iceberg and the client of a Hive 4 metastore exist for single lines of Spark only.
 DEVELOPMENT_LINE = "4.1."

@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from integration.hive.artifacts import SETTINGS_VARIABLE, Artifact, FetchError, fetch, read_lock
-from integration.hive.jars import LOCK_FILE
-from integration.hive.java import JavaError, find_java, proxy_options
+from integration.support.hive.artifacts import (
+    SETTINGS_VARIABLE,
+    Artifact,
+    FetchError,
+    fetch,
+    read_lock,
+)
+from integration.support.hive.jars import LOCK_FILE
+from integration.support.hive.java import JavaError, find_java, proxy_options
 
 CONTENT = b"not really a jar"
 JAR = Artifact("org.example", "tool", "1.0", "jar", "", hashlib.sha256(CONTENT).hexdigest())

@@ -8,17 +8,17 @@ from pathlib import Path
 import pyorc
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.incremental.images import image_plan
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.changes import Changes, Story, directories
-from integration.differential import Differential
-from integration.emptied import Emptied
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveClient, HiveServer
-from integration.rebalanced import rebalance
-from integration.tables import FULL_ACID, INSERT_ONLY, swap_partitions
+from hiveacid.changes.plan import plan_before_images
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.changes import Changes, Story, directories
+from integration.support.differential import Differential
+from integration.support.emptied import Emptied
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.rebalanced import rebalance
+from integration.support.tables import FULL_ACID, INSERT_ONLY, swap_partitions
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
@@ -48,7 +48,7 @@ def test_a_plain_table(
         "delete_delta_0000003_0000003_0000",
         "delta_0000003_0000003_0001",
     ]
-    before_images = image_plan(differential.spark, plans["first"])
+    before_images = plan_before_images(differential.spark, plans["first"])
     (file,) = before_images.data
     assert file.file.relative == "delta_0000001_0000001_0000/bucket_00000_0"
     with MetastoreClient(hive.metastore_uri, timeout=30) as client:
@@ -99,7 +99,7 @@ def test_before_images_are_looked_up_in_the_buckets_that_lost_rows(
     }
     assert sorted(buckets) == [0, 1, 2]
     plans = story.then(f"DELETE FROM {{t}} WHERE id IN ({buckets[0]}, {buckets[2]})")
-    files = image_plan(differential.spark, plans["all"]).data
+    files = plan_before_images(differential.spark, plans["all"]).data
     assert sorted(data.file.name[:12] for data in files) == ["bucket_00000", "bucket_00002"]
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyorc
 import pytest
 
-from integration.changes import Changes, Story, directories
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer, HiveSqlError
-from integration.tables import FULL_ACID, INSERT_ONLY, in_long, swap_partitions
+from integration.support.changes import Changes, Story, directories
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long, swap_partitions
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import os
 import time
 from pathlib import Path
 
-from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.dbt_project import DbtProject, node_results
-from integration.emptied import Emptied
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import Incremental
+from hiveacid.metastore.models import TableName
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.emptied import Emptied
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import Incremental
 from integration.test_dbt_run import make_shop, once_finished, rows
 
 #: What is compacted: a table with the partition, if it has some.

@@ -10,9 +10,9 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metastore import structs
-from integration.dbt_project import DbtProject, node_results
-from integration.hive import HiveClient, HiveServer
+from hiveacid.metastore import thrift
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.hive import HiveClient, HiveServer
 from tests.unit.metastore.thrift_server import ThriftServer
 
 
@@ -208,7 +208,7 @@ def test_the_second_address_serves_when_the_first_does_not(
 @pytest.fixture
 def hive_2(database: str) -> Iterator[ThriftServer]:
     """A metastore as Hive 2 has it: it knows the table, but no call that knows write ids."""
-    table = structs.Table(
+    table = thrift.Table(
         tableName="orders",
         dbName=database,
         parameters={"transactional": "true"},
@@ -218,14 +218,14 @@ def hive_2(database: str) -> Iterator[ThriftServer]:
     )
     server = ThriftServer(
         {
-            "get_table_objects_by_name_req": lambda _: structs.GetTablesResult(tables=[table]),
+            "get_table_objects_by_name_req": lambda _: thrift.GetTablesResult(tables=[table]),
             "getVersion": lambda: "2.3.9",
             "get_config_value": lambda _, default: default,
             "open_txns": lambda _: ttypes.OpenTxnsResponse(txn_ids=[7]),
             "lock": lambda _: ttypes.LockResponse(lockid=1, state=ttypes.LockState.ACQUIRED),
             "abort_txn": lambda _: None,
             # Hive 2 sends a set where later versions send a list.
-            "get_open_txns": lambda: structs.GetOpenTxnsResponse(
+            "get_open_txns": lambda: thrift.GetOpenTxnsResponse(
                 txn_high_water_mark=20, open_txns=None
             ),
         }

@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
-from dbt.adapters.hiveacid.metastore.transactions import TransactionState
-from integration.dbt_project import SLOW, DbtProject
-from integration.held import hold_exclusive, locks_of_dbt, open_transactions
-from integration.hive import HiveClient, HiveServer
-from integration.tables import in_long
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName, TransactionState
+from integration.support.dbt_project import SLOW, DbtProject
+from integration.support.held import hold_exclusive, locks_of_dbt, open_transactions
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.tables import in_long
 
 START_SECONDS = 120
 """A dbt process with a Spark of its own takes 15 seconds to its first model on an idle machine."""

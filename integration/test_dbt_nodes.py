@@ -9,12 +9,12 @@ import pytest
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
-from integration.crash_points import CONFIGS
-from integration.dbt_project import DbtProject, node_results
-from integration.differential import NULL, canonical
-from integration.held import assert_nothing_held
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import EXAMPLES, SCHEMAS
+from integration.support.crash_points import CONFIGS
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.differential import NULL, canonical
+from integration.support.held import assert_nothing_held
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import EXAMPLES, SCHEMAS
 from integration.test_dbt_run import once_finished
 
 ORDERS = "{{ source('shop', 'orders') }}"
@@ -145,7 +145,7 @@ PYTHON_MODEL = """
 def model(dbt, session):
     seen = dbt.source("shop", "orders").count()
 
-    from integration.hive import HiveClient
+    from integration.support.hive import HiveClient
 
     with HiveClient({port}) as hive:
         hive.execute("INSERT INTO {database}.orders VALUES (4, 'late', '2024-11-02 09:00:00')")

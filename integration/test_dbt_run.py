@@ -9,10 +9,10 @@ from typing import Any
 
 from dbt_common.events.base_types import EventMsg
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from integration.dbt_project import SLOW, DbtProject, finished, node_results
-from integration.held import assert_nothing_held, locks_of_dbt
-from integration.hive import HiveClient, HiveServer
+from hiveacid.metastore.client import MetastoreClient
+from integration.support.dbt_project import SLOW, DbtProject, finished, node_results
+from integration.support.held import assert_nothing_held, locks_of_dbt
+from integration.support.hive import HiveClient, HiveServer
 
 SOURCES = ("orders", "customers", "events")
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.dbt_project import SLOW, DbtProject, finished, spark_settings
-from integration.held import locks_of_dbt
-from integration.hive import HiveClient, HiveServer, HiveSettings
-from integration.incremental import EXAMPLES, LAKE, SCHEMAS
-from integration.tables import in_long
+from integration.support.dbt_project import SLOW, DbtProject, finished, spark_settings
+from integration.support.held import locks_of_dbt
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
+from integration.support.tables import in_long
 
 SOURCE = "shop.orders"
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyorc
 import pytest
 
-from dbt.adapters.hiveacid.reader import acid_scan, deletes
-from integration.differential import Differential, canonical
-from integration.hive import HiveClient, HiveServer
-from integration.scans import SPLITS, divided
-from integration.tables import FULL_ACID
+from hiveacid.reader import deletes, scan
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.scans import SPLITS, divided
+from integration.support.tables import FULL_ACID
 
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "bitmaps": {},
@@ -67,7 +67,7 @@ def test_all_forms_show_hives_rows(
                 read = differential.check(table, where="id > 250", hive_counts=counts)
                 used = read.plan.deleted_rows.bitmaps((), pytest.fail)
                 assert (used is not None) == form.startswith("bitmaps"), (table, form)
-    monkeypatch.setattr(acid_scan, "_WHOLE_SCHEMA_VERSIONS", ())
+    monkeypatch.setattr(scan, "_WHOLE_SCHEMA_VERSIONS", ())
     for table in (plain, days, converted):
         differential.check(table, where="id > 250", hive_counts=False)
 

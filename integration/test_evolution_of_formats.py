@@ -12,11 +12,11 @@ import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from integration.differential import Differential, canonical
-from integration.hive import HiveClient, HiveSqlError
-from integration.hive.client import Row
-from integration.tables import FULL_ACID, INSERT_ONLY, in_long
+from hiveacid.errors import UnreadableTableError
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient, HiveSqlError
+from integration.support.hive.client import Row
+from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long
 from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")

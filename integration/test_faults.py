@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.differential import Differential, canonical
-from integration.faults import FAULT_VARIABLE, FAULTS
-from integration.small_tables import TABLES
+from integration.support.differential import Differential, canonical
+from integration.support.faults import FAULT_VARIABLE, FAULTS
+from integration.support.small_tables import TABLES
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -44,7 +44,7 @@ def run(*tests: str, fault: str | None = None) -> subprocess.CompletedProcess[st
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *tests]
     environment = dict(os.environ)
     if fault is not None:
-        command += ["-p", "integration.faults"]
+        command += ["-p", "integration.support.faults"]
         environment[FAULT_VARIABLE] = fault
     root = Path(__file__).parents[1]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)

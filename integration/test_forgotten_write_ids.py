@@ -11,15 +11,15 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.changes import Changes
-from integration.differential import Differential
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.tables import FULL_ACID, INSERT_ONLY, in_long
-from integration.waiting import eventually
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.changes import Changes
+from integration.support.differential import Differential
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
+from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long
+from integration.support.waiting import eventually
 
 TABLE = TableName("forgetting", "readings")
 BESIDE = TableName("forgetting", "beside")

@@ -20,8 +20,14 @@ import pytest
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore.ttypes import OpenTxnRequest
 
-from integration.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError, HiveStartError
-from integration.waiting import eventually
+from integration.support.hive import (
+    HiveClient,
+    HiveServer,
+    HiveSettings,
+    HiveSqlError,
+    HiveStartError,
+)
+from integration.support.waiting import eventually
 
 ORDERS = """
     CREATE TABLE orders (id INT, state STRING) STORED AS ORC
@@ -150,7 +156,8 @@ def test_tables_are_translated_on_request(tmp_path: Path) -> None:
 def test_server_dies_with_its_starter(tmp_path: Path) -> None:
     """Even kill -9 of the starting process leaves no Java process behind."""
     program = (
-        "import sys, time; from pathlib import Path; from integration.hive import HiveServer\n"
+        "import sys, time; from pathlib import Path\n"
+        "from integration.support.hive import HiveServer\n"
         "server = HiveServer(work=Path(sys.argv[1])); server.start()\n"
         "print(server.pid, flush=True); time.sleep(600)"
     )

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from dbt_common.events.base_types import EventMsg
 
-from integration.dbt_project import DbtProject, finished
-from integration.held import assert_nothing_held, locks_of_dbt, open_transactions
-from integration.hive import HiveClient, HiveServer
+from integration.support.dbt_project import DbtProject, finished
+from integration.support.held import assert_nothing_held, locks_of_dbt, open_transactions
+from integration.support.hive import HiveClient, HiveServer
 
 ORDERS = "select id from {{ source('shop', 'orders') }}"
 

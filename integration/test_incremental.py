@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pytest
 import yaml
 
-from integration.dbt_project import node_results
-from integration.differential import NULL, canonical
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental, files_below
+from integration.support.dbt_project import node_results
+from integration.support.differential import NULL, canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental, files_below
 
 CHANGES = [
     ("1", "delete", "4"),

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.crash_points import CrashPoint
-from integration.dbt_project import DbtProject, node_results
-from integration.held import assert_nothing_held
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import ORDERS, Incremental
-from integration.stopped_dbt import StoppedDbt, settings_like
-from integration.tables import in_long
+from integration.support.crash_points import CrashPoint
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.held import assert_nothing_held
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import ORDERS, Incremental
+from integration.support.stopped_dbt import StoppedDbt, settings_like
+from integration.support.tables import in_long
 
 FASTER, REPLACES = "at the same time and was faster", "is about to replace"
 

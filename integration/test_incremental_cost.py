@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from integration.dbt_project import node_results
-from integration.differential import canonical
-from integration.hive import HiveServer
-from integration.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
+from integration.support.dbt_project import node_results
+from integration.support.differential import canonical
+from integration.support.hive import HiveServer
+from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
 
 ALL_BY_KEY, ALL_BY_ROW_ID = (
     model.replace("where status <> 'hidden'", "") for model in (BY_KEY, BY_ROW_ID)

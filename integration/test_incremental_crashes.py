@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.crash_points import STEPS, CrashPoint, crash_points, document
-from integration.dbt_project import DbtProject
-from integration.held import locks_of_dbt
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import ORDERS, Incremental
-from integration.stopped_dbt import StoppedDbt, settings_like
+from integration.support.crash_points import STEPS, CrashPoint, crash_points, document
+from integration.support.dbt_project import DbtProject
+from integration.support.held import locks_of_dbt
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import ORDERS, Incremental
+from integration.support.stopped_dbt import StoppedDbt, settings_like
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from dbt.tests.util import patch_microbatch_end_time
 
-from integration.dbt_project import node_results
-from integration.differential import canonical
-from integration.hive import HiveClient
-from integration.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
+from integration.support.dbt_project import node_results
+from integration.support.differential import canonical
+from integration.support.hive import HiveClient
+from integration.support.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
 PARTITIONED = BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'")
 LOG = """{{ config(materialized='incremental', incremental_strategy='acid_changes') }}

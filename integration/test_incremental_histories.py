@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.dbt_project import spark_settings
-from integration.histories.history import Ground
-from integration.histories.incremental import KINDS, FedHistories
-from integration.histories.incremental_report import document, summary
-from integration.histories.report import SUMMARY
-from integration.hive import HiveServer
+from integration.support.dbt_project import spark_settings
+from integration.support.histories.history import Ground
+from integration.support.histories.incremental import KINDS, FedHistories
+from integration.support.histories.incremental_report import document, summary
+from integration.support.histories.report import SUMMARY
+from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
 pytestmark = pytest.mark.no_cover

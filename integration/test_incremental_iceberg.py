@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.impl import HiveAcidAdapter
-from dbt.adapters.hiveacid.incremental.stores.iceberg import BRANCH, IcebergStore
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental
+from dbt.adapters.hiveacid.targets.iceberg import BRANCH, IcebergStore
+from integration.support.dbt_project import DbtProject
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import BY_KEY, MODELS, ORDERS, Incremental
 
 TABLE = """{{ config(file_format='iceberg') }}
 select id, amount * 2 as twice, status from {{ source('shop', 'orders') }}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.dbt_project import node_results
-from integration.differential import NULL, canonical
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveServer
-from integration.incremental import ORDERS, Incremental
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.dbt_project import node_results
+from integration.support.differential import NULL, canonical
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveServer
+from integration.support.incremental import ORDERS, Incremental
 
 MODEL = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
     unique_key={key}) }}}} {select} from {{{{ acid_changes(source('shop', 'orders')) }}}}"""

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from dbt_common.events.base_types import EventMsg
 
-from integration.dbt_project import node_results
-from integration.differential import canonical
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import Incremental
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.support.dbt_project import node_results
+from integration.support.differential import canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import Incremental
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 COLUMNS = "(id int, amount decimal(10,2), status string)"
 PARTED = f"{COLUMNS} PARTITIONED BY (p string)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from integration.incremental import LAKE, ORDERS, Incremental
+from integration.support.incremental import LAKE, ORDERS, Incremental
 
 _FORMATS = {"delta": "file_format='delta'", "iceberg": LAKE}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from integration.dbt_project import node_results
-from integration.differential import NULL, canonical
-from integration.incremental import LAKE, ORDERS, Incremental
+from integration.support.dbt_project import node_results
+from integration.support.differential import NULL, canonical
+from integration.support.incremental import LAKE, ORDERS, Incremental
 
 _FORMATS = {
     "parquet": "file_format='parquet'",

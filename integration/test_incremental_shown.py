@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from integration.differential import canonical
-from integration.incremental import Incremental
-from integration.tables import FULL_ACID, INSERT_ONLY
+from integration.support.differential import canonical
+from integration.support.incremental import Incremental
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 _BY_KEY = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes',
     unique_key='id') }}}}

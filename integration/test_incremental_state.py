@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveServer
-from integration.incremental import BY_KEY, MODELS, ORDERS, Incremental, files_below
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveServer
+from integration.support.incremental import BY_KEY, MODELS, ORDERS, Incremental, files_below
 
 TARGETS = {
     "delta_key": MODELS["delta_key"],

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from integration.differential import canonical
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveServer
-from integration.incremental import Incremental
-from integration.tables import FULL_ACID, INSERT_ONLY
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.differential import canonical
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveServer
+from integration.support.incremental import Incremental
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 MODEL = """{{{{ config(materialized='incremental', incremental_strategy='acid_changes', {}) }}}}
 select id, v{} from {{{{ acid_changes(source('shop', '{}')) }}}}"""

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore.channel import Channel
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient
-from integration.large_project import SOURCES, add_large_project
+from hiveacid.metastore.connection import Channel
+from integration.support.dbt_project import DbtProject
+from integration.support.hive import HiveClient
+from integration.support.large_project import SOURCES, add_large_project
 
 Calls = Counter[str]
 

@@ -13,15 +13,15 @@ from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.metadata.freshness import find_last_write
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import Table, TableName
-from dbt.adapters.hiveacid.reader import OrcFooters
-from dbt.adapters.hiveacid.snapshot.seen import see
-from integration.dbt_project import DbtProject, node_results
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY
-from integration.waiting import is_cleaned
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import Table, TableName
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.snapshots.tables import look_up_unlocked
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.tables import FULL_ACID, INSERT_ONLY
+from integration.support.waiting import is_cleaned
 
 LOCKS = ("Opened transaction", "One snapshot of")
 
@@ -146,7 +146,7 @@ class Watch:
 
         found = find_last_write(
             self._spark,
-            lambda: see(self._metastore, [table])[table],
+            lambda: look_up_unlocked(self._metastore, [table])[table],
             self._metastore.get_valid_txns,
             self._footers,
         )

@@ -8,14 +8,15 @@ from pathlib import Path
 from hmsclient.genthrift.hive_metastore import ttypes
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import Table, TableName
-from dbt.adapters.hiveacid.metastore.transactions import LockState
-from dbt.adapters.hiveacid.reader import OrcFooters, plan_read, to_dataframe
-from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
-from integration.differential import canonical
-from integration.hive import HiveClient, HiveServer
-from integration.hive.metastore_3 import Metastore3
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import LockState, Table, TableName
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.read import plan_read, to_dataframe
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.transaction import SnapshotSettings
+from integration.support.differential import canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.hive.metastore_3 import Metastore3
 
 #: Those of the small tables whose write ids begin with 1: the others cannot be had again.
 TABLES = ["partitioned", "aborted", "truncated", "renamed"]

@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import (
-    MetastoreError,
-    TableNotFoundError,
-    TransactionLostError,
-)
-from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
-from dbt.adapters.hiveacid.metastore.models import Column
-from dbt.adapters.hiveacid.metastore.transactions import LockState, TransactionState
-from integration.hive import HiveClient, HiveServer, HiveSettings
+from hiveacid.errors import MetastoreError, TableNotFoundError, TransactionLostError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import Column, LockState, TableName, TransactionState
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
 
 
 @pytest.fixture
@@ -63,7 +58,7 @@ def test_a_table_and_its_partitions(
     assert metastore.get_tables([name]) == {name: table}
 
     # Three partitions in batches of two.
-    monkeypatch.setattr("dbt.adapters.hiveacid.metastore.client.PARTITION_BATCH", 2)
+    monkeypatch.setattr("hiveacid.metastore.client.PARTITION_BATCH", 2)
     partitions = metastore.get_partitions(name)
     assert {partition.values for partition in partitions} == {
         ("a b/c=d", "1"),

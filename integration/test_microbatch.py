@@ -9,11 +9,11 @@ import pytest
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
-from integration.dbt_project import DbtProject
-from integration.differential import canonical
-from integration.held import assert_nothing_held
-from integration.hive import HiveClient, HiveServer
-from integration.incremental import EXAMPLES, LAKE, SCHEMAS
+from integration.support.dbt_project import DbtProject
+from integration.support.differential import canonical
+from integration.support.held import assert_nothing_held
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
 
 FORMATS = {
     "of_parquet": "file_format='parquet'",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from integration.differential import Differential
-from integration.hive import HiveClient
-from integration.tables import INSERT_ONLY
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient
+from integration.support.tables import INSERT_ONLY
 
 #: ORC is not among them: Hive lets no table change from it.
 FORMATS = ("TEXTFILE", "JSONFILE", "PARQUET", "AVRO")

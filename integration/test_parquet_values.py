@@ -9,10 +9,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from integration.differential import Differential
-from integration.hive import HiveClient
-from integration.tables import INSERT_ONLY
+from hiveacid.errors import UnreadableTableError
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient
+from integration.support.tables import INSERT_ONLY
 
 #: Columns as other engines write them, at the edges of the table's types.
 NUMBERS = {

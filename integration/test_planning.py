@@ -10,15 +10,17 @@ import pyorc
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader import OrcFooters, hadoop, orc_footers, scan, to_dataframe
-from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
-from integration.dbt_project import DbtProject, node_results
-from integration.differential import Differential, canonical, collected, null_partitions
-from integration.hive import HiveClient
-from integration.metastore_calls import counted_calls
-from integration.scans import scanned
+from hiveacid.acid.layout import ListedFile
+from hiveacid.jvm import filesystem
+from hiveacid.reader import orc_footers, scan
+from hiveacid.reader.footer_cache import FooterCache
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters
+from hiveacid.reader.read import to_dataframe
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.differential import Differential, canonical, collected, null_partitions
+from integration.support.hive import HiveClient
+from integration.support.metastore_calls import counted_calls
+from integration.support.scans import scanned
 from integration.test_dbt_run import rows
 
 
@@ -41,7 +43,7 @@ def test_files_that_spark_does_not_look_up(
 ) -> None:
     """As for a table of very many files: the index comes from the listing alone."""
     monkeypatch.setattr(scan, "_LISTED_BY_SPARK", 0)
-    monkeypatch.setattr(hadoop, "THREADS", 1)
+    monkeypatch.setattr(filesystem, "THREADS", 1)
     acid, text = f"{database}.acid", f"{database}.text"
     hive_client.script(
         f"""

@@ -7,14 +7,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from dbt.adapters.hiveacid.reader.pushdown import (
-    pushed_down,
-    search_arguments,
-    search_arguments_of_command,
-)
-from integration.differential import Differential, canonical, collected
-from integration.hive import HiveClient
-from integration.scans import scanned
+from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
+from integration.support.differential import Differential, canonical, collected
+from integration.support.hive import HiveClient
+from integration.support.scans import scanned
 
 ROWS = 60_000
 """Six row groups of ORC's default size in one file."""

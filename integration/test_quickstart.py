@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.quickstart.__main__ import MARTS, PROJECT, SHIPMENT_STATES, SOURCES, environment
-from integration.dbt_project import DbtDirectory, failures, node_results
-from integration.differential import canonical
-from integration.held import assert_nothing_held
-from integration.hive import HiveClient, HiveServer
+from integration.support.dbt_project import DbtDirectory, failures, node_results
+from integration.support.differential import canonical
+from integration.support.held import assert_nothing_held
+from integration.support.hive import HiveClient, HiveServer
 
 #: The marts as Hive itself computes them.
 MARTS_BY_HIVE = {

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.differential import CONTRADICTIONS
-from integration.histories.history import LEAST, Ground, Histories
-from integration.histories.report import SUMMARY, document, summary
-from integration.hive import HiveServer
+from integration.support.differential import CONTRADICTIONS
+from integration.support.histories.history import LEAST, Ground, Histories
+from integration.support.histories.report import SUMMARY, document, summary
+from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
 pytestmark = pytest.mark.no_cover

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from integration.differential import Differential
-from integration.hive import HiveClient
+from hiveacid.errors import UnreadableTableError
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient
 
 
 def test_nested_types(differential: Differential, hive_client: HiveClient, database: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from integration.differential import Differential, canonical, collected
-from integration.hive import HiveClient, HiveSqlError
-from integration.tables import FULL_ACID, in_storages
+from integration.support.differential import Differential, canonical, collected
+from integration.support.hive import HiveClient, HiveSqlError
+from integration.support.tables import FULL_ACID, in_storages
 
 _TEXTS = ("string", "char(3)", "char(10)", "varchar(3)", "varchar(10)")
 _DECIMALS = ("decimal(9,0)", "decimal(10,2)", "decimal(20,4)")

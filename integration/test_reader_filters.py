@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from integration.differential import Differential, canonical, collected
-from integration.hive import HiveClient
-from integration.tables import in_long, make_table
+from integration.support.differential import Differential, canonical, collected
+from integration.support.hive import HiveClient
+from integration.support.tables import in_long, make_table
 
 #: Types, and values at their edges.
 EDGES = {

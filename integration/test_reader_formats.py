@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import SparkRuntimeException
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from integration.differential import Differential, canonical
-from integration.hive import HiveClient
-from integration.tables import INSERT_ONLY, in_storages
+from hiveacid.errors import UnreadableTableError
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient
+from integration.support.tables import INSERT_ONLY, in_storages
 
 EVERY_TYPE = {
     "t": "tinyint",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer, HiveSqlError
-from integration.rebalanced import rebalance
-from integration.tables import FULL_ACID, compact_everywhere, setting
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.rebalanced import rebalance
+from integration.support.tables import FULL_ACID, compact_everywhere, setting
 
 PARTITIONED = "PARTITIONED BY (day date)"
 BOTH = f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer, HiveSqlError
-from integration.tables import INSERT_ONLY, in_long
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.tables import INSERT_ONLY, in_long
 
 FORMATS = {
     "orc": "STORED AS ORC",

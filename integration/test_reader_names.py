@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader.projection import quoted
-from integration.differential import Differential, canonical, collected
-from integration.hive import HiveClient
-from integration.tables import FULL_ACID, make_table
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.projection import quoted
+from integration.support.differential import Differential, canonical, collected
+from integration.support.hive import HiveClient
+from integration.support.tables import FULL_ACID, make_table
 
 ACID_NAMES = [
     "operation",

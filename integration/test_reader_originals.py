@@ -8,12 +8,12 @@ from pathlib import Path
 import pyorc
 import pytest
 
-from dbt.adapters.hiveacid.acid.directories import BASE_OF_ORIGINALS
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer
-from integration.scans import SPLITS, divided
-from integration.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
+from hiveacid.acid.layout import BASE_OF_ORIGINALS
+from hiveacid.errors import UnreadableTableError
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.scans import SPLITS, divided
+from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
 
 PARTITIONED = "PARTITIONED BY (p int)"
 BUCKETED = "CLUSTERED BY (id) INTO 2 BUCKETS"

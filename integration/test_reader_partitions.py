@@ -8,11 +8,11 @@ from pathlib import Path
 import pyorc
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION
-from integration.differential import Differential, canonical, collected
-from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY, in_long, in_storages
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.columns import NULL_PARTITION
+from integration.support.differential import Differential, canonical, collected
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long, in_storages
 
 
 def test_odd_partition_values_dropped_and_truncated_partitions(

@@ -7,14 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.metastore.transactions import TransactionState
-from dbt.adapters.hiveacid.reader import verify
-from integration.differential import Differential
-from integration.histories.writer import OpenWriter, delete_together, insert_together
-from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, in_long, in_storages
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName, TransactionState
+from hiveacid.reader.verify import verify
+from integration.support.differential import Differential
+from integration.support.histories.writer import OpenWriter, delete_together, insert_together
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.tables import FULL_ACID, in_long, in_storages
 
 
 @contextmanager

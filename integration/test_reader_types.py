@@ -7,11 +7,11 @@ from pathlib import Path
 import pyorc
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader import verify
-from integration.differential import Differential
-from integration.hive import HiveClient
-from integration.tables import FULL_ACID, INSERT_ONLY, in_storages
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.verify import verify
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient
+from integration.support.tables import FULL_ACID, INSERT_ONLY, in_storages
 
 TIMES = [
     "0001-01-01 00:00:00",

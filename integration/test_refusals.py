@@ -12,16 +12,16 @@ from dbt_common.events.base_types import EventMsg
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.incremental.plan import plan_changes
 from dbt.adapters.hiveacid.metadata.freshness import find_last_write
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader import plan_read
-from integration.dbt_project import DbtProject, finished, node_results
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer, HiveSqlError
-from integration.tables import INSERT_ONLY
+from hiveacid.changes.plan import plan_changes
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.read import plan_read
+from integration.support.dbt_project import DbtProject, finished, node_results
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.tables import INSERT_ONLY
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 ACID_FILE = (
@@ -50,7 +50,7 @@ def refusal(differential: Differential, table: str) -> str:
     """The message with which the reader refuses a table."""
     with pytest.raises(UnreadableTableError) as refused:
         differential.read(table)
-    return refused.value.msg
+    return refused.value.message
 
 
 def test_files_and_directories_that_hive_3_does_not_write(

@@ -13,20 +13,21 @@ from contextlib import contextmanager
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import (
+from hiveacid.errors import (
     ConcurrentDdlError,
     LockTimeoutError,
     MetastoreError,
     TableNotFoundError,
     TransactionLostError,
 )
-from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
-from dbt.adapters.hiveacid.metastore.client import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_IDS
-from dbt.adapters.hiveacid.metastore.transactions import LockState, LockType
-from dbt.adapters.hiveacid.snapshot import PinnedTable, RunSnapshot, SnapshotSettings
-from integration.held import hold_exclusive
-from integration.histories.writer import OpenWriter
-from integration.hive import HiveClient, HiveServer, HiveSettings
+from hiveacid.metastore.client import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_IDS, MetastoreClient
+from hiveacid.metastore.models import LockState, LockType, TableName
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.snapshots.transaction import SnapshotSettings
+from integration.support.held import hold_exclusive
+from integration.support.histories.writer import OpenWriter
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
 
 _HOUSEKEEPER_SECONDS = 4
 """In which a housekeeper of Hive that works each second has done all it does."""
@@ -168,7 +169,7 @@ class TestLocks:
         assert re.search(
             rf"  {a}: EXCLUSIVE lock \d+ on {a} held by etl on node3 "
             rf"\(transaction {holder}, nightly load\)\n",
-            error.value.msg,
+            error.value.message,
         )
         assert {lock.transaction_id for lock in metastore.show_locks()} == {holder}
         # The next attempt does not wait once more, and gets it if the holder has ended.
@@ -397,7 +398,7 @@ class TestLoss:
         hive_client.execute(f"ABORT TRANSACTIONS {txn_id}")
         with pytest.raises(TransactionLostError) as error:
             snapshot.check_alive()
-        assert error.value.msg.startswith(
+        assert error.value.message.startswith(
             f"Metastore transaction {txn_id}, which held this run's snapshot of {a}, is lost: "
         )
         assert [str(each) for each in lost] == [str(error.value)]

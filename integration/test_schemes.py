@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
-from integration.dbt_project import DbtProject
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer
-from integration.hive.hdfs import HdfsServer
-from integration.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.dbt_project import DbtProject
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.hive.hdfs import HdfsServer
+from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
 from integration.test_dbt_run import rows
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.reader import acid_scan
-from integration.dbt_project import DbtProject
-from integration.differential import Differential, canonical
-from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY
+from hiveacid.reader import scan
+from integration.support.dbt_project import DbtProject
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 
 def test_a_filter_by_a_variable_of_the_session_finds_its_rows(
@@ -45,7 +45,7 @@ def test_columns_of_orc_go_by_their_names(
 ) -> None:
     """Whatever a session says for its own tables, as one does whose columns were renamed."""
     spark = differential.spark
-    monkeypatch.setattr(acid_scan, "_WHOLE_SCHEMA_VERSIONS", versions)
+    monkeypatch.setattr(scan, "_WHOLE_SCHEMA_VERSIONS", versions)
     wide = hive.warehouse / f"{database}.db" / "wide"
     hive_client.script(
         f"""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.dbt_process import DbtProcess
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient, HiveServer
+from integration.support.dbt_process import DbtProcess
+from integration.support.dbt_project import DbtProject
+from integration.support.hive import HiveClient, HiveServer
 from integration.test_dbt_run import make_shop
 
 SCHEMA_TESTS = """

@@ -12,10 +12,10 @@ from types import MappingProxyType
 
 import pytest
 
-from integration.differential import canonical
-from integration.hive import HiveClient, HiveServer
-from integration.small_tables import TABLES
-from integration.spark_cluster import WORKERS, SparkCluster
+from integration.support.differential import canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.small_tables import TABLES
+from integration.support.spark_cluster import WORKERS, SparkCluster
 
 
 @pytest.mark.long
@@ -53,7 +53,7 @@ def _read(
     directory: Path,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.CompletedProcess[str]:
-    """What `integration.read_tables` answers on a cluster, with some more of Spark's settings."""
+    """Return what `integration.support.read_tables` answers on a cluster, with more settings."""
     settings = {
         "spark.master": cluster.master,
         "spark.driver.host": "127.0.0.1",
@@ -72,7 +72,7 @@ def _read(
     }
     return subprocess.run(
         [
-            *(sys.executable, "-m", "integration.read_tables"),
+            *(sys.executable, "-m", "integration.support.read_tables"),
             *("--metastore", hive.metastore_uri),
             *(f"--conf={key}={value}" for key, value in settings.items()),
             *tables,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient, HiveServer
+from integration.support.dbt_project import DbtProject
+from integration.support.hive import HiveClient, HiveServer
 
 _UPSERTED = (
     "{{ config(materialized='incremental', incremental_strategy='acid_changes', unique_key='id'%s)"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.dbt_process import DbtProcess
-from integration.dbt_project import DbtProject
-from integration.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.dbt_process import DbtProcess
+from integration.support.dbt_project import DbtProject
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.test_dbt_run import rows
 
 MODELS = {

@@ -13,8 +13,8 @@ from pathlib import Path
 import pyorc
 import pytest
 
-from integration.differential import Differential, canonical
-from integration.hive import HiveClient
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient
 
 BUCKET_0 = 536870912  # statement 0; + 1: statement 1
 

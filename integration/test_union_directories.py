@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer
-from integration.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, in_long
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, in_long
 
 PARTITIONED = "PARTITIONED BY (p int)"
 

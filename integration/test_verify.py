@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader import Verification, verify
-from integration.dbt_project import DbtProject
-from integration.differential import Differential
-from integration.hive import HiveClient, HiveServer
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.verification import Verification
+from hiveacid.reader.verify import verify
+from integration.support.dbt_project import DbtProject
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 

@@ -37,7 +37,7 @@ def main():
         step("Python packages (the first time: about 500 MB, some minutes)")
         install_packages()
         step("Apache Hive's jars (the first time: 400 MB, some minutes)")
-        run([python(), "-m", "integration.hive", "jars"])
+        run([python(), "-m", "integration.support.hive", "jars"])
     except SetUpError as error:
         print(f"\nSet-up failed: {error}", file=sys.stderr)
         return 1

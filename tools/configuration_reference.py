@@ -9,7 +9,7 @@ from typing import Any
 
 from dbt.adapters.hiveacid.credentials import ProfileKey, profile_keys
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.options import OPTIONS_KEY, SourceOptions
+from dbt.adapters.hiveacid.sources.options import OPTIONS_KEY, SourceOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "configuration.md"

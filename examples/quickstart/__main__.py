@@ -17,8 +17,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration.hive import HiveClient, HiveServer
-from integration.hive.client import split_statements
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.hive.client import split_statements
 
 PROJECT = Path(__file__).parent
 SOURCES = ("orders", "customers", "events", "shipments")

@@ -15,12 +15,12 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
-from dbt.adapters.hiveacid.metastore import structs
-from dbt.adapters.hiveacid.spark.process import root_session
-from integration.dbt_project import SMALL_JVM
-from integration.delta import delta_settings
-from integration.hive.jars import say
-from integration.iceberg import iceberg_jars, iceberg_settings
+from dbt.adapters.hiveacid.spark.driver import root_session
+from hiveacid.metastore import thrift
+from integration.support.dbt_project import SMALL_JVM
+from integration.support.delta import delta_settings
+from integration.support.hive.jars import say
+from integration.support.iceberg import iceberg_jars, iceberg_settings
 from tests.unit.metastore.thrift_server import ThriftServer
 
 HERE = Path(__file__).parent
@@ -30,11 +30,11 @@ HERE = Path(__file__).parent
 def empty_metastore() -> Iterator[ThriftServer]:
     server = ThriftServer(
         {
-            "get_table_objects_by_name_req": lambda request: structs.GetTablesResult(tables=[]),
-            "get_open_txns": lambda: structs.GetOpenTxnsResponse(
+            "get_table_objects_by_name_req": lambda request: thrift.GetTablesResult(tables=[]),
+            "get_open_txns": lambda: thrift.GetOpenTxnsResponse(
                 txn_high_water_mark=1, open_txns=[], abortedBits=b""
             ),
-            "get_valid_write_ids": lambda request: structs.GetValidWriteIdsResponse(
+            "get_valid_write_ids": lambda request: thrift.GetValidWriteIdsResponse(
                 tblValidWriteIds=[]
             ),
             "show_locks": lambda request: ttypes.ShowLocksResponse(locks=[]),

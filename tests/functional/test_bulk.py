@@ -8,11 +8,11 @@ import pyorc
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader import OrcFooters
-from dbt.adapters.hiveacid.reader.bulk import Bulk, bulk_of
-from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.spark.errors import JAVA_ERRORS, java_exception
+from hiveacid.acid.layout import ListedFile
+from hiveacid.jvm.bulk import Bulk, bulk_of
+from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.reader.orc_footers import OrcFooters
 from tests.functional.jvm_calls import count
 
 PATHS = ["file:/a b/c", "hdfs://host:8020/ü%20=é/\n'", "file:/"]

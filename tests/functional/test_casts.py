@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.errors import SparkRuntimeException
 
-from dbt.adapters.hiveacid.incremental import apply
-from dbt.adapters.hiveacid.spark.casts import sql_type, type_changes
+from dbt.adapters.hiveacid.incremental import merge_sql
+from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def test_a_value_that_does_not_fit_is_an_error(spark: Any, stage: str, value: st
     session.conf.set("spark.sql.ansi.enabled", "false")
     session.sql(
         f"create temporary view {stage} as "
-        f"select cast({value} as bigint) as n, 'insert' as {apply.CHANGE}"
+        f"select cast({value} as bigint) as n, 'insert' as {merge_sql.CHANGE}"
     )
-    target = apply.Target("marts.it's", (("n", "int"),), checked=frozenset({"n"}))
-    rows = session.sql(apply.staged_inserts(target, stage))
+    target = merge_sql.Target("marts.it's", (("n", "int"),), checked=frozenset({"n"}))
+    rows = session.sql(merge_sql.staged_inserts(target, stage))
     assert rows.schema.simpleString() == "struct<n:int>"
     if value == "3000000000":
         with pytest.raises(

@@ -8,13 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader.container import ask_file
-from dbt.adapters.hiveacid.reader.file_headers import FileHeader
-from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.writer_times import writer_times
-from dbt.adapters.hiveacid.spark.jvm import java
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.jvm.py4j import java
+from hiveacid.reader.file_headers import FileHeader, ask_file
+from hiveacid.reader.timestamps import writer_times
 
 
 @pytest.mark.parametrize(

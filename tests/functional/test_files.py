@@ -3,13 +3,13 @@
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hiveacid.spark.files import (
+from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.spark.table_locations import (
     delete_directory,
     directory_if_any,
     follow_directory,
     lies_in,
 )
-from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ class TestNoFunctions:
         with pytest.MonkeyPatch.context() as patch:
             asked = []
             patch.setattr(
-                "dbt.adapters.hiveacid.schemas.unless_missing",
+                "dbt.adapters.hiveacid.metadata.schemas.unless_missing",
                 lambda look_up: asked.append(look_up.__qualname__),
             )
             run_dbt(["run"])

@@ -6,10 +6,10 @@ import pytest
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.columns import table_columns
-from dbt.adapters.hiveacid.reader.json_lines import json_columns, with_members
-from dbt.adapters.hiveacid.reader.projection import project
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.columns import table_columns
+from hiveacid.reader.formats.json import json_columns, with_members
+from hiveacid.reader.projection import project
 
 
 def read(spark: SparkSession, columns: dict[str, str], *lines: str) -> DataFrame:

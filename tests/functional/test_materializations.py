@@ -8,9 +8,9 @@ import yaml
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.tests.util import get_manifest, relation_from_name, run_dbt, write_file
 
-from dbt.adapters.hiveacid import schemas
-from dbt.adapters.hiveacid.exceptions import TransactionLostError
 from dbt.adapters.hiveacid.impl import HiveAcidAdapter
+from dbt.adapters.hiveacid.metadata import schemas
+from hiveacid.errors import TransactionLostError
 
 GOOD = "select id from range({{ var('rows', 3) }})"
 BAD = "select assert_true(id < 0) as checked from range(3)"

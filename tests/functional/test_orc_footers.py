@@ -12,10 +12,10 @@ import pyorc
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader import OrcFooters, hadoop
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange, _FooterReader
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm import filesystem
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange, _FooterReader
 from tests.functional.jvm_calls import count
 
 _LINUX = Path("/proc/self/fd").is_dir()
@@ -120,7 +120,7 @@ def test_no_file_is_open_once_its_footer_is_there(
         return look_into(self, readers)
 
     monkeypatch.setattr(_FooterReader, "_footers", looked_into)
-    monkeypatch.setattr(hadoop, "THREADS", 1)
+    monkeypatch.setattr(filesystem, "THREADS", 1)
     OrcFooters().read(spark, map(listed, files))
     assert seen == [set()]
 

@@ -3,8 +3,8 @@
 import pytest
 from dbt.adapters.exceptions import FailedToConnectError
 
-from dbt.adapters.hiveacid.spark import process
-from dbt.adapters.hiveacid.spark.process import root_session
+from dbt.adapters.hiveacid.spark import driver
+from dbt.adapters.hiveacid.spark.driver import root_session
 
 URI = "thrift://metastore:9083"
 WAREHOUSE = "spark.sql.warehouse.dir"
@@ -17,7 +17,7 @@ def use(parameters):
 @pytest.mark.parametrize("is_ours", [True, False], ids=["started here", "of others"])
 def test_a_warehouse_may_be_spelled_otherwise(is_ours, spark, spark_parameters, monkeypatch):
     if not is_ours:
-        monkeypatch.setattr(process, "_started", None)
+        monkeypatch.setattr(driver, "_started", None)
     given = spark_parameters[WAREHOUSE]
     parameters = {**spark_parameters, "spark.ui.enabled": "false"}
     for spelled in (given, f"{given}/", f"file:{given}", f"file://{given}"):

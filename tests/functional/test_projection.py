@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.hiveacid.reader.projection import named, project, quoted
+from hiveacid.reader.projection import named, project, quoted
 from tests.functional.jvm_calls import count
 
 

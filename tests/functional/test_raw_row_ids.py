@@ -12,11 +12,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StructType
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader import raw_row_ids
-from dbt.adapters.hiveacid.reader.deletes import ROW, WRITE_ID
-from dbt.adapters.hiveacid.reader.plan import RawRowIds
-from dbt.adapters.hiveacid.reader.scan import scan
+from hiveacid.acid.layout import ListedFile
+from hiveacid.reader import row_positions
+from hiveacid.reader.deletes import ROW, WRITE_ID
+from hiveacid.reader.plan import RowPositions
+from hiveacid.reader.scan import scan
 
 FILES, ROWS = 20, 10
 
@@ -44,14 +44,14 @@ def files(tmp_path: Path) -> list[ListedFile]:
 def numbered(session: SparkSession, files: list[ListedFile]) -> DataFrame:
     """The rows, numbered through all files, so that a row's number is its id."""
     frame, by_path = scan(session, "orc", files, StructType().add("id", IntegerType()))
-    row_ids = {file: RawRowIds(0, 0, ROWS * i) for i, file in enumerate(files)}
-    return raw_row_ids.with_raw_row_ids(frame, by_path, row_ids)
+    row_ids = {file: RowPositions(0, 0, ROWS * i) for i, file in enumerate(files)}
+    return row_positions.with_row_positions(frame, by_path, row_ids)
 
 
 def first_scan_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of the two scans runs as soon as it is made."""
-    lazily = raw_row_ids._splits
-    monkeypatch.setattr(raw_row_ids, "_splits", lambda *args: lazily(*args).localCheckpoint())
+    lazily = row_positions._splits
+    monkeypatch.setattr(row_positions, "_splits", lambda *args: lazily(*args).localCheckpoint())
 
 
 def test_another_division_is_an_error_under_any_filter(

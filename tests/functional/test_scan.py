@@ -9,9 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader.acid_scan import acid_scan
-from dbt.adapters.hiveacid.reader.scan import FILE_PATH, scan
+from hiveacid.acid.layout import ListedFile
+from hiveacid.reader.scan import FILE_PATH, acid_scan, scan
 
 ACID = (
     "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.hiveacid.spark.progress import tasks_in
 from dbt.adapters.hiveacid.spark.session import SessionHandle
-from dbt.adapters.hiveacid.spark.wall_clock import in_utc
+from dbt.adapters.hiveacid.spark.sql import in_utc
 
 SLOW = (
     "select count(slept) from "

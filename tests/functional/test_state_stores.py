@@ -14,26 +14,23 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from dbt.adapters.hiveacid.exceptions import ConcurrentRunError
-from dbt.adapters.hiveacid.incremental.stores import Others, plain
-from dbt.adapters.hiveacid.incremental.stores.delta import DeltaStore
-from dbt.adapters.hiveacid.incremental.stores.directory import Directory
-from dbt.adapters.hiveacid.incremental.stores.iceberg import IcebergStore
-from dbt.adapters.hiveacid.incremental.stores.plain import (
-    STATE_DIRECTORY,
-    PlainStore,
-    write_record,
-)
-from dbt.adapters.hiveacid.incremental.target_state import (
-    Checks,
-    Known,
-    LostState,
-    TargetState,
-    following,
-)
+from dbt.adapters.hiveacid.errors import ConcurrentRunError
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.files import location
-from dbt.adapters.hiveacid.versions import current_version, restore
+from dbt.adapters.hiveacid.spark.table_locations import location
+from dbt.adapters.hiveacid.targets import files
+from dbt.adapters.hiveacid.targets.delta import DeltaStore
+from dbt.adapters.hiveacid.targets.file_records import Directory
+from dbt.adapters.hiveacid.targets.files import STATE_DIRECTORY, FileStore, write_record
+from dbt.adapters.hiveacid.targets.iceberg import IcebergStore
+from dbt.adapters.hiveacid.targets.recovery import current_version, restore
+from dbt.adapters.hiveacid.targets.state import (
+    Checks,
+    LostState,
+    OtherRuns,
+    StateLookup,
+    TargetState,
+    next_state,
+)
 
 REMOVED = "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
 
@@ -61,12 +58,12 @@ def sources(number: int) -> dict[str, Any]:
     return {"shop.orders": {"write_ids": number}}
 
 
-def pending(invocation_id: str, number: int, base: Known = None) -> TargetState:
+def pending(invocation_id: str, number: int, base: StateLookup = None) -> TargetState:
     """The state of a table that is built in its place, before its checks."""
-    return replace(following(base, invocation_id, sources(number)), checks=Checks.PENDING)
+    return replace(next_state(base, invocation_id, sources(number)), checks=Checks.PENDING)
 
 
-def assert_unchecked(known: Known) -> None:
+def assert_unchecked(known: StateLookup) -> None:
     assert isinstance(known, LostState) and "before its rows were checked" in known.reason
 
 
@@ -75,7 +72,7 @@ class TestDelta:
         return DeltaStore(session, lambda sql: session.sql(sql).collect(), name)
 
     def commit(self, session: Any, store: DeltaStore, base: Any, number: int, sql: str) -> Any:
-        state = following(base, "invocation", sources(number))
+        state = next_state(base, "invocation", sources(number))
         with store.committing(base, state):
             session.sql(sql)
         return state
@@ -213,7 +210,7 @@ class TestIceberg:
 
     def commit(self, session: Any, store: IcebergStore, base: Any, number: int, sql: str) -> Any:
         """Commit a statement, which writes into `{}`."""
-        state = following(base, "invocation", sources(number))
+        state = next_state(base, "invocation", sources(number))
         written = f"{store._name}.{store.begin(base)}"
         with store.committing(base, state):
             session.sql(sql.format(written))
@@ -223,7 +220,7 @@ class TestIceberg:
         self, session: Any, table: str, base: Any, number: int, properties: str = ""
     ) -> tuple[IcebergStore, Any]:
         store = IcebergStore(session, table)
-        state = following(base, "invocation", sources(number))
+        state = next_state(base, "invocation", sources(number))
         with store.committing(base, state):
             session.sql(
                 f"create or replace table {table} using iceberg {properties} "
@@ -255,7 +252,7 @@ class TestIceberg:
             run = IcebergStore(session, table)
             written = run.begin(store.read())
             base = store.read()
-            state = following(base, "invocation", sources(3))
+            state = next_state(base, "invocation", sources(3))
             with run.committing(base, state):
                 session.sql(statement.replace("{}", f"{table}.{written}"))
             assert store.read() == state
@@ -326,7 +323,7 @@ class TestIceberg:
             session, IcebergStore(session, table), created, 2, "insert into {} values (2)"
         )
         with pytest.raises(ConcurrentRunError, match="was faster"):
-            with late.committing(created, following(created, "late", sources(2))):
+            with late.committing(created, next_state(created, "late", sources(2))):
                 session.sql(f"insert into {table}.{written} values (2)")
         with pytest.raises(ConcurrentRunError, match="was faster"):
             IcebergStore(session, table).begin(created)
@@ -356,7 +353,7 @@ class TestIceberg:
         written = late.begin(created)
         _, rebuilt = self.build(session, table, created, 7)
         with pytest.raises(ConcurrentRunError, match="was faster"):
-            with late.committing(created, following(created, "late", sources(2))):
+            with late.committing(created, next_state(created, "late", sources(2))):
                 session.sql(f"insert into {table}.{written} values (2)")
         assert rows(session, table) == [(7,)]
         assert store.read() == rebuilt
@@ -371,7 +368,7 @@ class TestIceberg:
             session.sql(sql + "1 as id")
         assert_unchecked(store.read())
         with pytest.raises(ConcurrentRunError, match="was faster"):
-            with IcebergStore(session, table).committing(None, following(None, "x", sources(0))):
+            with IcebergStore(session, table).committing(None, next_state(None, "x", sources(0))):
                 raise AssertionError("not reached")
         store.confirm(first)
         known = replace(first, checks=None)
@@ -421,19 +418,19 @@ class TestIceberg:
 class TestPlain:
     alive: tuple[str, ...] = ()
 
-    def store(self, session: Any, name: str) -> PlainStore:
-        others = Others(
+    def store(self, session: Any, name: str) -> FileStore:
+        others = OtherRuns(
             lambda invocation: invocation in self.alive,
             patience=0.1,
             raise_if_cancelled=lambda: None,
         )
-        return PlainStore(session, lambda sql: session.sql(sql).collect(), "default", name, others)
+        return FileStore(session, lambda sql: session.sql(sql).collect(), "default", name, others)
 
-    def create(self, session: Any, name: str, clause: str = "") -> tuple[PlainStore, Any]:
+    def create(self, session: Any, name: str, clause: str = "") -> tuple[FileStore, Any]:
         session.sql(f"create table {name} using parquet {clause} as select 1 as id, 'a' as p")
         store = self.store(session, name)
         assert store.read() is None
-        state = following(None, "invocation", sources(1))
+        state = next_state(None, "invocation", sources(1))
         write_record(session, "default", name, state)
         assert store.read() == state
         return store, state
@@ -449,10 +446,10 @@ class TestPlain:
     def test_partitions_by_a_column_with_an_underscore(self, session: Any, name: str) -> None:
         clause = "using parquet partitioned by (_p)"
         session.sql(f"create table {name} {clause} as select 1 as id, 'a' as _p")
-        store, state = self.store(session, name), following(None, "invocation", sources(1))
+        store, state = self.store(session, name), next_state(None, "invocation", sources(1))
         write_record(session, "default", name, state)
         session.sql(f"create table {name}_stage {clause} as select 2 as id, 'b' as _p")
-        after = following(state, "invocation", sources(2))
+        after = next_state(state, "invocation", sources(2))
         store.record(state, after, "default", f"{name}_stage")
         assert store.read() == after
         assert rows(session, name) == [(1, "a"), (2, "b")]
@@ -460,7 +457,7 @@ class TestPlain:
     def test_an_append_whose_files_are_gone_is_no_state(self, session: Any, name: str) -> None:
         store, state = self.create(session, name)
         stage = self.stage(session, name, "", "(2, 'a'), (3, 'b')")
-        store.record(state, following(state, "invocation", sources(2)), "default", stage)
+        store.record(state, next_state(state, "invocation", sources(2)), "default", stage)
         session.sql(f"drop table {stage}")
         for _ in range(2):
             lost = store.read()
@@ -476,7 +473,7 @@ class TestPlain:
         clause = f"partitioned by (p) {place}" if kind != "whole" else ""
         store, state = self.create(session, name, clause)
         stage = self.stage(session, name, clause.replace(name, "stage"), "(2, 'b'), (3, 'c:d')")
-        store.record(state, following(state, "invocation", sources(2)), "default", stage)
+        store.record(state, next_state(state, "invocation", sources(2)), "default", stage)
         state = store.read()
         here = Path(location(session, "default", name).removeprefix("file:"))
         ours = Directory(session, str(here)).data_files()
@@ -520,7 +517,7 @@ class TestPlain:
     def test_rows_are_appended_with_their_state(self, session: Any, name: str, clause: str) -> None:
         store, state = self.create(session, name, clause)
         stage = self.stage(session, name, clause, "(2, 'a'), (3, 'b c')")
-        after = following(state, "invocation", sources(2))
+        after = next_state(state, "invocation", sources(2))
         store.record(state, after, "default", stage)
         # The run dies here; the first file has been moved.
         here, there = (location(session, "default", table) for table in (name, stage))
@@ -538,12 +535,12 @@ class TestPlain:
     ) -> None:
         store, state = self.create(session, name)
         stage = self.stage(session, name, "", "(2, 'b')")
-        after = following(state, "invocation", sources(2))
+        after = next_state(state, "invocation", sources(2))
         store.record(state, after, "default", stage)
         store.read()
         stage = self.stage(session, name, "", "(2, 'b')")
         with pytest.raises(ConcurrentRunError, match="was faster"):
-            store.record(state, following(state, "other", sources(2)), "default", stage)
+            store.record(state, next_state(state, "other", sources(2)), "default", stage)
         session.sql(f"drop table {stage}")
         assert rows(session, name) == [(1, "a"), (2, "b")]
         assert store.read() == after
@@ -558,11 +555,11 @@ class TestPlain:
     def test_a_state_that_is_removed_is_lost_and_old_records_go(
         self, session: Any, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plain, "_KEPT", 2)
+        monkeypatch.setattr(files, "_KEPT", 2)
         store, state = self.create(session, name)
         for number in range(2, 5):
             stage = self.stage(session, name, "", f"({number}, 'b')")
-            after = following(state, "invocation", sources(number))
+            after = next_state(state, "invocation", sources(number))
             store.record(state, after, "default", stage)
             state = store.read()
             assert state == after
@@ -580,7 +577,7 @@ class TestPlain:
         with pytest.raises(KeyboardInterrupt), store.replacing(state, "first"):
             monkeypatch.setattr(TestPlain, "alive", ("first",))
             for attempt in (
-                lambda: store.record(state, following(state, "x", sources(2)), "default", stage),
+                lambda: store.record(state, next_state(state, "x", sources(2)), "default", stage),
                 lambda: store.replacing(state, "second").__enter__(),
                 store.read,
             ):
@@ -594,7 +591,7 @@ class TestPlain:
         with store.replacing(state, "first"):
             session.sql(f"drop table {name}")
             session.sql(f"alter table {stage} rename to {name}")
-            write_record(session, "default", name, following(state, "first", sources(3)))
+            write_record(session, "default", name, next_state(state, "first", sources(3)))
         assert store.read().sources == sources(3)
         with pytest.raises(ConcurrentRunError, match="was faster"):
             store.replacing(state, "second").__enter__()

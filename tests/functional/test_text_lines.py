@@ -7,8 +7,8 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader.text import in_utf8
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.formats.text import in_utf8
 
 
 def lines(spark: SparkSession, *lines: bytes) -> DataFrame:

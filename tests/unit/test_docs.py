@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
-from dbt.adapters.hiveacid.metastore.transport import parse_addresses
-from integration import delta, iceberg
-from integration.hive.artifacts import read_lock
-from integration.lake_settings import PACKAGES, example_settings
+from hiveacid.metastore.connection import parse_addresses
+from integration.support import delta, iceberg
+from integration.support.hive.artifacts import read_lock
+from integration.support.lake_settings import PACKAGES, example_settings
 from tools.configuration_reference import PROFILES, REFERENCE, options_list, reference
 
 ROOT = Path(__file__).parent.parent.parent

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGE = ROOT / "dbt" / "adapters" / "hiveacid"
+PACKAGES = [ROOT / "hiveacid", ROOT / "dbt" / "adapters" / "hiveacid"]
 
 #: dbt's own classes that the adapter raises with a text of its own.
 DBT_ERRORS = {"DbtRuntimeError", "FailedToConnectError"}
@@ -32,22 +32,31 @@ class Message:
         return f"{self.place} {self.kind}"
 
 
+def modules() -> Iterator[Path]:
+    """The modules of the library and of the adapter."""
+    for package in PACKAGES:
+        yield from sorted(package.rglob("*.py"))
+
+
 def messages() -> Iterator[Message]:
     """What the package gives to its errors, to `logger.warning` and to Spark's `raise_error`."""
     kinds = _error_classes() | DBT_ERRORS | {"warning", "raise_error"}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in modules():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and _name(call.func) in kinds and call.args:
-                place = f"{path.relative_to(PACKAGE)}:{call.lineno}"
+                place = f"{path.relative_to(ROOT)}:{call.lineno}"
                 for text in _texts(call.args[0], functions):
                     yield Message(_name(call.func), text, place)
 
 
 def _error_classes() -> set[str]:
-    tree = ast.parse((PACKAGE / "exceptions.py").read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    classes = set()
+    for package in PACKAGES:
+        tree = ast.parse((package / "errors.py").read_text(encoding="utf-8"))
+        classes |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    return classes - {"HiveAcidError", "AdapterError"}
 
 
 def _name(function: ast.expr) -> str:
@@ -86,7 +95,7 @@ def _plain(text: str) -> str:
 
 def literals() -> Iterator[str]:
     """Every text in the package."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
                 yield _plain(_text(node))

@@ -23,19 +23,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
-from dbt.adapters.hiveacid.exceptions import TransactionLostError, VanishedFileError
-from dbt.adapters.hiveacid.metastore.client import MetastoreClient
-from dbt.adapters.hiveacid.reads import Reading, reads_of
-from dbt.adapters.hiveacid.run import Run
-from dbt.adapters.hiveacid.spark.errors import (
-    full_text,
-    is_missing,
-    short_message,
-    with_statement,
-)
-from dbt.adapters.hiveacid.spark.process import CONSOLE_PROGRESS, root_session
+from dbt.adapters.hiveacid.errors import as_dbt_error, dbt_errors, raising_dbt_errors
+from dbt.adapters.hiveacid.invocation import Invocation
+from dbt.adapters.hiveacid.sources.read_log import FilesRead, amounts_by_table
+from dbt.adapters.hiveacid.spark.driver import CONSOLE_PROGRESS, root_session
 from dbt.adapters.hiveacid.spark.progress import ProgressLine, tasks_in
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
+from hiveacid.errors import HiveAcidError, VanishedFileError
+from hiveacid.jvm.errors import full_text, is_missing, short_message, with_statement
+from hiveacid.metastore.client import MetastoreClient
 
 logger = AdapterLogger("HiveAcid")
 
@@ -57,7 +53,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
 
     @classmethod
     def of(
-        cls, message: str, rows: int | None, readings: Collection[Reading]
+        cls, message: str, rows: int | None, readings: Collection[FilesRead]
     ) -> HiveAcidAdapterResponse:
         """The response after reading some ACID sources."""
         pinned = {str(reading.table): reading.pinned for reading in readings}
@@ -66,7 +62,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
             rows_affected=rows,
             transaction_id=next((p.transaction_id for p in pinned.values()), None),
             snapshot={t: p.write_ids.high_watermark for t, p in sorted(pinned.items())} or None,
-            reads=reads_of(readings) or None,
+            reads=amounts_by_table(readings) or None,
         )
 
 
@@ -75,10 +71,11 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
     TYPE = "hiveacid"
 
-    run: Run
+    run: Invocation
     """Set by the adapter, which makes both."""
 
     @classmethod
+    @raising_dbt_errors
     def open(cls, connection: Connection) -> Connection:
         """Give the connection a Spark session of its own, starting Spark if need be."""
         if connection.state == ConnectionState.OPEN:
@@ -125,7 +122,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         if fetch:
             answer = super().execute(sql, auto_begin, fetch, limit)
             if self._reads_acid():
-                self.run.holding.check_alive()
+                with dbt_errors():
+                    self.run.holding.check_alive()
             return answer
         sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
@@ -139,16 +137,18 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         try:
             yield
         except VanishedFileError as error:
-            raise self.run.vanished_file(error.msg) from error
+            raise as_dbt_error(self.run.vanished_file(error.message)) from error
         except DbtRuntimeError:
             raise
+        except HiveAcidError as error:
+            raise as_dbt_error(error) from error
         except (PySparkException, Py4JError) as error:
             logger.debug(f"Error while running:\n{sql}\n{full_text(error)}")
             lost = self.run.snapshot.lost
             if lost is not None and self._reads_acid():
-                raise TransactionLostError(lost.msg) from error
+                raise as_dbt_error(lost) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
-                raise self.run.vanished_file(short_message(error)) from error
+                raise as_dbt_error(self.run.vanished_file(short_message(error))) from error
             told = self._about_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
 

@@ -16,9 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 METHODS = ("session",)
 """How Spark is reached: `session` runs the driver in dbt's own process (pyspark)."""
 
-
 OFF = "off"
-
 LAST_NODE, RUN_END = "last_node", "run_end"
 
 

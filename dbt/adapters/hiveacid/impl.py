@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from multiprocessing.context import SpawnContext
 from typing import Any
 
-from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.macros import MacroResolverProtocol
@@ -16,23 +15,23 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
+from dbt.adapters.hiveacid.invocation import Invocation
+from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.needs import needing
+from dbt.adapters.hiveacid.metadata.schemas import SchemaMethods
 from dbt.adapters.hiveacid.node_events import NodeEvents
-from dbt.adapters.hiveacid.python_models import PythonModelMethods
-from dbt.adapters.hiveacid.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.report_methods import ReportMethods
-from dbt.adapters.hiveacid.run import Run
-from dbt.adapters.hiveacid.schemas import SchemaMethods
-from dbt.adapters.hiveacid.seeds import SeedMethods
-from dbt.adapters.hiveacid.selected import Selection
+from dbt.adapters.hiveacid.report import ReportMethods
+from dbt.adapters.hiveacid.selected_nodes import Selection, needing
 from dbt.adapters.hiveacid.signals import TerminationHandler
 from dbt.adapters.hiveacid.spark.session import SessionHandle
-from dbt.adapters.hiveacid.staging_methods import StagingMethods
-from dbt.adapters.hiveacid.versions import current_version, restore
+from dbt.adapters.hiveacid.targets.python_models import PythonModelMethods
+from dbt.adapters.hiveacid.targets.recovery import RecoveryMethods, current_version, restore
+from dbt.adapters.hiveacid.targets.seeds import SeedMethods
+from dbt.adapters.hiveacid.targets.staging import StagingMethods
+from hiveacid.metastore.models import TableName
 
 logger = AdapterLogger("HiveAcid")
 
@@ -64,9 +63,10 @@ class HiveAcidAdapter(
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
+        install_log_handler()
         self._selection = Selection()
         self._write_locks = {}
-        self.run = Run(
+        self.run = Invocation(
             config.credentials,
             get_invocation_id(),
             f"{config.profile_name}.{config.target_name}",
@@ -92,6 +92,7 @@ class HiveAcidAdapter(
             self._events.remove()
             self._termination.remove()
 
+    @raising_dbt_errors
     def debug_query(self) -> None:
         """`dbt debug`: Spark runs a query, its catalog and the metastore answer.
 
@@ -185,6 +186,7 @@ class HiveAcidAdapter(
         self.end_staging()
         super().post_model_hook(config, context)
 
+    @raising_dbt_errors
     def calculate_freshness(
         self,
         source: BaseRelation,
@@ -198,6 +200,7 @@ class HiveAcidAdapter(
             source.as_read(), loaded_at_field, filter, macro_resolver
         )
 
+    @raising_dbt_errors
     def calculate_freshness_from_custom_sql(
         self,
         source: BaseRelation,

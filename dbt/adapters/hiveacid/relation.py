@@ -11,8 +11,9 @@ from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
 from dbt.adapters.spark.relation import SparkRelation
 
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.errors import raising_dbt_errors
+from dbt.adapters.hiveacid.sources.options import SourceOptions
+from hiveacid.metastore.models import TableName
 
 # Iceberg marks its tables in a Hive catalog so (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`).
 _ICEBERG = re.compile(r"^Table Properties: .*\btable_type=iceberg\b", re.IGNORECASE | re.MULTILINE)
@@ -52,6 +53,7 @@ class HiveAcidRelation(SparkRelation):
         return type(cls.__name__, (cls,), {"sources": sources, "__module__": cls.__module__})
 
     @classmethod
+    @raising_dbt_errors
     def create_from(
         cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any
     ) -> HiveAcidRelation:

@@ -1,4 +1,4 @@
-"""`hiveacid_snapshot.json`: what a run held and read, beside dbt's run_results.json."""
+"""Report of one dbt command: its snapshot, and what each node has read of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.flags import get_flags
 
 from dbt.adapters.hiveacid.__version__ import version
-from dbt.adapters.hiveacid.reads import ReadLog
-from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
+from dbt.adapters.hiveacid.errors import available
+from dbt.adapters.hiveacid.sources.read_log import ReadLog
+from hiveacid.snapshots.run_snapshot import SnapshotReport
+
+if TYPE_CHECKING:
+    from dbt.adapters.hiveacid.invocation import Invocation
+
 
 FILE_NAME = "hiveacid_snapshot.json"
-
 _DIGITS = 3
 """Of seconds, after the point."""
 
@@ -93,3 +101,34 @@ def _sources(snapshot: SnapshotReport, reads: ReadLog) -> list[dict[str, Any]]:
         }
         for table, write_ids in sorted(snapshot.write_ids.items())
     ]
+
+
+logger = AdapterLogger("HiveAcid")
+
+
+class ReportMethods(metaclass=AdapterMeta):
+    """What the run held and read, for hooks and for a file."""
+
+    run: Invocation
+    config: Any
+
+    @available
+    def hiveacid_snapshot_report(self) -> dict[str, Any]:
+        """What the run holds and has read up to now, as `hiveacid_snapshot.json` has it at the end.
+
+        Times are in seconds, lengths in bytes. Opens no transaction.
+        """
+        return self.run.report()
+
+    def write_report(self, report: Mapping[str, Any]) -> None:
+        """Put a report beside dbt's run_results.json, unless dbt was told to write no JSON."""
+        target = getattr(self.config, "project_target_path", None)
+        if target is None or not getattr(get_flags(), "WRITE_JSON", True):
+            return
+        try:
+            write(Path(target), report)
+        except OSError as error:
+            logger.warning(
+                f"{FILE_NAME} could not be written to {target}: {error}. The run itself is not "
+                "affected; see whether the directory can be written to."
+            )

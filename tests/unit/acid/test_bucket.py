@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.hiveacid.acid.bucket import BucketProperty, decode_bucket
+from hiveacid.acid.layout import BucketProperty, decode_bucket
 
 twelve_bits = st.integers(min_value=0, max_value=4095)
 

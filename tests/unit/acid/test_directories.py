@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.hiveacid.acid.directories import (
+from hiveacid.acid.layout import (
     BASE_OF_ORIGINALS,
     BaseDir,
     DeltaDir,

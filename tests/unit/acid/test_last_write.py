@@ -1,6 +1,6 @@
-from dbt.adapters.hiveacid.acid.last_write import Compacted, compactions, location_writes
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.acid.last_write import Compacted, compactions, location_writes
+from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 
 TXNS = ValidTxnList(100, frozenset({90}))
 

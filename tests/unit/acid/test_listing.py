@@ -1,4 +1,4 @@
-from dbt.adapters.hiveacid.acid.listing import ListedFile
+from hiveacid.acid.layout import ListedFile
 
 
 def test_a_files_name_is_the_last_part_of_its_path():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.selection import select
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
+from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.selection import select
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
 
 ALL_TXNS = ValidTxnList(1_000_000)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.hiveacid.acid.selection import select
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
+from hiveacid.acid.selection import select
+from hiveacid.acid.write_ids import ValidTxnList
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
 
 

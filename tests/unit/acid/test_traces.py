@@ -1,5 +1,4 @@
-from dbt.adapters.hiveacid.acid.listing import Listing
-from dbt.adapters.hiveacid.acid.traces import without_directory
+from hiveacid.acid.layout import Listing, without_directory
 
 
 def listing(*directories):

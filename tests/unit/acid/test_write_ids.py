@@ -1,12 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.hiveacid.acid.write_ids import (
-    NO_OPEN_ID,
-    RangeResponse,
-    ValidTxnList,
-    ValidWriteIdList,
-)
+from hiveacid.acid.write_ids import NO_OPEN_ID, RangeResponse, ValidTxnList, ValidWriteIdList
 
 ids = st.integers(min_value=1, max_value=30)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.write_ids import ValidWriteIdList
 
 COMMITTED, ABORTED, OPEN = "committed", "aborted", "open"
 FIRST_COMPACTION = 100

@@ -16,20 +16,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, schemas, staging_methods
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.exceptions import (
-    AcidTargetError,
-    MetastoreUnavailableError,
-    TransactionLostError,
-)
-from dbt.adapters.hiveacid.metadata import methods
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reads import Reading
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
-from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from dbt.adapters.hiveacid.errors import AcidTargetError
+from dbt.adapters.hiveacid.metadata import methods, schemas
+from dbt.adapters.hiveacid.sources.read_log import FilesRead
+from dbt.adapters.hiveacid.targets import staging
+from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import MetastoreUnavailableError, TransactionLostError
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
 
 ORDERS, PLAIN = TableName("shop", "orders"), TableName("shop", "plain")
 TABLE = Table(
@@ -110,7 +107,7 @@ def test_a_target_with_the_name_of_a_source_has_its_own_columns(
 def test_the_docs_of_a_single_source_come_from_the_metastore(
     adapter, manifest, sparks_own, monkeypatch
 ):
-    seen = SeenTable(TABLE, (), ValidWriteIdList(12), ValidTxnList(9))
+    seen = UnlockedTable(TABLE, (), ValidWriteIdList(12), ValidTxnList(9))
     monkeypatch.setattr(adapter.run, "see", lambda names: {ORDERS: seen})
     monkeypatch.setattr(methods, "states_for_docs", lambda session, seen: None)
     relation = adapter.Relation.create(schema="shop", identifier="orders")
@@ -218,7 +215,7 @@ class Cursor:
 def reading(write_id):
     write_ids = ValidWriteIdList(write_id, table="shop.orders")
     pinned = PinnedTable(TABLE, (), write_ids, ValidTxnList(9), transaction_id=17)
-    return Reading.of(pinned, [(ListedFile("a", "/orders/a", 7), 0)], [])
+    return FilesRead.of(pinned, [(ListedFile("a", "/orders/a", 7), 0)], [])
 
 
 @pytest.mark.parametrize(
@@ -381,7 +378,7 @@ def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatc
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
     monkeypatch.setattr(schemas, "refuse_acid_target", fail)
     warnings = []
-    monkeypatch.setattr(staging_methods.logger, "warning", warnings.append)
+    monkeypatch.setattr(staging.logger, "warning", warnings.append)
     adapter.hiveacid_stage(target)
     adapter.post_model_hook({}, None)
     assert not handle.stages

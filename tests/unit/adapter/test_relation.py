@@ -4,9 +4,9 @@ from types import SimpleNamespace
 import pytest
 from dbt.adapters.base.relation import EventTimeFilter
 
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.options import SourceOptions
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+from dbt.adapters.hiveacid.sources.options import SourceOptions
+from hiveacid.metastore.models import TableName
 
 QUOTING = SimpleNamespace(quoting={})
 

@@ -6,13 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.acid.write_ids import ValidWriteIdList
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.reader.plan import DeleteFile
-from dbt.adapters.hiveacid.reads import ReadAmount, Reading, ReadLog, reads_of, summary_line
 from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, write
-from dbt.adapters.hiveacid.snapshot.report import SnapshotReport
+from dbt.adapters.hiveacid.sources.read_log import (
+    FilesRead,
+    ReadAmount,
+    ReadLog,
+    amounts_by_table,
+    summary_line,
+)
+from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.plan import DeleteFile
+from hiveacid.snapshots.run_snapshot import SnapshotReport
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
 
@@ -34,7 +40,7 @@ def reading(table, *files, partitions=("a", "b"), events=None):
         for f in listed
         if f.relative in (events or {})
     ]
-    return Reading.of(pinned, ((file, i) for i, file in enumerate(listed)), deletes)
+    return FilesRead.of(pinned, ((file, i) for i, file in enumerate(listed)), deletes)
 
 
 def test_files_and_partitions_that_several_views_share_count_once():
@@ -55,7 +61,7 @@ def test_the_log_and_the_response_tell_what_a_node_has_read():
     assert summary_line("test.shop.b", None, [items]) == (
         "test.shop.b: read shop.items (write ids up to 9, 1 file, 1 byte) in transaction 17"
     )
-    assert reads_of([orders, items]) == {
+    assert amounts_by_table([orders, items]) == {
         "shop.items": {
             "write_ids": "shop.items:9:8:8:",
             "files": 1,

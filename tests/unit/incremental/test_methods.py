@@ -6,14 +6,13 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hiveacid.incremental import methods, state_methods
+from dbt.adapters.hiveacid.incremental import methods, operations
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.decision import Decision, Step
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
-from dbt.adapters.hiveacid.incremental.model import ModelChanges
-from dbt.adapters.hiveacid.incremental.target_state import TargetState
+from dbt.adapters.hiveacid.incremental.model_run import Decision, ModelChanges, Step
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.targets.state import TargetState
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
 SQL = "select id from hiveacid__changes"
@@ -106,7 +105,7 @@ def test_a_state_is_forgotten_by_statements(adapter, monkeypatch):
         def reset(self):
             self.session.action("reset")
 
-    monkeypatch.setattr(state_methods, "IcebergStore", Store)
+    monkeypatch.setattr(operations, "IcebergStore", Store)
     target = TARGET.incorporate(is_iceberg=True)
     with pytest.raises(DbtRuntimeError, match="reset failed while running remove the state of"):
         adapter.hiveacid_forget_state(target)

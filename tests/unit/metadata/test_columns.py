@@ -3,7 +3,7 @@ from dbt.adapters.spark.column import SparkColumn
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
 from dbt_common.contracts.metadata import ColumnMetadata, TableMetadata
 
-from dbt.adapters.hiveacid.metadata.columns import (
+from dbt.adapters.hiveacid.metadata.catalog import (
     catalog_rows,
     catalog_table,
     described_rows,
@@ -11,7 +11,7 @@ from dbt.adapters.hiveacid.metadata.columns import (
     with_rows,
 )
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 
 ORDERS = Table(
     TableName("shop", "orders"),

@@ -1,6 +1,6 @@
-from dbt.adapters.hiveacid.acid.last_write import Compacted, LocationWrites, Write
-from dbt.adapters.hiveacid.acid.listing import ListedFile
 from dbt.adapters.hiveacid.metadata.freshness import LastWrite, last_write
+from hiveacid.acid.last_write import Compacted, LocationWrites, Write
+from hiveacid.acid.layout import ListedFile
 
 
 def write(write_id, time):

@@ -1,17 +1,11 @@
 from dataclasses import replace
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.selection import select
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
-from dbt.adapters.hiveacid.metastore.models import (
-    Column,
-    Partition,
-    StorageDescriptor,
-    Table,
-    TableName,
-)
-from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.selection import select
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
+from hiveacid.snapshots.tables import UnlockedTable
 
 ACCURATE = '{"BASIC_STATS":"true"}'
 STORAGE = StorageDescriptor("/t", (Column("id", "int"),))
@@ -24,7 +18,7 @@ def kept(rows, size, accurate=ACCURATE):
 
 def table(write_id, parameters, valid):
     found = Table(TableName("a", "t"), "MANAGED_TABLE", STORAGE, (), parameters, 0)
-    return SeenTable(replace(found, write_id=write_id), (), valid, TXNS)
+    return UnlockedTable(replace(found, write_id=write_id), (), valid, TXNS)
 
 
 def states(*directories, valid):

@@ -1,7 +1,7 @@
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import InvalidSettingError
-from dbt.adapters.hiveacid.metastore.transport import Address, parse_addresses
+from hiveacid.errors import InvalidSettingError
+from hiveacid.metastore.connection import Address, parse_addresses
 
 
 def test_one_or_several_with_a_default_port():
@@ -28,7 +28,7 @@ def test_one_or_several_with_a_default_port():
 def test_what_is_no_address_is_quoted(uris):
     with pytest.raises(InvalidSettingError, match="Not a metastore address: ") as error:
         parse_addresses(f"thrift://good:1,{uris}")
-    assert repr(uris) in str(error.value.msg)
+    assert repr(uris) in str(error.value.message)
 
 
 def test_no_address():

@@ -11,19 +11,18 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 from thrift_server import HANG_UP, ThriftServer
 
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
-from dbt.adapters.hiveacid.exceptions import (
+from hiveacid.acid.write_ids import ValidTxnList
+from hiveacid.errors import (
     MetastoreError,
     MetastoreUnavailableError,
     TableNotFoundError,
     TransactionLostError,
     WriteIdsNotSupportedError,
 )
-from dbt.adapters.hiveacid.metastore import structs
-from dbt.adapters.hiveacid.metastore.channel import ATTEMPTS
-from dbt.adapters.hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient
-from dbt.adapters.hiveacid.metastore.models import Column, TableName
-from dbt.adapters.hiveacid.metastore.transactions import LockState, LockType, TransactionState
+from hiveacid.metastore import thrift
+from hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient
+from hiveacid.metastore.connection import ATTEMPTS
+from hiveacid.metastore.models import Column, LockState, LockType, TableName, TransactionState
 
 ORDERS = TableName("shop", "orders")
 CUSTOMERS = TableName("shop", "customers")
@@ -56,8 +55,8 @@ def storage(location: str = "file:/w/orders") -> ttypes.StorageDescriptor:
     )
 
 
-def thrift_table(name: TableName = ORDERS) -> structs.Table:
-    return structs.Table(
+def thrift_table(name: TableName = ORDERS) -> thrift.Table:
+    return thrift.Table(
         tableName=name.table,
         dbName=name.database,
         owner="hive",
@@ -92,7 +91,7 @@ class TestTables:
 
         def get_table_req(request):
             requests.append(request)
-            return structs.GetTableResult(table=thrift_table())
+            return thrift.GetTableResult(table=thrift_table())
 
         server.handlers["get_table_req"] = get_table_req
         table = client.get_table(TableName("Shop", "ORDERS"))
@@ -109,7 +108,7 @@ class TestTables:
         assert (table.storage.bucket_columns, table.storage.num_buckets) == (("id",), 4)
         (request,) = requests
         assert (request.dbName, request.tblName) == ("shop", "orders")
-        assert request.capabilities.values == [structs.INSERT_ONLY_TABLES]
+        assert request.capabilities.values == [thrift.INSERT_ONLY_TABLES]
         assert "HIVEFULLACIDREAD" in request.processorCapabilities
 
     def test_an_old_metastore_is_asked_with_get_table(self, server, client):
@@ -136,7 +135,7 @@ class TestTables:
         server.handlers["get_table_req"] = get_table_req
         with pytest.raises(TableNotFoundError) as error:
             client.get_table(ORDERS)
-        assert str(error.value.msg) == (
+        assert str(error.value.message) == (
             "The metastore has no table shop.orders (hive.shop.orders table not found). Check the "
             "source's schema and identifier."
         )
@@ -148,7 +147,7 @@ class TestTables:
             requests.append((request.dbName, request.tblNames))
             if request.dbName == "nowhere":
                 raise ttypes.UnknownDBException("nowhere")
-            return structs.GetTablesResult(tables=[thrift_table()])
+            return thrift.GetTablesResult(tables=[thrift_table()])
 
         server.handlers["get_table_objects_by_name_req"] = get_tables
         tables = client.get_tables([ORDERS, CUSTOMERS, ORDERS, TableName("nowhere", "t")])
@@ -182,7 +181,7 @@ class TestTables:
 
 class TestTransactions:
     def test_valid_txns_tell_open_from_aborted(self, server, client):
-        server.handlers["get_open_txns"] = lambda: structs.GetOpenTxnsResponse(
+        server.handlers["get_open_txns"] = lambda: thrift.GetOpenTxnsResponse(
             txn_high_water_mark=20,
             open_txns=[3, 5, 7, 9, 11, 12, 13, 14, 16],
             # Java's BitSet: bits 1 and 8 are 5 and 16.
@@ -193,7 +192,7 @@ class TestTransactions:
         )
 
     def test_a_list_of_hive_2_is_not_taken_for_an_empty_one(self, server, client):
-        server.handlers["get_open_txns"] = lambda: structs.GetOpenTxnsResponse(
+        server.handlers["get_open_txns"] = lambda: thrift.GetOpenTxnsResponse(
             txn_high_water_mark=20, open_txns=None
         )
         with pytest.raises(WriteIdsNotSupportedError, match="older than Hive 3"):
@@ -204,16 +203,16 @@ class TestTransactions:
 
         def get_valid_write_ids(request):
             requests.append((request.fullTableNames, request.validTxnList))
-            return structs.GetValidWriteIdsResponse(
+            return thrift.GetValidWriteIdsResponse(
                 tblValidWriteIds=[
-                    structs.TableValidWriteIds(
+                    thrift.TableValidWriteIds(
                         fullTableName="shop.orders",
                         writeIdHighWaterMark=9,
                         invalidWriteIds=[2, 5],
                         minOpenWriteId=5,
                         abortedBits=b"\x01",
                     ),
-                    structs.TableValidWriteIds(
+                    thrift.TableValidWriteIds(
                         fullTableName="shop.customers",
                         writeIdHighWaterMark=0,
                         invalidWriteIds=[],
@@ -229,7 +228,7 @@ class TestTransactions:
         assert str(lists[CUSTOMERS]) == f"shop.customers:0:{2**63 - 1}::"
 
     def test_a_table_left_out_of_the_answer_is_an_error(self, server, client):
-        server.handlers["get_valid_write_ids"] = lambda request: structs.GetValidWriteIdsResponse(
+        server.handlers["get_valid_write_ids"] = lambda request: thrift.GetValidWriteIdsResponse(
             tblValidWriteIds=[]
         )
         with pytest.raises(MetastoreError, match="no write ids for shop.orders"):
@@ -238,7 +237,7 @@ class TestTransactions:
     def test_a_metastore_without_write_ids(self, client):
         with pytest.raises(WriteIdsNotSupportedError) as error:
             client.get_valid_write_ids([ORDERS], ValidTxnList(1))
-        assert str(error.value.msg) == (
+        assert str(error.value.message) == (
             "The metastore has no get_valid_write_ids, so it can give no consistent snapshot for "
             "table shop.orders: it is older than Hive 3. Upgrade the metastore, or read the table "
             "through Hive itself."
@@ -259,7 +258,7 @@ class TestTransactions:
                 "user": "ann",
                 "hostname": "laptop",
                 "agentInfo": "dbt 1234",
-                "txn_type": structs.TXN_TYPE_READ_ONLY,
+                "txn_type": thrift.TXN_TYPE_READ_ONLY,
             }
         ]
 
@@ -288,8 +287,8 @@ class TestTransactions:
     def test_write_ids_are_allocated_and_registered(self, server, client):
         registered = []
         server.handlers["allocate_table_write_ids"] = lambda request: (
-            structs.AllocateTableWriteIdsResponse(
-                txnToWriteIds=[structs.TxnToWriteId(txnId=request.txnIds[0], writeId=8)]
+            thrift.AllocateTableWriteIdsResponse(
+                txnToWriteIds=[thrift.TxnToWriteId(txnId=request.txnIds[0], writeId=8)]
             )
         )
         server.handlers["add_write_ids_to_min_history"] = lambda txn_id, write_ids: (
@@ -356,8 +355,8 @@ class TestServerInfo:
         server.handlers.update(
             getVersion=lambda: version,
             get_config_value=lambda key, default: settings.get(key.rpartition(".")[2], default),
-            get_open_txns=lambda: structs.GetOpenTxnsResponse(txn_high_water_mark=1, open_txns=[]),
-            get_valid_write_ids=lambda request: structs.GetValidWriteIdsResponse(
+            get_open_txns=lambda: thrift.GetOpenTxnsResponse(txn_high_water_mark=1, open_txns=[]),
+            get_valid_write_ids=lambda request: thrift.GetValidWriteIdsResponse(
                 tblValidWriteIds=[]
             ),
         )
@@ -377,7 +376,7 @@ class TestServerInfo:
         self.answer(server, minhistorywriteid="true", **settings)
         with pytest.raises(MetastoreError) as error:
             client.server_info()
-        assert str(error.value.msg) == (
+        assert str(error.value.message) == (
             "The metastore (version 4.0.1) forgets which write ids belong to open transactions, so "
             "that uncommitted rows are shown, by Hive itself too: "
             "metastore.txn.use.minhistorywriteid and metastore.txn.use.minhistorylevel are both "
@@ -406,7 +405,7 @@ class TestConnection:
         client = MetastoreClient(f"thrift://127.0.0.1:{port},thrift://no-such-host.invalid:9083")
         with pytest.raises(MetastoreUnavailableError) as error:
             client.get_partition_names(ORDERS)
-        lines = str(error.value.msg).splitlines()
+        lines = str(error.value.message).splitlines()
         assert lines[0] == "Could not connect to the Hive metastore. Tried:"
         assert lines[1] == f"  thrift://127.0.0.1:{port}: Connection refused"
         assert lines[2].startswith("  thrift://no-such-host.invalid:9083: unknown host (")
@@ -462,7 +461,7 @@ class TestConnection:
         with pytest.raises(MetastoreUnavailableError) as error:
             client.get_partition_names(ORDERS)
         assert server.calls == ["get_partition_names"] * ATTEMPTS
-        assert str(error.value.msg) == (
+        assert str(error.value.message) == (
             f"The Hive metastore at {server.uri} failed in get_partition_names for table "
             "shop.orders: it closed the connection. Check the metastore's log; a metastore that "
             "asks for Kerberos or TLS does this, too, to a client that speaks neither."

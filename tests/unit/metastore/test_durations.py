@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.hiveacid.metastore.durations import parse_seconds
+from hiveacid.metastore.models import parse_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.hiveacid.metastore.partition_names import partition_name
+from hiveacid.metastore.models import partition_name
 
 
 @pytest.mark.parametrize(

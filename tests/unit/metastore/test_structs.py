@@ -5,7 +5,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from dbt.adapters.hiveacid.metastore import structs
+from hiveacid.metastore import thrift
 
 PROTOCOLS = [TBinaryProtocol, TBinaryProtocolAccelerated]
 
@@ -36,7 +36,7 @@ def test_open_transactions_as_hive_3_and_4_send_them(writer, reader):
         "0b0004" + "00000001" + "02"
         "00"
     )
-    response = decode(structs.GetOpenTxnsResponse(), wire, reader)
+    response = decode(thrift.GetOpenTxnsResponse(), wire, reader)
     assert vars(response) == {
         "txn_high_water_mark": 9,
         "open_txns": [3, 5],
@@ -49,30 +49,30 @@ def test_open_transactions_as_hive_3_and_4_send_them(writer, reader):
 @pytest.mark.parametrize("reader", PROTOCOLS)
 def test_the_set_of_hive_2_is_told_from_an_empty_list(reader):
     old = ttypes.GetOpenTxnsResponse(txn_high_water_mark=9, open_txns={3})
-    response = decode(structs.GetOpenTxnsResponse(), encode(old, TBinaryProtocol), reader)
+    response = decode(thrift.GetOpenTxnsResponse(), encode(old, TBinaryProtocol), reader)
     assert response.txn_high_water_mark == 9
     assert response.open_txns is None
 
 
 @pytest.mark.parametrize("reader", PROTOCOLS)
 def test_a_table_has_its_id_and_fields_that_we_do_not_use_are_skipped(reader):
-    class Newer(structs.Struct):
-        thrift_spec = structs.spec(
-            *(field for field in structs.Table.thrift_spec if field),
+    class Newer(thrift.Struct):
+        thrift_spec = thrift.spec(
+            *(field for field in thrift.Table.thrift_spec if field),
             (17, 11, "catName", "UTF8", None),
             (28, 10, "txnId", None, None),
         )
 
     newer = Newer(tableName="t", dbName="d", parameters={"a": "ü"}, id=7, catName="hive", txnId=3)
-    table = decode(structs.Table(), encode(newer, TBinaryProtocol), reader)
+    table = decode(thrift.Table(), encode(newer, TBinaryProtocol), reader)
     assert (table.tableName, table.id, table.parameters) == ("t", 7, {"a": "ü"})
 
 
 def test_a_misspelt_field_is_refused():
     with pytest.raises(TypeError, match="TxnToWriteId has no field writeid"):
-        structs.TxnToWriteId(writeid=1)
+        thrift.TxnToWriteId(writeid=1)
 
 
 def test_structs_are_compared_by_their_fields():
-    assert structs.TxnToWriteId(txnId=1) == structs.TxnToWriteId(txnId=1)
-    assert structs.TxnToWriteId(txnId=1) != structs.TxnToWriteId(txnId=2)
+    assert thrift.TxnToWriteId(txnId=1) == thrift.TxnToWriteId(txnId=1)
+    assert thrift.TxnToWriteId(txnId=1) != thrift.TxnToWriteId(txnId=2)

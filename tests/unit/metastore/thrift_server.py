@@ -13,13 +13,13 @@ from thrift.Thrift import TApplicationException, TException, TMessageType, TType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from dbt.adapters.hiveacid.metastore import thrift_api
+from hiveacid.metastore import thrift
 
 Handler = Callable[..., Any]
 HANG_UP = object()
 """What a handler returns to close the connection without an answer."""
 
-_OURS = {call.name: call for call in vars(thrift_api).values() if isinstance(call, thrift_api.Call)}
+_OURS = {call.name: call for call in vars(thrift).values() if isinstance(call, thrift.Call)}
 
 
 class ThriftServer:

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader import footer_cache, orc_footers
-from dbt.adapters.hiveacid.reader.footer_cache import FooterCache, default_directory
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange
+from hiveacid.acid.layout import ListedFile
+from hiveacid.reader import footer_cache, orc_footers
+from hiveacid.reader.footer_cache import FooterCache, default_directory
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange
 
 IDS = RowIdRange((7, 9), (536870912, 536936448), (0, 2**40))
 ACID = OrcFooter(3, ("a", "b c"), True, IDS, 2, ("int", "struct<x:timestamp>"), (1,))
@@ -148,9 +148,9 @@ def test_a_busy_database_is_passed_over_and_stays(directory, path, monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.reader.footer_cache import FooterCache
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter
+from hiveacid.acid.layout import ListedFile
+from hiveacid.reader.footer_cache import FooterCache
+from hiveacid.reader.orc_footers import OrcFooter
 
 for i in range(20):
     file = ListedFile("f", f"{sys.argv[2]}/{i}", 1, 1)

@@ -7,12 +7,12 @@ from unittest.mock import MagicMock, patch
 import pytest
 from pyspark.errors import AnalysisException
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.avro import check_avro, check_avro_module
-from dbt.adapters.hiveacid.reader.insert_only import _HARMLESS, file_format
-from dbt.adapters.hiveacid.reader.properties import refuse_others
-from dbt.adapters.hiveacid.reader.text import text_format
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.formats.avro import check_avro, check_avro_module
+from hiveacid.reader.formats.text import text_format
+from hiveacid.reader.insert_only import _HARMLESS, file_format
+from hiveacid.reader.properties import refuse_others
 
 NAME = TableName("shop", "events")
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
@@ -92,7 +92,7 @@ def test_the_missing_module_for_avro_is_named():
     spark.read.format.return_value.schema.return_value.load.side_effect = AnalysisException("none")
     properties = SimpleNamespace(versionNumberString=lambda: "2.13.17")
     with (
-        patch("dbt.adapters.hiveacid.reader.avro.java", return_value=properties),
+        patch("hiveacid.reader.formats.avro.java", return_value=properties),
         pytest.raises(UnreadableTableError) as error,
     ):
         check_avro_module(spark, NAME)

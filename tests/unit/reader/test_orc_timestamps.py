@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.reader.orc_timestamps import shows_nanoseconds, timestamps_in
+from hiveacid.reader.timestamps import shows_nanoseconds, timestamps_in
 
 TYPES = [
     "int",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION, kept_value, table_columns
-from dbt.adapters.hiveacid.reader.partition_columns import as_in_table, partition_columns
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.columns import NULL_PARTITION, kept_value, table_columns
+from hiveacid.reader.partition_columns import as_in_table, partition_columns
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_spark_converts_as_hive_does(converted, old, new):
 @pytest.fixture
 def converted(monkeypatch):
     """A text table's column of a type, from a partition's of another, without a JVM."""
-    module = "dbt.adapters.hiveacid.reader.partition_columns"
+    module = "hiveacid.reader.partition_columns"
     for name in ("as_column", "F", "try_cast", "short"):
         monkeypatch.setattr(f"{module}.{name}", _Column())
 

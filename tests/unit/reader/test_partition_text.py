@@ -2,18 +2,11 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import (
-    Column,
-    Partition,
-    StorageDescriptor,
-    Table,
-    TableName,
-)
-from dbt.adapters.hiveacid.reader import columns as reader_columns
-from dbt.adapters.hiveacid.reader.columns import NULL_PARTITION, partition_values, table_columns
-from dbt.adapters.hiveacid.reader.partition_text import is_value
-from dbt.adapters.hiveacid.reader.types import spark_type
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
+from hiveacid.reader import columns as reader_columns
+from hiveacid.reader.columns import NULL_PARTITION, partition_values, table_columns
+from hiveacid.reader.types import is_value, spark_type
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.hiveacid.acid.bucket import BucketProperty
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import (
-    Column,
-    Partition,
-    StorageDescriptor,
-    Table,
-    TableName,
-)
-from dbt.adapters.hiveacid.reader.full_acid_plan import plan_full_acid
-from dbt.adapters.hiveacid.reader.insert_only_plan import plan_insert_only
-from dbt.adapters.hiveacid.reader.locations import locations
-from dbt.adapters.hiveacid.reader.orc_footers import OrcFooter, RowIdRange
-from dbt.adapters.hiveacid.reader.plan import RawRowIds
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
+from hiveacid.reader.full_acid import plan_full_acid
+from hiveacid.reader.insert_only import plan_insert_only
+from hiveacid.reader.locations import locations
+from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
+from hiveacid.reader.plan import RowPositions
+from hiveacid.snapshots.tables import PinnedTable
 
 
 def ids(write_id):
@@ -94,10 +87,10 @@ def test_original_rows_are_numbered_through_the_files_of_a_bucket():
         }
     )
     assert row_ids(planned) == {
-        "000000_0": RawRowIds(0, bucket(0), 0),
-        "000000_0_copy_1": RawRowIds(0, bucket(0), 10),
-        "000001_0": RawRowIds(0, bucket(1), 0),
-        "sub/000000_0": RawRowIds(0, bucket(0), 15),
+        "000000_0": RowPositions(0, bucket(0), 0),
+        "000000_0_copy_1": RowPositions(0, bucket(0), 10),
+        "000001_0": RowPositions(0, bucket(1), 0),
+        "sub/000000_0": RowPositions(0, bucket(0), 15),
     }
     ranges = {data.file.name: data.row_id_range for data in planned.data}
     assert ranges["000000_0_copy_1"] == RowIdRange((0, 0), (bucket(0), bucket(0)), (10, 14))
@@ -120,7 +113,7 @@ def test_row_ids_are_given_only_where_a_delete_event_can_hit():
     }
     assert row_ids(plan(files)) == {
         "000000_0": None,
-        "delta_4_4_0002/000001_0": RawRowIds(4, bucket(1, statement_id=2), 0),
+        "delta_4_4_0002/000001_0": RowPositions(4, bucket(1, statement_id=2), 0),
     }
 
 
@@ -187,7 +180,7 @@ def test_deletes_without_statistics_may_hit_any_row():
     )
     footer = replace(ACID, row_id_range=unknown)
     planned = plan({"000000_0": RAW, "delete_delta_2_2_0/bucket_00000": footer})
-    assert row_ids(planned) == {"000000_0": RawRowIds(0, bucket(0), 0)}
+    assert row_ids(planned) == {"000000_0": RowPositions(0, bucket(0), 0)}
 
 
 def test_a_bucket_number_that_no_row_id_can_have_is_refused_by_the_files_name():

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader import OrcFooters, plan_read
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.read import plan_read
+from hiveacid.snapshots.tables import PinnedTable
 
 TABLE = Table(
     name=TableName("shop", "orders"),
@@ -55,4 +56,4 @@ def test_a_table_is_refused_before_anything_is_listed(table, message):
     pinned = PinnedTable(table, (), ValidWriteIdList(3), ValidTxnList(9), transaction_id=9)
     with pytest.raises(UnreadableTableError) as refused:
         plan_read(None, pinned, OrcFooters())
-    assert refused.value.msg == message
+    assert refused.value.message == message

@@ -3,15 +3,15 @@
 import pytest
 from pyspark.sql.types import StructType
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader import stored_types as module
-from dbt.adapters.hiveacid.reader.columns import table_columns
-from dbt.adapters.hiveacid.reader.file_headers import UnsignedType
-from dbt.adapters.hiveacid.reader.partition_columns import parquet_partition_columns
-from dbt.adapters.hiveacid.reader.stored_types import stored_types, with_stored
-from dbt.adapters.hiveacid.reader.types import spark_type
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader import stored_types as module
+from hiveacid.reader.columns import table_columns
+from hiveacid.reader.file_headers import UnsignedType
+from hiveacid.reader.partition_columns import parquet_partition_columns
+from hiveacid.reader.stored_types import stored_types, with_stored
+from hiveacid.reader.types import spark_type
 
 FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
 

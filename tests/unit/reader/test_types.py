@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.hiveacid.reader.types import spark_type, struct_fields
+from hiveacid.reader.types import spark_type, struct_fields
 
 
 @pytest.mark.parametrize(

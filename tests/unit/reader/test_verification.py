@@ -1,12 +1,11 @@
 """What the self-check makes of listings, footers and counts."""
 
-from dbt.adapters.hiveacid.acid.bucket import BucketProperty
-from dbt.adapters.hiveacid.acid.listing import ListedFile, Listing
-from dbt.adapters.hiveacid.acid.selection import Skipped
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from dbt.adapters.hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from dbt.adapters.hiveacid.reader.plan import DataFile, RawRowIds, ReadPlan
-from dbt.adapters.hiveacid.reader.verification import (
+from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
+from hiveacid.acid.selection import Skipped
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
+from hiveacid.reader.verification import (
     SHOWN,
     DeleteEvents,
     Verification,
@@ -14,7 +13,7 @@ from dbt.adapters.hiveacid.reader.verification import (
     file_problems,
     numbering_problems,
 )
-from dbt.adapters.hiveacid.snapshot.pinned import PinnedTable
+from hiveacid.snapshots.tables import PinnedTable
 
 BUCKET_0 = BucketProperty(0, 0).encode()
 
@@ -71,7 +70,7 @@ def test_rows_are_as_many_as_the_footer_says():
 
 def test_row_ids_of_raw_files_do_not_overlap():
     def raw(name, first_row):
-        row_ids = RawRowIds(0, BUCKET_0, first_row)
+        row_ids = RowPositions(0, BUCKET_0, first_row)
         return DataFile(listed(name), 0, ("id",), is_acid=False, row_ids=row_ids)
 
     rows = {listed("a"): 10, listed("b"): 10}

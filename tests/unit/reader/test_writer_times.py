@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql.types import StructType
 
-from dbt.adapters.hiveacid.acid.listing import ListedFile
-from dbt.adapters.hiveacid.exceptions import UnreadableTableError
-from dbt.adapters.hiveacid.reader import writer_times as module
-from dbt.adapters.hiveacid.reader.file_headers import FileHeader
-from dbt.adapters.hiveacid.reader.writer_times import WriterTimes, writer_times
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader import timestamps as module
+from hiveacid.reader.file_headers import FileHeader
+from hiveacid.reader.timestamps import WriterTimes, writer_times
 
 FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
 SPARK = SimpleNamespace(sparkContext="context")

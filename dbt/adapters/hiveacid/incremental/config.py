@@ -10,7 +10,6 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 STRATEGY = "acid_changes"
-
 FORMATS = ("delta", "iceberg", "parquet", "orc")
 """The formats of targets that can keep a state with their rows."""
 

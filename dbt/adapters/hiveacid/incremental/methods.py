@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
+from functools import partial, reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from dbt.adapters.hiveacid.exceptions import IncrementalError
-from dbt.adapters.hiveacid.incremental.apply import CHANGE
-from dbt.adapters.hiveacid.incremental.apply_methods import ApplyMethods
+from dbt.adapters.hiveacid.errors import IncrementalError, available
+from dbt.adapters.hiveacid.incremental.apply import ApplyMethods
 from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig, Mode
-from dbt.adapters.hiveacid.incremental.decision import Step
-from dbt.adapters.hiveacid.incremental.model import ModelChanges, Rows
-from dbt.adapters.hiveacid.incremental.plan import ROW_ID_NAMES
-from dbt.adapters.hiveacid.incremental.staged import staged_changes
+from dbt.adapters.hiveacid.incremental.merge_sql import CHANGE, DELETE, INSERT, quote
+from dbt.adapters.hiveacid.incremental.model_run import ModelChanges, Rows, Step
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.statements import check_syntax, parse
+from hiveacid.changes.plan import ROW_ID_NAMES
 
 if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.run import Run
+    from dbt.adapters.hiveacid.invocation import Invocation
+
 
 logger = AdapterLogger("HiveAcid")
 
@@ -30,7 +30,7 @@ logger = AdapterLogger("HiveAcid")
 class IncrementalMethods(ApplyMethods):
     """The adapter's methods for models over `acid_changes`, in the order of a run."""
 
-    run: Run
+    run: Invocation
     config: Any
     get_columns_in_relation: Any
 
@@ -303,3 +303,38 @@ class IncrementalMethods(ApplyMethods):
 def _row_id_of(columns: Collection[str]) -> str | None:
     """The column of row ids among a table's, whose names are in lower case."""
     return next((name for name in ROW_ID_NAMES if name in columns), None)
+
+
+def staged_changes(
+    model: ModelChanges,
+    inserts: DataFrame,
+    deleted: Callable[[], DataFrame],
+    brought: Callable[[], DataFrame],
+    session: SparkSession,
+) -> DataFrame:
+    """What `apply` takes: inserts and deletes together.
+
+    `inserts` are the model's rows over what was inserted, `deleted` gives those over the rows that
+    were deleted, `brought` those over the rows of earlier batches (`backlog`). A strategy of
+    dbt-spark's takes the model's rows as they are.
+    """
+    if model.mode is Mode.OWN:
+        return inserts
+    changes = inserts.withColumn(CHANGE, F.lit(INSERT))
+    if model.mode is Mode.UNIQUE_KEY:
+        keys = deleted().select(*model.config.unique_key).distinct()
+        if model.may_delete_what_was_brought:
+            again = _with_key_in(brought(), keys).withColumn(CHANGE, F.lit(INSERT))
+            changes = changes.unionByName(again)
+    elif model.mode is Mode.ROW_ID:
+        keys = model.row_ids_to_delete(session)
+    else:
+        return changes
+    return changes.unionByName(keys.withColumn(CHANGE, F.lit(DELETE)), allowMissingColumns=True)
+
+
+def _with_key_in(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows with one of the keys; NULL is a key like any other."""
+    names = map(quote, keys.columns)
+    same = [F.col(f"r.{name}").eqNullSafe(F.col(f"k.{name}")) for name in names]
+    return rows.alias("r").join(keys.alias("k"), reduce(and_, same), "left_semi")

@@ -8,20 +8,16 @@ from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.acid.last_write import (
-    LocationWrites,
-    Write,
-    compactions,
-    location_writes,
-)
-from dbt.adapters.hiveacid.acid.listing import Listing
-from dbt.adapters.hiveacid.acid.write_ids import ValidTxnList
-from dbt.adapters.hiveacid.exceptions import FreshnessError, UnreadableTableError
-from dbt.adapters.hiveacid.reader import OrcFooters
-from dbt.adapters.hiveacid.reader.hadoop import list_locations
-from dbt.adapters.hiveacid.reader.locations import check_there
-from dbt.adapters.hiveacid.reader.row_counts import has_rows
-from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from dbt.adapters.hiveacid.errors import FreshnessError
+from hiveacid.acid.last_write import LocationWrites, Write, compactions, location_writes
+from hiveacid.acid.layout import Listing
+from hiveacid.acid.write_ids import ValidTxnList
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.reader.locations import check_there
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.read import has_rows
+from hiveacid.snapshots.tables import UnlockedTable
 
 _ATTEMPTS = 3
 """Looks at a table that is compacted or cleaned while it is looked at."""
@@ -82,7 +78,7 @@ def last_write(
 
 def find_last_write(
     spark: SparkSession,
-    see: Callable[[], SeenTable],
+    see: Callable[[], UnlockedTable],
     valid_txns: Callable[[], ValidTxnList],
     footers: OrcFooters,
 ) -> LastWrite | None:
@@ -113,7 +109,7 @@ def find_last_write(
 
 
 def _data_in(
-    spark: SparkSession, seen: SeenTable, footers: OrcFooters
+    spark: SparkSession, seen: UnlockedTable, footers: OrcFooters
 ) -> Callable[[int, Write], bool]:
     storages = seen.storages
     return lambda i, write: has_rows(spark, seen.table.name, storages[i], write.files, footers)

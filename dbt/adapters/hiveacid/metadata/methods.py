@@ -19,29 +19,29 @@ from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
-from dbt.adapters.hiveacid.exceptions import FreshnessError, MetastoreError
-from dbt.adapters.hiveacid.metadata.columns import (
+from dbt.adapters.hiveacid.errors import FreshnessError, raising_dbt_errors
+from dbt.adapters.hiveacid.metadata.catalog import (
     catalog_rows,
     catalog_table,
     described_rows,
+    new_comments,
     spark_columns,
     with_rows,
 )
-from dbt.adapters.hiveacid.metadata.comments import new_comments
 from dbt.adapters.hiveacid.metadata.freshness import find_last_write
-from dbt.adapters.hiveacid.metadata.states import states_for_docs
-from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
-from dbt.adapters.hiveacid.metastore.models import TableName
-from dbt.adapters.hiveacid.options import SourceOptions
+from dbt.adapters.hiveacid.metadata.statistics import TableStatistics, states_for_docs
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.spark.guard import is_plain_table
-from dbt.adapters.hiveacid.spark.text_literal import text_literal
-from dbt.adapters.hiveacid.spark.wall_clock import in_utc
+from dbt.adapters.hiveacid.spark.sql import in_utc, text_literal
+from hiveacid.errors import HiveAcidError, MetastoreError
+from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.tables import UnlockedTable
 
 if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.run import Run
+    from dbt.adapters.hiveacid.invocation import Invocation
     from dbt.adapters.hiveacid.spark.session import SessionHandle
+
 
 logger = AdapterLogger("HiveAcid")
 
@@ -49,8 +49,9 @@ logger = AdapterLogger("HiveAcid")
 class MetadataMethods(SparkAdapter):
     """Columns, docs and freshness of ACID sources: without a lock or a transaction."""
 
-    run: Run
+    run: Invocation
 
+    @raising_dbt_errors
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
         """A relation's columns; those of an ACID source from the metastore, without a query."""
         columns = self._acid_columns(relation)
@@ -58,6 +59,7 @@ class MetadataMethods(SparkAdapter):
             return list(columns)
         return [HiveAcidColumn.of(column) for column in super().get_columns_in_relation(relation)]
 
+    @raising_dbt_errors
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """A relation of Spark's catalog, or an ACID source where its metastore is another one.
 
@@ -124,10 +126,11 @@ class MetadataMethods(SparkAdapter):
             rows += self._rows_of_acid(seen[name])
         return with_rows(catalog, rows)
 
-    def _rows_of_acid(self, seen: SeenTable) -> list[dict[str, Any]]:
+    def _rows_of_acid(self, seen: UnlockedTable) -> list[dict[str, Any]]:
         states = states_for_docs(self._session(), seen)
         return catalog_rows(seen.table, TableStatistics.of(seen, states).entries())
 
+    @raising_dbt_errors
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
         """What the docs would have of one relation, which need not be in the project.
 
@@ -177,7 +180,7 @@ class MetadataMethods(SparkAdapter):
             try:
                 seen = self.run.see({_table_of(source) for source in asked})
             except MetastoreError as error:
-                logger.debug(f"No freshness from metadata in batch: {error.msg}")
+                logger.debug(f"No freshness from metadata in batch: {error.message}")
                 return [], {}
             for source in asked:
                 table = seen.get(_table_of(source))
@@ -185,10 +188,11 @@ class MetadataMethods(SparkAdapter):
                     continue
                 try:
                     found[source] = self._last_write(source, table)
-                except DbtRuntimeError as error:
-                    logger.debug(f"No freshness from metadata for {source}: {error.msg}")
+                except (DbtRuntimeError, HiveAcidError) as error:
+                    logger.debug(f"No freshness from metadata for {source}: {error}")
         return [], found
 
+    @raising_dbt_errors
     def calculate_freshness_from_metadata(
         self, source: BaseRelation, macro_resolver: MacroResolverProtocol | None = None
     ) -> tuple[AdapterResponse | None, Any]:
@@ -213,14 +217,14 @@ class MetadataMethods(SparkAdapter):
             return time
         return in_utc(self._session(), time)
 
-    def _last_write(self, source: BaseRelation, first: SeenTable | None = None) -> Any:
+    def _last_write(self, source: BaseRelation, first: UnlockedTable | None = None) -> Any:
         """`first` is the table as it has been seen, if it has."""
         assert isinstance(source, HiveAcidRelation)
         name = source.table_name()
         options = source.options or SourceOptions()
         looks = [first] if first is not None else []
 
-        def see() -> SeenTable:
+        def see() -> UnlockedTable:
             seen = looks.pop() if looks else self.run.see([name]).get(name)
             if seen is None:
                 raise FreshnessError(

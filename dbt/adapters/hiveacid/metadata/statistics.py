@@ -1,4 +1,4 @@
-"""What the docs say of an ACID source beside its columns."""
+"""What a reader would read of tables that are seen without a lock."""
 
 from __future__ import annotations
 
@@ -7,10 +7,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.hiveacid.acid.selection import AcidState
-from dbt.adapters.hiveacid.acid.write_ids import NO_OPEN_ID
-from dbt.adapters.hiveacid.metastore.models import Partition, Table
-from dbt.adapters.hiveacid.snapshot.seen import SeenTable
+from dbt.adapters.events.logging import AdapterLogger
+from pyspark.sql import SparkSession
+
+from hiveacid.acid.selection import AcidState, select
+from hiveacid.acid.write_ids import NO_OPEN_ID
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.metastore.models import Partition, Table
+from hiveacid.snapshots.tables import UnlockedTable
+
+logger = AdapterLogger("HiveAcid")
+MOST_LOCATIONS = 1000
+"""A table of more partitions is not listed for the docs: that would take longer than the rest."""
+
+
+def states_for_docs(spark: SparkSession, seen: UnlockedTable) -> list[AcidState] | None:
+    """What a reader would read of each location; None, with a word in the log, if that is not told.
+
+    The docs do without the number of deltas rather than fail.
+    """
+    storages = seen.storages
+    if len(storages) > MOST_LOCATIONS:
+        reason = f"it has {len(storages)} partitions, more than {MOST_LOCATIONS}"
+    else:
+        try:
+            listings = list_locations(spark, [storage.location for storage in storages])
+            return [select(listing, seen.write_ids, seen.valid_txns) for listing in listings]
+        except UnreadableTableError as error:
+            reason = error.message
+    logger.info(f"The docs do not say how many deltas {seen.table.name} has: {reason}")
+    return None
 
 
 @dataclass(frozen=True)
@@ -33,7 +60,7 @@ class TableStatistics:
     last_write_id: int
 
     @classmethod
-    def of(cls, seen: SeenTable, states: Sequence[AcidState] | None) -> TableStatistics:
+    def of(cls, seen: UnlockedTable, states: Sequence[AcidState] | None) -> TableStatistics:
         """From the metadata; `states` has what a reader reads of each of `seen.storages`."""
         parts: Sequence[Table | Partition] = (
             seen.partitions if seen.table.partition_keys else [seen.table]
@@ -93,7 +120,7 @@ def _newest(state: AcidState) -> int:
     return max((directory.write_id_range[1] for directory in state.directories), default=0)
 
 
-def _last_committed(seen: SeenTable) -> int:
+def _last_committed(seen: UnlockedTable) -> int:
     """The highest valid write id; 0 if nothing has been written."""
     write_id = seen.write_ids.high_watermark
     while write_id in seen.write_ids.invalid:
@@ -107,7 +134,7 @@ def _sum(parts: Sequence[Table | Partition], key: str) -> int | None:
     return sum(map(int, values)) if all(value.isdecimal() for value in values) else None
 
 
-def _are_exact(part: Table | Partition, seen: SeenTable, newest: int) -> bool:
+def _are_exact(part: Table | Partition, seen: UnlockedTable, newest: int) -> bool:
     return (
         _are_marked_accurate(part.parameters)
         and part.write_id is not None

@@ -11,10 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.exceptions import AcidTargetError, RawAcidReferenceError
-from dbt.adapters.hiveacid.spark.errors import unless_missing
-from dbt.adapters.hiveacid.spark.jvm import each, java
+from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
+from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.py4j import each, java
 
 _SESSION_CATALOG = "spark_catalog"
 

@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.jvm import java
+from hiveacid.jvm.py4j import java
 
 MAIN = "main"
 """The branch that a table's name alone stands for (`SnapshotRef.MAIN_BRANCH`)."""

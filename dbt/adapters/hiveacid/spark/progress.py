@@ -21,7 +21,6 @@ _PERIOD = 0.5
 _WIDTH = 60
 """Less than a line of dbt's log has, which then covers the whole of it."""
 
-
 Tasks = Callable[[str], tuple[int, int]]
 """How many tasks of the jobs with a tag are done, and how many their begun stages have."""
 

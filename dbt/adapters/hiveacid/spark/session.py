@@ -19,24 +19,19 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from dbt.adapters.hiveacid.reader.pushdown import (
-    pushed_down,
-    search_arguments,
-    search_arguments_of_command,
-)
-from dbt.adapters.hiveacid.reads import Reading
-from dbt.adapters.hiveacid.spark.jvm import each
+from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
+from dbt.adapters.hiveacid.spark.sql import as_shown, text_literal
 from dbt.adapters.hiveacid.spark.statements import NameParts
-from dbt.adapters.hiveacid.spark.text_literal import text_literal
-from dbt.adapters.hiveacid.spark.wall_clock import as_shown
-from dbt.adapters.hiveacid.staging import Stage
+from dbt.adapters.hiveacid.targets.staging import Stage
+from hiveacid.jvm.py4j import each
+from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
 
 if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.incremental.model import ModelChanges
+    from dbt.adapters.hiveacid.incremental.model_run import ModelChanges
+
 
 T = TypeVar("T")
-
 _CANCEL_PERIOD = 0.2
 """Seconds between two looks for jobs of a cancelled statement."""
 
@@ -67,9 +62,9 @@ class SessionHandle:
                 self.session.conf.set(key, value)
         self.name = ""
         self.named: frozenset[NameParts] = frozenset()
-        self.reads: frozenset[Reading] = frozenset()
-        self.has_read: frozenset[Reading] = frozenset()
-        self.temporary_views: dict[str, frozenset[Reading]] = {}
+        self.reads: frozenset[FilesRead] = frozenset()
+        self.has_read: frozenset[FilesRead] = frozenset()
+        self.temporary_views: dict[str, frozenset[FilesRead]] = {}
         self.temporary_sources: dict[str, frozenset[str]] = {}
         self.stages: dict[str, Stage] = {}
         self.incremental: ModelChanges | None = None

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.jvm import active, each, java
+from hiveacid.jvm.py4j import active, each, java
 
 NameParts = tuple[str, ...]
 """A name as it was written: `("a", "b")` for `a.b`."""
@@ -35,7 +35,6 @@ _OPAQUE = {
     # It keeps its statements in fields of many kinds, and may change the database between them.
     "CompoundBody": "A script (BEGIN … END)",
 }
-
 
 # What removes, brings or moves the files of a table, or forgets it.
 _OF_FILES = frozenset(

@@ -1,1 +1,0 @@
-"""The ACID format as pure functions over plain data, without I/O."""

@@ -1,0 +1,97 @@
+"""Errors of the adapter, and errors of the library as dbt shows them.
+
+dbt shows the message of a `DbtRuntimeError` without a stack trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from dbt.adapters.base.meta import available as available_in_dbt
+from dbt_common.exceptions import DbtRuntimeError
+
+from hiveacid.errors import HiveAcidError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AdapterError(DbtRuntimeError):
+    """Base class of every error that the adapter itself raises on purpose."""
+
+
+class SnapshotEndedError(AdapterError):
+    """An ACID source is read after the run has ended the transaction of its snapshot."""
+
+
+class RawAcidReferenceError(AdapterError):
+    """A statement names a transactional table directly, which Spark would read wrong."""
+
+
+class AcidTargetError(AdapterError):
+    """A model has the name of a transactional table, which it would replace."""
+
+
+class ViewOverAcidError(AdapterError):
+    """A permanent view or function over an ACID source was asked for; it could hold no snapshot."""
+
+
+class PythonModelError(AdapterError):
+    """The code of a Python model fails, or returns what is not a table."""
+
+
+class FreshnessError(AdapterError):
+    """The time of a source's last write cannot be told without reading it."""
+
+
+class IncrementalError(AdapterError):
+    """An incremental model cannot be brought up to date from the changes of its source."""
+
+
+class ConcurrentRunError(IncrementalError):
+    """Another run has changed the target of an incremental model at the same time."""
+
+
+def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
+    """Return an error of the library as one of dbt's that is an instance of its own class, too."""
+    if isinstance(error, DbtRuntimeError):
+        return error
+    kind = type(error)
+    if kind not in _DBT_CLASSES:
+        members = {"__doc__": kind.__doc__, "__module__": kind.__module__}
+        _DBT_CLASSES[kind] = type(kind.__name__, (DbtRuntimeError, kind), members)
+    return _DBT_CLASSES[kind](error.message)
+
+
+_DBT_CLASSES: dict[type[HiveAcidError], type[DbtRuntimeError]] = {}
+
+
+@contextmanager
+def dbt_errors() -> Iterator[None]:
+    """Raise errors of the library as dbt's."""
+    try:
+        yield
+    except DbtRuntimeError:
+        raise
+    except HiveAcidError as error:
+        raise as_dbt_error(error) from error
+
+
+def raising_dbt_errors(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function that dbt calls: errors of the library become dbt's."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        with dbt_errors():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def available(method: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a method that macros call as `adapter.…`."""
+    decorated: Callable[P, T] = available_in_dbt(raising_dbt_errors(method))
+    return decorated

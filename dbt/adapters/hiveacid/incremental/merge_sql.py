@@ -1,0 +1,186 @@
+"""The statements that bring a target up to date from staged changes. Pure text.
+
+A *stage* is a table of changes: the model's columns, and `CHANGE`, which says what a row is. An
+insert has the row to be there. A delete has the key that is to go, and NULL in all other columns;
+in row-id mode the key is the row id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.hiveacid.spark.sql import checked_cast
+
+CHANGE = "_hiveacid_change"
+INSERT = "insert"
+DELETE = "delete"
+_SOURCE_COLUMN = re.compile(
+    r"\bDBT_INTERNAL_SOURCE`?\s*\.\s*(?:`((?:[^`]|``)+)`|(\w+))", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target in SQL; `columns` are pairs of name and type, in its order.
+
+    `missing` are those that new rows do not have: a model may have lost a column that its target
+    keeps. `checked` are those of which new rows have another type, with values that may not fit.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    missing: frozenset[str] = frozenset()
+    checked: frozenset[str] = frozenset()
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the columns that new rows have, in SQL."""
+        return [quote(name) for name, _ in self.columns if name not in self.missing]
+
+    def casts(self, alias: str, former: str | None = None) -> str:
+        """The columns of `alias`, as this table has them.
+
+        What is missing comes from `former`, an alias of this table's own rows; else it is NULL.
+        """
+        return ", ".join(
+            f"{self._cast(alias, former, name, type_)} as {quote(name)}"
+            for name, type_ in self.columns
+        )
+
+    def _cast(self, alias: str, former: str | None, name: str, type_: str) -> str:
+        if name in self.missing:
+            return f"cast(null as {type_})" if former is None else f"{former}.{quote(name)}"
+        value = f"{alias}.{quote(name)}"
+        if name not in self.checked:
+            return f"cast({value} as {type_})"
+        before = f"A new row has in {name}, which is {type_} in {self.name}, the value "
+        after = ", which does not fit. No row has been changed. Run it with --full-refresh."
+        return checked_cast(value, type_, before, after)
+
+    def names(self, alias: str) -> str:
+        """The names of all columns, of the table `alias`."""
+        return ", ".join(f"{alias}.{quote(name)}" for name, _ in self.columns)
+
+    def insertion(self) -> str:
+        """What a MERGE inserts: the columns that new rows have."""
+        values = ", ".join(f"DBT_INTERNAL_SOURCE.{column}" for column in self.given)
+        return f"insert ({', '.join(self.given)}) values ({values})"
+
+
+def merge_by_key(
+    target: Target,
+    stage: str,
+    key: Sequence[str],
+    update_columns: Sequence[str] | None,
+    predicates: Iterable[str],
+) -> str:
+    """MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
+
+    `update_columns` are the columns (in SQL) that an upsert changes of a row that is there, which
+    may be none; None for all that new rows have. `predicates` use dbt's names
+    DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
+    """
+    columns = target.given if update_columns is None else update_columns
+    updates = ", ".join(f"{column} = DBT_INTERNAL_SOURCE.{column}" for column in columns)
+    update = f"when matched then update set {updates}\n" if updates else ""
+    on = [
+        *(passed_by_deletes(predicate, key) for predicate in predicates),
+        _matches("DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST", key),
+    ]
+    return (
+        f"merge into {target.name} as DBT_INTERNAL_DEST\n"
+        f"using (\n{_effective_changes(stage, key)}\n) as DBT_INTERNAL_SOURCE\n"
+        f"on {' and '.join(f'({predicate})' for predicate in on)}\n"
+        f"when matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' then delete\n"
+        f"{update}"
+        f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
+        f"  {target.insertion()}"
+    )
+
+
+def merge_by_row_id(target: Target, stage: str, row_id: str, predicates: Iterable[str]) -> str:
+    """MERGE by row id (the column `row_id`): deletes, and inserts that match nothing."""
+    on = [
+        *(passed_by_deletes(predicate, (row_id,)) for predicate in predicates),
+        f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}'",
+        f"DBT_INTERNAL_SOURCE.{row_id} = DBT_INTERNAL_DEST.{row_id}",
+    ]
+    return (
+        f"merge into {target.name} as DBT_INTERNAL_DEST\n"
+        f"using {stage} as DBT_INTERNAL_SOURCE\n"
+        f"on {' and '.join(f'({predicate})' for predicate in on)}\n"
+        "when matched then delete\n"
+        f"when not matched and DBT_INTERNAL_SOURCE.{CHANGE} = '{INSERT}' then\n"
+        f"  {target.insertion()}"
+    )
+
+
+def append(target: Target, stage: str) -> str:
+    """INSERT of the stage's inserts."""
+    names = ", ".join(quote(name) for name, _ in target.columns)
+    return f"insert into {target.name} ({names})\n{staged_inserts(target, stage)}"
+
+
+def staged_inserts(target: Target, stage: str, upsert_by: Sequence[str] = ()) -> str:
+    """The stage's inserts as rows of the target.
+
+    Columns that they do not have come from the target's row with the same key `upsert_by`.
+    """
+    inserts = f"where s.{CHANGE} = '{INSERT}'"
+    if not (upsert_by and target.missing):
+        return f"select {target.casts('s')} from {stage} s {inserts}"
+    return (
+        f"select {target.casts('s', 't')} from {stage} s\n"
+        f"left join {target.name} t on {_matches('s', 't', upsert_by)}\n"
+        f"{inserts}"
+    )
+
+
+def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool) -> str:
+    """All rows that a target has once the changes are applied.
+
+    With `is_upsert` an insert takes the place of a row with its key, and keeps what that has in
+    the columns that new rows do not have, as in a MERGE; else only deletes do.
+    """
+    names = ", ".join(map(quote, key))
+    condition = "" if is_upsert else f" where {CHANGE} = '{DELETE}'"
+    return (
+        f"select {target.names('t')} from {target.name} t\n"
+        f"left anti join (select distinct {names} from {stage}{condition}) s\n"
+        f"on {_matches('s', 't', key)}\n"
+        f"union all\n{staged_inserts(target, stage, key if is_upsert else ())}"
+    )
+
+
+def passed_by_deletes(predicate: str, key: Sequence[str]) -> str:
+    """A model's predicate of a MERGE, which does not hold back a delete that it cannot judge.
+
+    A delete has NULL in all columns but the key: compared with them, it would never be applied.
+    """
+    names = {quoted or plain for quoted, plain in _SOURCE_COLUMN.findall(predicate)}
+    if {quote(name).lower() for name in names} <= {quote(name).lower() for name in key}:
+        return predicate
+    return f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' or ({predicate})"
+
+
+def quote(name: str) -> str:
+    """A column's name in SQL."""
+    return "`" + name.strip("`").replace("`", "``") + "`"
+
+
+def _effective_changes(stage: str, key: Sequence[str]) -> str:
+    # An update is a delete and an insert with the same key: the insert alone says what is to be.
+    return (
+        f"  select * from {stage} where {CHANGE} = '{INSERT}'\n"
+        "  union all\n"
+        f"  select d.* from {stage} d left anti join\n"
+        f"    (select * from {stage} where {CHANGE} = '{INSERT}') i on {_matches('d', 'i', key)}\n"
+        f"  where d.{CHANGE} = '{DELETE}'"
+    )
+
+
+def _matches(left: str, right: str, key: Sequence[str]) -> str:
+    # NULL is a key like any other: a row with it must be found again.
+    return " and ".join(f"{left}.{quote(name)} <=> {right}.{quote(name)}" for name in key)

@@ -1,0 +1,36 @@
+"""Log of the library `hiveacid` as a part of dbt's log."""
+
+from __future__ import annotations
+
+import logging
+
+from dbt.adapters.events.logging import AdapterLogger
+
+LIBRARY = "hiveacid"
+"""The name of the library's logger."""
+
+
+class DbtLogHandler(logging.Handler):
+    """Hand the library's records to dbt, which adds the node that runs on this thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logger = AdapterLogger("HiveAcid")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log one record at its own level."""
+        message = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            self._logger.warning(message)
+        elif record.levelno >= logging.INFO:
+            self._logger.info(message)
+        else:
+            self._logger.debug(message)
+
+
+def install_log_handler() -> None:
+    """Let dbt's log have what the library logs. May be called again."""
+    logger = logging.getLogger(LIBRARY)
+    logger.setLevel(logging.DEBUG)
+    if not any(isinstance(handler, DbtLogHandler) for handler in logger.handlers):
+        logger.addHandler(DbtLogHandler())

@@ -1,0 +1,1 @@
+"""Sources of a dbt project that are ACID tables."""

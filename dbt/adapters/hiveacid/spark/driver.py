@@ -1,0 +1,238 @@
+"""One Spark driver a process.
+
+pyspark allows one SparkContext a process, so this module keeps what is already running and starts
+Spark at most once. Connections get sessions of their own from it (`session.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+import pyspark
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from hiveacid.jvm.errors import JAVA_ERRORS
+from hiveacid.jvm.py4j import java
+
+logger = AdapterLogger("HiveAcid")
+CONSOLE_PROGRESS = "spark.ui.showConsoleProgress"
+_DEFAULTS = {
+    "spark.app.name": "dbt-hiveacid",
+    "spark.sql.catalogImplementation": "hive",
+}
+
+_CATALOG_SETTINGS = (
+    "spark.sql.catalogImplementation",
+    "spark.hadoop.hive.metastore.",
+    "spark.hive.metastore.",
+    "spark.hadoop.javax.jdo.",
+    "spark.hive.javax.jdo.",
+)
+_OTHER_CATALOGS = "spark.sql.catalog."
+_URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
+_WAREHOUSE = "spark.sql.warehouse.dir"
+"""Below it Spark puts its databases: by default below the directory that dbt was started in."""
+
+_starting = threading.Lock()
+_started: tuple[SparkContext, Mapping[str, str]] | None = None
+"""The Spark that this module has started, and with which settings."""
+
+
+# pyspark writes every error of a query, with its stack, to stderr as JSON. dbt reports them itself.
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+def root_session(
+    parameters: Mapping[str, str],
+    metastore_uri: str,
+    warehouse: Callable[[], str],
+    log_directory: Path | None,
+) -> SparkSession:
+    """The process's own Spark session, started on first use.
+
+    `parameters` is Spark configuration. A Spark that runs already (started by a notebook, by a test
+    or by a former dbt invocation) is used as it is; what of `parameters` it can no longer take is
+    logged, unless it decides where tables are. `warehouse` asks the metastore for the directory of
+    its `default` database; it is asked for only if Spark's databases are to be there, too. The JVM
+    writes to `spark.log` in `log_directory`, or to dbt's own streams without one.
+
+    Raises:
+        FailedToConnectError: Spark did not start, and the message holds the end of its log; or the
+            Spark that runs has its tables elsewhere.
+        MetastoreError: as `warehouse` does.
+    """
+    global _started
+    with _starting:
+        running = SparkContext._active_spark_context
+        chosen = {**_catalog(parameters, metastore_uri), **parameters}
+        if running is None:
+            settings = {**_DEFAULTS, **chosen}
+            if _WAREHOUSE not in settings and _is_in(settings, metastore_uri):
+                settings[_WAREHOUSE] = warehouse()
+            logger.info(f"Starting Spark {pyspark.__version__} ...")
+            # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
+            _started = _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory), settings
+        elif _started is not None and _started[0] is running:
+            _compare(running, _started[1], chosen)
+        else:
+            # Whoever has started it has chosen where its tables are, unless the profile says so.
+            _compare(running, _configuration(running), parameters)
+        return SparkSession.builder.getOrCreate()
+
+
+def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str]:
+    """Spark's own tables live in the sources' metastore, unless the user says otherwise.
+
+    Saying otherwise is any catalog setting among `parameters`, or a hive-site.xml for Spark.
+    """
+    chosen = any(key.startswith(_CATALOG_SETTINGS) for key in parameters if not _is_client(key))
+    if chosen or _hive_site() is not None:
+        return {}
+    return {_URIS[0]: metastore_uri}
+
+
+def _is_in(settings: Mapping[str, str], metastore_uri: str) -> bool:
+    """Whether Spark's catalog is the sources' metastore."""
+    uris = {address.strip() for key in _URIS for address in settings.get(key, "").split(",")}
+    return not uris.isdisjoint(address.strip() for address in metastore_uri.split(","))
+
+
+def _is_client(key: str) -> bool:
+    # Which Hive client Spark loads; it does not say where the metastore is.
+    return key.startswith("spark.sql.hive.metastore.")
+
+
+def _hive_site() -> Path | None:
+    homes = [
+        os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "HIVE_CONF_DIR")
+    ]
+    if spark_home := os.environ.get("SPARK_HOME"):
+        homes.append(os.path.join(spark_home, "conf"))
+    files = (Path(home) / "hive-site.xml" for home in homes if home)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkContext:
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(parameters.items()))
+    on_interrupt = _interrupt_handler()
+    log = _open_log(log_directory)
+    try:
+        streams = {} if log is None else {"stdout": log, "stderr": log}
+        gateway = launch_gateway(conf, popen_kwargs=streams)
+        context = SparkContext(conf=conf, gateway=gateway)
+        if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            # By default functions run in whatever `python3` is, without the packages that are here.
+            context.pythonExec = sys.executable
+        return context
+    except (PySparkException, Py4JError, OSError) as error:
+        raise FailedToConnectError(_start_failure(error, log)) from error
+    finally:
+        if log is not None:
+            log.close()
+        if on_interrupt is not None:
+            # pyspark's handler cancels every job in the process and may enter py4j a second time
+            # on the same thread. dbt's own Ctrl-C path cancels through the connections.
+            signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _interrupt_handler() -> Any:
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    return signal.getsignal(signal.SIGINT) if on_main_thread else None
+
+
+def _open_log(directory: Path | None) -> IO[bytes] | None:
+    if directory is None:
+        return None
+    directory.mkdir(parents=True, exist_ok=True)
+    return (directory / "spark.log").open("wb")
+
+
+def _start_failure(error: Exception, log: IO[bytes] | None) -> str:
+    hint = "Spark needs Java 17 or newer: `java -version` (or $JAVA_HOME) should say so."
+    if log is None:
+        return f"Spark did not start: {error}\n{hint}"
+    tail = Path(log.name).read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
+    return "\n".join([f"Spark did not start; the end of {log.name}:", *tail, hint])
+
+
+@cache
+def _configuration(running: SparkContext) -> Mapping[str, str]:
+    """Once for all connections: asking for Spark's whole configuration takes hundreds of calls."""
+    return {"spark.sql.catalogImplementation": "in-memory", **dict(running.getConf().getAll())}
+
+
+def _compare(running: SparkContext, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    """See that a Spark with settings `now` has its tables where `wanted` has them.
+
+    Only the names of settings are told: a value may be a password.
+    """
+    differing = [
+        key for key, value in wanted.items() if not _is_same(running, key, _value(now, key), value)
+    ]
+    elsewhere = [key for key in differing if _says_where(key)]
+    if elsewhere:
+        raise FailedToConnectError(
+            f"The Spark that runs in this process has other values of {', '.join(elsewhere)} than "
+            "this target, so its tables would be read and written elsewhere. A process has one "
+            "Spark: use another process for this target."
+        )
+    kept = [key for key in differing if not key.startswith("spark.sql.")]
+    if kept:
+        logger.debug(f"Spark runs already and keeps its own {', '.join(kept)}")
+
+
+def _value(settings: Mapping[str, str], key: str) -> str | None:
+    if key in _URIS:
+        return next((settings[name] for name in _URIS if name in settings), None)
+    return settings.get(key)
+
+
+def _is_same(running: SparkContext, key: str, now: str | None, wanted: str) -> bool:
+    if key != _WAREHOUSE or now is None:
+        return now == wanted
+    return now == wanted or _is_same_place(running, now, wanted)
+
+
+def _is_same_place(running: SparkContext, now: str, wanted: str) -> bool:
+    """Whether a directory is only spelled in another way: `/a`, `file:/a`, `file:///a`.
+
+    Spark itself changes the spelling in its configuration, when it first needs its catalog
+    (`SharedState.setWarehousePathConf`).
+    """
+    configuration = running._jsc.hadoopConfiguration()
+
+    def qualified(text: str) -> str:
+        path = java(running, "org.apache.hadoop.fs.Path")(text)
+        return str(path.getFileSystem(configuration).makeQualified(path).toString())
+
+    try:
+        return qualified(now) == qualified(wanted)
+    except JAVA_ERRORS:
+        # No file system that Spark knows.
+        return False
+
+
+def _says_where(key: str) -> bool:
+    """Whether a setting, which no session of a Spark that runs can change, says where tables are.
+
+    Spark counts those of other catalogs than its own as modifiable by nobody (`isModifiable`).
+    """
+    if _is_client(key):
+        return False
+    return key == _WAREHOUSE or key.startswith((*_CATALOG_SETTINGS, _OTHER_CATALOGS))

@@ -1,0 +1,151 @@
+"""SQL text and types for Spark: literals, casts, and timestamps as they are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from hiveacid.jvm.py4j import java
+from hiveacid.reader.types import with_leaves
+
+
+def text_literal(value: str) -> str:
+    """A text as a literal of Spark's SQL, with its quotes."""
+    # Spark puts its own settings in the place of `${…}`, in literals, too.
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
+
+
+def text_of_bytes(digits: str) -> str:
+    """A text, whose bytes are given in hex digits, as a value in SQL.
+
+    No setting of Spark's parser (`spark.sql.parser.escapedStringLiterals`) makes another of it.
+    """
+    return f"cast(X'{digits}' as string)"
+
+
+def as_shown(frame: DataFrame) -> DataFrame:
+    """The same rows, whose timestamps give datetimes by the session's clock when collected."""
+    fields = frame.schema.fields
+    types = [with_leaves(field.dataType, _without_zone) for field in fields]
+    if all(type_ == field.dataType for type_, field in zip(types, fields, strict=True)):
+        return frame
+    # By place: a query may have several columns of one name.
+    places = [f"c{i}" for i in range(len(fields))]
+    shown = [col(place).cast(type_) for place, type_ in zip(places, types, strict=True)]
+    return frame.toDF(*places).select(*shown).toDF(*frame.columns)
+
+
+def in_utc(session: SparkSession, shown: datetime) -> datetime:
+    """The moment at which the session's clock shows this time."""
+    (row,) = session.sql(f"select unix_micros(timestamp_ltz'{shown.isoformat(' ')}')").collect()
+    seconds, micros = divmod(row[0], 1_000_000)
+    return datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=micros)
+
+
+def _without_zone(type_: DataType) -> DataType:
+    return TimestampNTZType() if isinstance(type_, TimestampType) else type_
+
+
+@dataclass(frozen=True)
+class TypeChange:
+    """A column that rows have in one type (`given`), and their table in another (`stored`).
+
+    `is_allowed` says that an INSERT takes it (`spark.sql.storeAssignmentPolicy: ANSI`), and
+    `is_checked` that it fails for values that do not fit.
+    """
+
+    name: str
+    given: str
+    stored: str
+    is_allowed: bool
+    is_checked: bool
+
+    def __str__(self) -> str:
+        """As `code (string, in the table int)`."""
+        return f"{self.name} ({self.given}, in the table {self.stored})"
+
+
+def type_changes(session: SparkSession, given: StructType, stored: StructType) -> list[TypeChange]:
+    """The columns of both schemas whose types differ; CHAR and VARCHAR count as texts."""
+    by_name = {field.name.lower(): field.dataType for field in given.fields}
+    differing = [
+        (field.name, type_, field.dataType)
+        for field in stored.fields
+        if (type_ := by_name.get(field.name.lower())) is not None
+        and type_.simpleString() != field.dataType.simpleString()
+    ]
+    found = []
+    for name, type_, stored_type in differing:
+        rules = java(session.sparkContext, "org.apache.spark.sql.catalyst.expressions.Cast")
+        pair = [session._jsparkSession.parseDataType(t.json()) for t in (type_, stored_type)]
+        is_safe = rules.canUpCast(*pair)
+        # Inside of others, values that do not fit would become NULL.
+        is_atomic = not any("<" in t.simpleString() for t in (type_, stored_type))
+        is_allowed = is_safe or (is_atomic and rules.canANSIStoreAssign(*pair))
+        # Spark casts the fields of structs by their places: reordered ones would change values.
+        is_allowed = is_allowed and _has_fields_of(type_, stored_type)
+        found.append(
+            TypeChange(
+                name,
+                type_.simpleString(),
+                stored_type.simpleString(),
+                is_allowed=is_allowed,
+                is_checked=is_allowed and not is_safe,
+            )
+        )
+    return found
+
+
+def sql_type(type_: DataType) -> str:
+    """A type in SQL: DESCRIBE leaves out fields of long structs, and the quotes of their names."""
+    if isinstance(type_, StructType):
+        fields = ", ".join(
+            f"`{field.name.replace('`', '``')}`: {sql_type(field.dataType)}" for field in type_
+        )
+        return f"struct<{fields}>"
+    if isinstance(type_, ArrayType):
+        return f"array<{sql_type(type_.elementType)}>"
+    if isinstance(type_, MapType):
+        return f"map<{sql_type(type_.keyType)}, {sql_type(type_.valueType)}>"
+    return type_.simpleString()
+
+
+def _has_fields_of(given: DataType, stored: DataType) -> bool:
+    """Whether the structs inside of two types have fields of the same names, in any case."""
+    if isinstance(given, StructType) and isinstance(stored, StructType):
+        return len(given) == len(stored) and all(
+            one.name.lower() == other.name.lower() and _has_fields_of(one.dataType, other.dataType)
+            for one, other in zip(given, stored, strict=True)
+        )
+    if isinstance(given, ArrayType) and isinstance(stored, ArrayType):
+        return _has_fields_of(given.elementType, stored.elementType)
+    if isinstance(given, MapType) and isinstance(stored, MapType):
+        return _has_fields_of(given.keyType, stored.keyType) and _has_fields_of(
+            given.valueType, stored.valueType
+        )
+    return True
+
+
+def checked_cast(value: str, type_: str, before: str, after: str) -> str:
+    """SQL that casts `value`, and fails where it does not fit, with it between these two texts.
+
+    A session of dbt-spark's is not in ANSI mode: a cast would make NULL of such a value, or another
+    number.
+    """
+    return (
+        f"case when {value} is null or try_cast({value} as {type_}) is not null "
+        f"then try_cast({value} as {type_}) "
+        f"else raise_error(concat({text_literal(before)}, {value}, {text_literal(after)})) end"
+    )

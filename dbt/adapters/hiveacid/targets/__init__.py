@@ -1,0 +1,1 @@
+"""Targets: how a table is built, switched, and keeps its state."""

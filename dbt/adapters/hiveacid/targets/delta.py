@@ -1,0 +1,205 @@
+"""States in the commits of a Delta table (`commitInfo.userMetadata`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.targets.state import (
+    KEY,
+    Checks,
+    HistoryScan,
+    LostState,
+    Query,
+    StateLookup,
+    TargetState,
+    check_confirmed,
+    commit_of,
+    overtaken,
+    parse,
+    reset_text,
+)
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+APP_ID = "spark.databricks.delta.write.txnAppId"
+APP_VERSION = "spark.databricks.delta.write.txnVersion"
+_FIRST_LOOK = 20
+"""So many commits are looked at before the whole history is asked for."""
+
+# Operations that every strategy of dbt's makes, one a run; others come in many commits, such as one
+# for each comment of a column.
+_WRITES = frozenset({"DELETE", "MERGE", "STREAMING UPDATE", "UPDATE", "WRITE"})
+
+# Operations of Delta (`DeltaOperations`) that leave a table's rows as they are, or change single
+# rows, as somebody may who corrects a target by hand.
+_HARMLESS = frozenset(
+    {
+        "ADD COLUMNS",
+        "ADD CONSTRAINT",
+        "CHANGE COLUMN",
+        "CHANGE COLUMNS",
+        "CLUSTER BY",
+        "COMPUTE STATS",
+        "DELETE",
+        "DROP COLUMNS",
+        "DROP CONSTRAINT",
+        "FSCK",
+        "MERGE",
+        "OPTIMIZE",
+        "REORG",
+        "RENAME COLUMN",
+        "SET TBLPROPERTIES",
+        "STREAMING UPDATE",
+        "UNSET TBLPROPERTIES",
+        "UPDATE",
+        "UPDATE COLUMN METADATA",
+        "UPGRADE PROTOCOL",
+        "VACUUM END",
+        "VACUUM START",
+    }
+)
+
+# The `predicate` of a DELETE of all rows.
+_NO_CONDITION = (None, "", "[]", '["true"]')
+
+
+def newest_state(history: Iterable[Any]) -> StateLookup:
+    """The state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
+
+    One that a RESTORE has brought back has a lineage of its own: Delta has seen the next generation
+    of the former one, and would do nothing for it.
+    """
+    walk = HistoryScan()
+    restored: int | None = None
+    restored_by: int | None = None
+    for commit in history:
+        met = parse(commit["userMetadata"])
+        if restored is not None and commit["version"] > restored:
+            walk.pass_over(met)
+            continue
+        restored = None
+        state = walk.meet(met)
+        if isinstance(state, TargetState) and restored_by is not None:
+            return replace(state, lineage=f"{state.lineage}.{restored_by}")
+        if state is not None:
+            return state
+        operation, parameters = commit["operation"], commit["operationParameters"] or {}
+        if operation == "WRITE" and parameters.get("mode") == "Append":
+            continue
+        if operation == "RESTORE" and parameters.get("version") is not None:
+            restored = int(parameters["version"])
+            restored_by = restored_by or commit["version"]
+            continue
+        if operation == "DELETE" and parameters.get("predicate") in _NO_CONDITION:
+            return LostState(f"version {commit['version']} of the table removed all rows")
+        if operation not in _HARMLESS:
+            return LostState(
+                f"version {commit['version']} of the table was made by {operation}, without "
+                "acid_changes"
+            )
+    return walk.end()
+
+
+class DeltaStore:
+    """The state of one Delta table."""
+
+    def __init__(self, session: SparkSession, query: Query, table: str) -> None:
+        self._session = session
+        self._query = query
+        self._table = table
+
+    def read(self) -> StateLookup:
+        """What the table's rows come from, by its history."""
+        return self._newest_state(list(self._history(_FIRST_LOOK)))
+
+    def recent(self) -> StateLookup:
+        """See `Store.recent`: each run of a model without acid_changes asks.
+
+        Only commits that write rows count: comments and constraints make many in one run.
+        """
+        limit = _FIRST_LOOK
+        while True:
+            history = list(self._history(limit))
+            known = newest_state(history)
+            writes = sum(commit["operation"] in _WRITES for commit in history)
+            if known is not None or writes >= _FIRST_LOOK or len(history) < limit:
+                return known
+            limit *= 2
+
+    def begin(self, base: StateLookup) -> None:
+        """See `CommitStore.begin`: Delta itself compares when it commits."""
+
+    @contextmanager
+    def committing(self, base: StateLookup, state: TargetState) -> Iterator[None]:
+        """See `CommitStore.committing`.
+
+        Delta refuses one of two transactions that have the same id of an application and overlap,
+        and does nothing for one that comes after the other. Both are what compare-and-set needs.
+        """
+        settings = {USER_METADATA: state.to_text()}
+        if isinstance(base, TargetState):
+            settings |= {APP_ID: f"{state.lineage}", APP_VERSION: str(state.generation)}
+        try:
+            with self._configured(settings):
+                yield
+        except Exception as error:
+            if "ConcurrentTransactionException" in str(error):
+                raise overtaken(self._table) from error
+            raise
+        self._check(base, state)
+
+    def confirm(self, built: TargetState) -> None:
+        """See `CommitStore.confirm`."""
+        passed = replace(built, checks=Checks.PASSED)
+        with self._configured({USER_METADATA: passed.to_text()}):
+            self._query(f"alter table {self._table} set tblproperties ('{KEY}' = 'checked')")
+        check_confirmed(self._table, self.read(), built)
+
+    def reset(self) -> None:
+        """See `Store.reset`."""
+        with self._configured({USER_METADATA: reset_text()}):
+            self._query(f"alter table {self._table} set tblproperties ('{KEY}' = 'reset')")
+
+    def _check(self, base: StateLookup, state: TargetState) -> None:
+        history = list(self._history(_FIRST_LOOK))
+        states = ((parse(commit["userMetadata"]), commit["version"]) for commit in history)
+        commits = [
+            (found.commit_id, version)
+            for found, version in states
+            # Checks of another run's rows may have passed since. They change none.
+            if isinstance(found, TargetState) and found.checks is not Checks.PASSED
+        ]
+        if not commits or commits[0][0] != state.commit_id:
+            raise overtaken(self._table)
+        # Auto compaction makes a commit of its own, with the same metadata.
+        version = min(version for commit_id, version in commits if commit_id == state.commit_id)
+        if commit_of(self._newest_state(history, below=version)) != commit_of(base):
+            # Somebody has built the table, or built it anew, after `base` was read.
+            self._query(f"restore table {self._table} to version as of {version - 1}")
+            raise overtaken(self._table)
+
+    def _newest_state(self, first: Sequence[Any], below: int | None = None) -> StateLookup:
+        """That of the commits below a version; `first` are those that have been looked at."""
+        for history in (first, self._history() if len(first) == _FIRST_LOOK else ()):
+            known = newest_state(c for c in history if below is None or c["version"] < below)
+            if known is not None:
+                return known
+        return None
+
+    def _history(self, limit: int | None = None) -> Iterable[Any]:
+        clause = "" if limit is None else f" limit {limit}"
+        return self._query(f"describe history {self._table}{clause}")
+
+    @contextmanager
+    def _configured(self, settings: dict[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
+            self._session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in settings:
+                self._session.conf.unset(name)

@@ -1,0 +1,312 @@
+"""Records of a target's state in its directory, and digests of its files."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from hiveacid.jvm.bulk import bulk_of
+from hiveacid.jvm.filesystem import (
+    BATCH,
+    DIRECTORY,
+    THREADS,
+    FileStatuses,
+    Status,
+    batches,
+    while_directories_vanish,
+)
+from hiveacid.jvm.py4j import java
+
+CLAIM = "claimed_by"
+_RECORD = re.compile(r"(\d{12})\.json")
+
+
+@dataclass(frozen=True)
+class NewestRecord:
+    """The number of the newest record, and number and text of the newest that is no claim.
+
+    The text is empty, and the numbers are 0, if there is none.
+    """
+
+    records: Directory
+    generation: int
+    counting: int
+    text: str
+
+
+def generations(names: Iterable[str]) -> list[int]:
+    """The numbers of the records among a directory's files, in their order."""
+    matches = map(_RECORD.fullmatch, names)
+    return sorted(int(match.group(1)) for match in matches if match is not None)
+
+
+def claim_of(text: str) -> str | None:
+    """The invocation that a record says is about to replace the table."""
+    return json.loads(text).get(CLAIM) if CLAIM in text else None
+
+
+def record_name(generation: int) -> str:
+    """The file of a record."""
+    return f"{generation:012d}.json"
+
+
+def done_name(generation: int) -> str:
+    """The file that says that all files of a record's append are in place."""
+    return f"{generation:012d}.done"
+
+
+_DIGEST_BYTES = 6
+_DIGEST_LETTERS = 8
+_SHOWN = 3
+"""So many partitions are named."""
+
+
+@dataclass(frozen=True)
+class WrittenFiles:
+    """The files that the runs of a model have written into its target.
+
+    `by_directory` has the digests of the files in each directory below the table's own, which is
+    the empty name; the others are those of partitions.
+    """
+
+    by_directory: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> WrittenFiles:
+        """Those of the given names, relative to the table's directory."""
+        found: dict[str, set[str]] = {}
+        for name in names:
+            directory, _, file = name.rpartition("/")
+            found.setdefault(directory, set()).add(_digest(file))
+        return cls({directory: frozenset(digests) for directory, digests in found.items()})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> WrittenFiles:
+        """Read what `to_json` gave."""
+        return cls({directory: frozenset(_split(text)) for directory, text in data.items()})
+
+    def to_json(self) -> dict[str, str]:
+        """As plain data that `json.dumps` takes."""
+        return {
+            directory: "".join(sorted(digests)) for directory, digests in self.by_directory.items()
+        }
+
+    def with_more(self, names: Iterable[str]) -> WrittenFiles:
+        """These files and some that come to them."""
+        more, known = WrittenFiles.of(names).by_directory, self.by_directory
+        nothing: frozenset[str] = frozenset()
+        return WrittenFiles(
+            {name: known.get(name, nothing) | more.get(name, nothing) for name in {**known, **more}}
+        )
+
+    def gone(self, names: Iterable[str], partitions: Collection[str] | None) -> str | None:
+        """What has been lost, to complete "because …"; None if all files are there.
+
+        `names` are those of the files below the table's directory, `partitions` the partitions of
+        which its catalog knows; None if the catalog does not keep them. An external table's files
+        stay when a partition of it is dropped.
+        """
+        there = WrittenFiles.of(names).by_directory
+        if partitions is not None:
+            known = set(map(_without_case, partitions))
+            there = {name: files for name, files in there.items() if _without_case(name) in known}
+        gone = {
+            directory: len(digests - there.get(directory, frozenset()))
+            for directory, digests in self.by_directory.items()
+        }
+        lost = sum(gone.values())
+        if not lost:
+            return None
+        whole = sum(map(len, self.by_directory.values()))
+        where = sorted(name for name, count in gone.items() if name and count)
+        places = f" ({_some(where)})" if where else ""
+        return f"{lost} of the {whole} files that its runs have written are gone from it{places}"
+
+
+def _digest(name: str) -> str:
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES)
+    return base64.urlsafe_b64encode(digest.digest()).decode()
+
+
+def _split(text: str) -> Iterable[str]:
+    return (text[i : i + _DIGEST_LETTERS] for i in range(0, len(text), _DIGEST_LETTERS))
+
+
+def _without_case(partition: str) -> str:
+    """A partition's name with those of its columns in lower case, as the metastore has them."""
+    if not partition:
+        return partition
+    parts = (part.partition("=") for part in partition.split("/"))
+    return "/".join(f"{column.lower()}={value}" for column, _, value in parts)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+_SHOWN_NAMES = "(?s)[^._].*|_.*=.*"
+"""As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition."""
+
+
+class Directory:
+    """A directory; names are relative to it."""
+
+    def __init__(self, session: SparkSession, location: str) -> None:
+        """`location` is a Hadoop path, unescaped, with or without a scheme."""
+        self._session = session
+        self._context = session.sparkContext
+        self._path = self._java("org.apache.hadoop.fs.Path")(location)
+        self._configuration = session._jsparkSession.sessionState().newHadoopConf()
+        self._files = self._path.getFileSystem(self._configuration)
+
+    def names(self) -> list[str]:
+        """What lies in it; nothing if it does not exist."""
+        if not self._files.exists(self._path):
+            return []
+        return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
+
+    def data_files(self) -> list[str]:
+        """All files below it but those that Spark hides (`_SHOWN_NAMES`).
+
+        Level by level, all directories of a level in a few calls. Nothing if it does not exist.
+        """
+        return while_directories_vanish(
+            lambda: sorted(self._below()) if self._files.exists(self._path) else []
+        )
+
+    def _below(self) -> Iterator[str]:
+        bulk, statuses = bulk_of(self._session), FileStatuses.of(self._session)
+
+        def listed(directories: Sequence[str]) -> list[Status]:
+            return statuses.listed(self._files, bulk.paths(directories), _SHOWN_NAMES)
+
+        level = statuses.qualified(self._files, bulk.paths([self._path.toString()]))
+        start = len(level[0].rstrip("/")) + 1
+        with ThreadPoolExecutor(THREADS) as pool:
+            while level:
+                found = [s for part in pool.map(listed, batches(level, BATCH)) for s in part]
+                level = [path for path, length, _ in found if length == DIRECTORY]
+                yield from (path[start:] for path, length, _ in found if length != DIRECTORY)
+
+    def read(self, name: str) -> str:
+        """A file as UTF-8 text. Raises `FileNotFoundError`."""
+        try:
+            stream = self._files.open(self._child(name))
+        except Py4JJavaError as error:
+            raise _as_python(error, name) from error
+        try:
+            return str(self._java("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def make(self) -> None:
+        """Make the directory, unless it exists."""
+        self._files.mkdirs(self._path)
+
+    def create(self, name: str, text: str) -> bool:
+        """Create a file with all its text at once; False if there is one of that name already.
+
+        Raises:
+            FileNotFoundError: the directory itself does not exist. It is not made: it may be that
+                of a table which is being replaced, whose place must stay free.
+        """
+        draft = self._child(f".{name}.{uuid.uuid4().hex}")
+        stream = self._new_file(draft)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        try:
+            return self._rename_to_new(draft, self._child(name))
+        finally:
+            # Whether the file is there by now must not depend on it.
+            with suppress(Py4JJavaError):
+                self._files.delete(draft, False)
+
+    def move_in(self, other: Directory, name: str) -> bool:
+        """Move a file from another directory to the same name here; False if it is not there.
+
+        Several processes may do so at the same time.
+        """
+        source, target = other._child(name), self._child(name)
+        if not self._files.exists(source):
+            return False
+        self._files.mkdirs(target.getParent())
+        reason = None
+        try:
+            if self._files.rename(source, target):
+                return True
+        except Py4JJavaError as error:
+            reason = error
+        if self._files.exists(source) or not self._files.exists(target):
+            raise OSError(
+                f"{source.toString()} could not be renamed to {target.toString()}"
+            ) from reason
+        return False
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file or directory of that name."""
+        return bool(self._files.exists(self._child(name)))
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a directory with all in it, if there is one."""
+        self._files.delete(self._child(name), True)
+
+    def _child(self, name: str) -> Any:
+        return self._java("org.apache.hadoop.fs.Path")(self._path, name)
+
+    def _java(self, name: str) -> Any:
+        return java(self._context, name)
+
+    def _new_file(self, path: Any) -> Any:
+        files = self._files
+        replication, block_size = files.getDefaultReplication(path), files.getDefaultBlockSize(path)
+        try:
+            return files.createNonRecursive(path, False, 4096, replication, block_size, None)
+        except Py4JJavaError as error:
+            raise _as_python(error, self._path.toString()) from error
+
+    def _rename_to_new(self, source: Any, target: Any) -> bool:
+        # A local rename replaces what is there, whatever Hadoop's interface promises; a link does
+        # not. On HDFS the rename itself is atomic and refuses.
+        qualified = self._files.makeQualified(target)
+        if qualified.toUri().getScheme() == "file":
+            try:
+                os.link(
+                    self._files.makeQualified(source).toUri().getPath(),
+                    qualified.toUri().getPath(),
+                )
+            except FileExistsError:
+                return False
+            return True
+        context = self._java("org.apache.hadoop.fs.FileContext").getFileContext(
+            qualified.toUri(), self._configuration
+        )
+        options = self._java("java.lang.reflect.Array").newInstance(
+            self._java("java.lang.Class").forName("org.apache.hadoop.fs.Options$Rename"), 0
+        )
+        try:
+            context.rename(source, target, options)
+        except Py4JJavaError as error:
+            if "FileAlreadyExistsException" in error.java_exception.getClass().getName():
+                return False
+            raise
+        return True
+
+
+def _as_python(error: Py4JJavaError, name: str) -> Exception:
+    is_missing = "FileNotFoundException" in error.java_exception.getClass().getName()
+    return FileNotFoundError(name) if is_missing else error

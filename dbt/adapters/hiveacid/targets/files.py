@@ -1,0 +1,293 @@
+"""States of Parquet and ORC tables: files in a directory that Spark does not look into.
+
+Each commit has a record, `_hiveacid_state/<generation>.json`. A table that is built anew brings its
+record with it, and one switch of names puts both in place. Rows that are appended lie in a stage
+first: the record, which names their files, is the commit; then the files are moved. A run that
+finds a record whose files are not all moved moves the others.
+
+A run that is about to switch puts a *claim* in the place of the old version's next record: from
+then on nobody appends to that version, or switches it. The claim of a run that has died counts for
+nothing.
+
+A record names the files that the rows are in, too (`written_files`): Spark empties the partitions
+of a table, or drops one, without a look at the directory with the records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from dbt.adapters.events.logging import AdapterLogger
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.errors import ConcurrentRunError
+from dbt.adapters.hiveacid.spark.table_locations import delete_directory, location, partition_names
+from dbt.adapters.hiveacid.targets.file_records import (
+    CLAIM,
+    Directory,
+    NewestRecord,
+    WrittenFiles,
+    claim_of,
+    done_name,
+    generations,
+    record_name,
+)
+from dbt.adapters.hiveacid.targets.state import (
+    LostState,
+    OtherRuns,
+    Query,
+    StateLookup,
+    TargetState,
+    WaitForRun,
+    commit_of,
+    overtaken,
+    parse,
+    reset_text,
+)
+from hiveacid.jvm.errors import is_missing
+
+logger = AdapterLogger("HiveAcid")
+STATE_DIRECTORY = "_hiveacid_state"
+_KEPT = 5
+"""So many of the newest records stay."""
+
+T = TypeVar("T")
+_MOVES = "moves"
+_FILES = "files"
+
+
+class FileStore:
+    """The state of one table of a format of Spark's own."""
+
+    def __init__(
+        self, session: SparkSession, query: Query, database: str, table: str, others: OtherRuns
+    ) -> None:
+        self._session = session
+        self._query = query
+        self._database = database
+        self._table = table
+        self._shown = f"{database}.{table}"
+        self._others = others
+
+    def read(self) -> StateLookup:
+        """What the table's rows come from. Finishes an append that a run has left undone.
+
+        Raises:
+            ConcurrentRunError: another run replaces the table.
+        """
+        return self._read(verified=True)[0]
+
+    def recent(self) -> StateLookup:
+        """See `Store.recent`."""
+        return self._read(verified=False)[0]
+
+    def check(self, base: StateLookup) -> None:
+        """Make sure that the table is still as it was when `base` was read.
+
+        Raises:
+            ConcurrentRunError: it is not.
+        """
+        self._check(base, verified=True)
+
+    def record(self, base: StateLookup, state: TargetState, database: str, stage: str) -> None:
+        """Commit to appending the rows of the table `stage`, which is partitioned as this one.
+
+        From here on the stage belongs to the store, and `read` moves its files.
+
+        Raises:
+            ConcurrentRunError: another run was faster; nothing has been appended.
+        """
+        # A file that has gone since `read` is missed by the next run.
+        written = self._check(base, verified=False)
+        source = location(self._session, database, stage)
+        files = Directory(self._session, source).data_files()
+        moves = {"table": f"`{database}`.`{stage}`", "location": source, "files": files}
+        self._create(base, _text(state, written.with_more(files), {_MOVES: moves}))
+
+    @contextmanager
+    def replacing(self, base: StateLookup, invocation_id: str) -> Iterator[None]:
+        """Around the switch that puts a new version in the table's place.
+
+        A table that has no state needs no claim: nobody appends to it.
+
+        Raises:
+            ConcurrentRunError: another run has changed the table since `base` was read.
+        """
+        if not isinstance(base, TargetState):
+            yield
+            return
+        self.check(base)
+        self._create(base, json.dumps({CLAIM: invocation_id}))
+        try:
+            yield
+        except BaseException:
+            self._withdraw(base.generation + 1, invocation_id)
+            raise
+
+    def reset(self) -> None:
+        """See `Store.reset`."""
+        known = self.recent()
+        if isinstance(known, TargetState):
+            self._create(known, reset_text())
+
+    def _read(self, *, verified: bool) -> tuple[StateLookup, WrittenFiles]:
+        """What is known of the table, and the files that are to be there.
+
+        Whether they are is looked at if the answer is to be `verified`.
+        """
+        newest = self._newest()
+        known = parse(newest.text)
+        if not isinstance(known, TargetState):
+            return known, WrittenFiles({})
+        record = json.loads(newest.text)
+        moves, written = record.get(_MOVES), WrittenFiles.from_json(record.get(_FILES, {}))
+        lost = None
+        if moves is not None and not newest.records.has(done_name(newest.counting)):
+            lost = self._finish(newest.counting, moves)
+        if lost is None and verified:
+            lost = self._gone(written)
+        if lost is not None:
+            if self._newest().text != newest.text:
+                # Another run has put a new version in place meanwhile.
+                return self._read(verified=verified)
+            return LostState(lost), written
+        # The next record must not have the number of a claim.
+        return replace(known, generation=newest.generation), written
+
+    def _check(self, base: StateLookup, *, verified: bool) -> WrittenFiles:
+        now, written = self._read(verified=verified)
+        if commit_of(now) != commit_of(base):
+            raise overtaken(self._shown)
+        return written
+
+    def _gone(self, written: WrittenFiles) -> str | None:
+        """Which of the files are gone, in words. In one listing, whatever the partitions."""
+        if not written.by_directory:
+            return None
+        here = Directory(self._session, self._location())
+        return written.gone(here.data_files(), self._of_table(partition_names))
+
+    def _create(self, base: StateLookup, text: str) -> None:
+        """Make the record after `base`."""
+        generation = base.generation + 1 if isinstance(base, TargetState) else 1
+        try:
+            is_first = self._records().create(record_name(generation), text)
+        except FileNotFoundError as error:
+            raise overtaken(self._shown) from error
+        if not is_first:
+            raise overtaken(self._shown)
+
+    def _withdraw(self, generation: int, invocation_id: str) -> None:
+        """Remove a claim that came to nothing. Raises nothing: why it did has to be told."""
+        try:
+            records = self._records()
+            # The new version, if it is in place already, has its state under the same number.
+            if claim_of(records.read(record_name(generation))) == invocation_id:
+                records.delete(record_name(generation))
+        except Exception as error:
+            logger.debug(f"A claim on {self._shown} may stay until this run ends: {error}")
+
+    def _newest(self) -> NewestRecord:
+        """Wait for other runs that are about to put a new version in place, and look."""
+        others = self._others
+        patience = WaitForRun(self._shown, others.patience, others.raise_if_cancelled)
+        owner: str | None = None
+        while True:
+            found = self._look(owner)
+            if isinstance(found, NewestRecord):
+                return found
+            owner = found
+            patience.wait_for(owner)
+
+    def _look(self, owner: str | None) -> NewestRecord | str | None:
+        """The newest records, or the run that has to be waited for; None if it is not known.
+
+        `owner` is the run that is waited for already: between its two renames there is no table,
+        and with `location_root` its version has a directory of its own.
+        """
+
+        def is_switching() -> bool:
+            return owner is not None and self._others.are_alive(owner)
+
+        try:
+            records = self._records()
+        except ConcurrentRunError:
+            if is_switching():
+                return owner
+            raise
+        found = generations(records.names())
+        for generation in reversed(found):
+            try:
+                text = records.read(record_name(generation))
+            except FileNotFoundError:
+                return owner  # a new version has just come into place
+            claimed_by = claim_of(text)
+            if claimed_by is None:
+                return NewestRecord(records, found[-1], generation, text)
+            if self._others.are_alive(claimed_by):
+                return claimed_by
+        return owner if is_switching() else NewestRecord(records, 0, 0, "")
+
+    def _finish(self, generation: int, moves: Mapping[str, Any]) -> str | None:
+        """Move the files of an append. Which of them are nowhere, in words."""
+        here = self._location()
+        target, source = Directory(self._session, here), Directory(self._session, moves["location"])
+        missing = [
+            name
+            for name in moves["files"]
+            if not target.move_in(source, name) and not target.has(name)
+        ]
+        if missing:
+            return (
+                f"files of its last append are neither in the table nor in {moves['table']}, "
+                f"where they were: {', '.join(missing[:3])}"
+            )
+        name_in_sql = f"`{self._database}`.`{self._table}`"
+        # Files in subdirectories are those of partitions, which may be new.
+        if any("/" in name for name in moves["files"]):
+            self._query(f"alter table {name_in_sql} recover partitions")
+        self._query(f"refresh table {name_in_sql}")
+        self._query(f"drop table if exists {moves['table']}")
+        delete_directory(self._session, moves["location"])
+        records = self._records()
+        # Another run may have finished the same append, and be replacing the table by now.
+        with suppress(FileNotFoundError):
+            records.create(done_name(generation), "")
+        for old in generations(records.names())[:-_KEPT]:
+            records.delete(record_name(old))
+            records.delete(done_name(old))
+        return None
+
+    def _records(self) -> Directory:
+        return Directory(self._session, f"{self._location()}/{STATE_DIRECTORY}")
+
+    def _location(self) -> str:
+        return self._of_table(location)
+
+    def _of_table(self, look_up: Callable[[SparkSession, str, str], T]) -> T:
+        try:
+            return look_up(self._session, self._database, self._table)
+        except AnalysisException as error:
+            if not is_missing(error):
+                raise
+            # It was there when the run began: another run is between its two renames.
+            raise overtaken(self._shown) from error
+
+
+def write_record(session: SparkSession, database: str, table: str, state: TargetState) -> None:
+    """Give a table that has just been built its state."""
+    here = location(session, database, table)
+    written = WrittenFiles.of(Directory(session, here).data_files())
+    records = Directory(session, f"{here}/{STATE_DIRECTORY}")
+    records.make()
+    records.create(record_name(state.generation), _text(state, written, {}))
+
+
+def _text(state: TargetState, written: WrittenFiles, more: Mapping[str, Any]) -> str:
+    """A record."""
+    return json.dumps({**json.loads(state.to_text()), _FILES: written.to_json(), **more})

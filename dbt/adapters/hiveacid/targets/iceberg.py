@@ -1,0 +1,206 @@
+"""States in the snapshots of an Iceberg table: a property of the summary.
+
+The changes of a run are written into a branch of the table that only this run knows. One commit
+makes the branch the table, if the table is still what the branch began with. So readers see all of
+a run or nothing, and of two runs one fails before anybody has seen its rows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hiveacid.spark.iceberg import MAIN, IcebergTable, head
+from dbt.adapters.hiveacid.targets.state import (
+    KEY,
+    Checks,
+    HistoryScan,
+    LostState,
+    StateLookup,
+    TargetState,
+    check_confirmed,
+    commit_of,
+    overtaken,
+    parse,
+    reset_text,
+)
+from hiveacid.jvm.errors import unless_missing
+
+SNAPSHOT_PROPERTY = f"spark.sql.iceberg.snapshot-property.{KEY}"
+BRANCH = "dbt_hiveacid_"
+"""What the names of the branches of runs begin with."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One of a table's snapshots; `parent_id` is None for the first one."""
+
+    id: int
+    parent_id: int | None
+    operation: str
+    summary: Mapping[str, str]
+
+
+def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) -> StateLookup:
+    """The state of a table from its current snapshot and those that it came from, newest first.
+
+    `undone` are others of its snapshots: a table may be rolled back behind its checks.
+
+    Operations of others (`DataOperations`) keep a state if they leave the rows as they are or
+    change single rows, as somebody may who corrects a target by hand.
+    """
+    walk = HistoryScan()
+    snapshot = None
+    for snapshot in ancestry:
+        met = parse(snapshot.summary.get(KEY))
+        state = walk.meet(met)
+        if isinstance(state, LostState) and state.commit_id is not None:
+            for other in undone:
+                walk.pass_over(parse(other.summary.get(KEY)))
+            state = walk.meet(met)
+        if state is not None:
+            return state
+        if snapshot.operation == "delete" and snapshot.summary.get("total-data-files") == "0":
+            return LostState(f"snapshot {snapshot.id} of the table removed all rows")
+        if snapshot.operation == "overwrite" and not _changes_single_rows(snapshot):
+            return LostState(
+                f"snapshot {snapshot.id} of the table replaced rows, without acid_changes"
+            )
+    checked = walk.end()
+    if checked is None and snapshot is not None and snapshot.parent_id is not None:
+        return LostState(
+            f"snapshot {snapshot.parent_id} of the table has expired, and later ones do not tell"
+        )
+    return checked
+
+
+def _changes_single_rows(snapshot: Snapshot) -> bool:
+    # INSERT OVERWRITE and a copy-on-write UPDATE look the same. MERGE leaves its counts, and what
+    # merges on read adds delete files.
+    return any(
+        name.startswith("spark.merge-into.") or name == "added-delete-files"
+        for name in snapshot.summary
+    )
+
+
+class IcebergStore:
+    """The state of one Iceberg table."""
+
+    def __init__(self, session: SparkSession, table: str) -> None:
+        self._session = session
+        self._name = table
+        self._branch: str | None = None
+        self._begun_at: int | None = None
+
+    def read(self) -> StateLookup:
+        """What the table's rows come from, by its snapshots."""
+        return _state(self._table().metadata())
+
+    def recent(self) -> StateLookup:
+        """See `Store.recent`."""
+        return self.read()
+
+    def begin(self, base: StateLookup) -> str:
+        """See `CommitStore.begin`."""
+        branch = BRANCH + uuid.uuid4().hex
+
+        def create(metadata: Any, builder: Any) -> None:
+            if commit_of(_state(metadata)) != commit_of(base):
+                raise overtaken(self._name)
+            self._begun_at = head(metadata)
+            builder.setBranchSnapshot(self._begun_at, branch)
+
+        self._table().commit(create)
+        self._branch = branch
+        return f"branch_{branch}"
+
+    @contextmanager
+    def committing(self, base: StateLookup, state: TargetState) -> Iterator[None]:
+        """See `CommitStore.committing`."""
+        branch = self._branch
+        if branch is None and commit_of(unless_missing(self.read)) != commit_of(base):
+            raise overtaken(self._name)
+        try:
+            self._session.conf.set(SNAPSHOT_PROPERTY, state.to_text())
+            try:
+                yield
+            finally:
+                self._session.conf.unset(SNAPSHOT_PROPERTY)
+            if branch is not None:
+                self._publish(branch, state)
+        except Exception as error:
+            if branch is None:
+                raise
+            self._discard(branch)
+            if commit_of(self.read()) != commit_of(base):
+                raise overtaken(self._name) from error
+            raise
+        if branch is None:
+            self._check(state)
+
+    def confirm(self, built: TargetState) -> None:
+        """See `CommitStore.confirm`."""
+        passed = replace(built, checks=Checks.PASSED)
+        self._table().java.newAppend().set(KEY, passed.to_text()).commit()
+        check_confirmed(self._name, self.read(), built)
+
+    def reset(self) -> None:
+        """See `Store.reset`."""
+        self._table().java.newAppend().set(KEY, reset_text()).commit()
+
+    def _check(self, state: TargetState) -> None:
+        metadata = self._table().metadata()
+        texts = (s.summary.get(KEY) for s in _ancestry(metadata, head(metadata)))
+        if state.to_text() not in texts:
+            # Somebody else has built the table anew since.
+            raise overtaken(self._name)
+
+    def _publish(self, branch: str, state: TargetState) -> None:
+        table = self._table()
+        if commit_of(_state(table.metadata(), branch)) != state.commit_id:
+            # A statement that has no rows to write may leave no snapshot behind.
+            table.java.newAppend().toBranch(branch).set(KEY, state.to_text()).commit()
+
+        def publish(metadata: Any, builder: Any) -> None:
+            newest = head(metadata, branch)
+            if newest is None or head(metadata) != self._begun_at:
+                raise overtaken(self._name)
+            builder.setBranchSnapshot(newest, MAIN)
+            # With those of runs that have died, and of runs that are overtaken now.
+            for name in list(metadata.refs()):
+                if name.startswith(BRANCH):
+                    builder.removeRef(name)
+
+        table.commit(publish)
+
+    def _discard(self, branch: str) -> None:
+        self._table().commit(lambda _, builder: builder.removeRef(branch))
+
+    def _table(self) -> IcebergTable:
+        return IcebergTable(self._session, self._name)
+
+
+def _state(metadata: Any, branch: str = MAIN) -> StateLookup:
+    every = (_snapshot(snapshot) for snapshot in metadata.snapshots())
+    return newest_state(_ancestry(metadata, head(metadata, branch)), every)
+
+
+def _ancestry(metadata: Any, snapshot_id: int | None) -> Iterator[Snapshot]:
+    while snapshot_id is not None:
+        found = metadata.snapshot(snapshot_id)
+        if found is None:
+            return
+        snapshot = _snapshot(found)
+        yield snapshot
+        snapshot_id = snapshot.parent_id
+
+
+def _snapshot(found: Any) -> Snapshot:
+    """From Iceberg's own."""
+    operation, summary = str(found.operation()), dict(found.summary() or {})
+    return Snapshot(found.snapshotId(), found.parentId(), operation, summary)

@@ -1,0 +1,285 @@
+"""State of a target: which state of its sources its rows come from, and where that is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Protocol
+
+from dbt.adapters.hiveacid.errors import ConcurrentRunError
+
+KEY = "dbt_hiveacid"
+"""The JSON member, and the snapshot property, by which our states are told from other texts."""
+
+VERSION = 1
+
+
+class Checks(Enum):
+    """How far a table is that is built anew in its place: by a commit, before it is checked.
+
+    Its commit says `PENDING`. A later one, of no rows, says `PASSED`, with the same `commit_id`.
+    """
+
+    PENDING = "pending"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """The state of a target after one commit.
+
+    `sources` maps each source (`database.table`, and its options if it has any) to its state as
+    JSON. `lineage` and `generation` count the commits since the table was last built anew without a
+    known state: the two together are used as compare-and-set. `invocation_id` is that of the dbt
+    command. `checks` is None but in the two commits of a table that is built in its place.
+    `unique_key` has the names of the columns by which no two rows are the same, in lower case and
+    in order; empty if nobody has looked.
+    """
+
+    commit_id: str
+    invocation_id: str
+    lineage: str
+    generation: int
+    sources: Mapping[str, Any]
+    checks: Checks | None = None
+    unique_key: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """One line of JSON."""
+        fields: dict[str, Any] = {
+            "version": VERSION,
+            "commit_id": self.commit_id,
+            "invocation_id": self.invocation_id,
+            "lineage": self.lineage,
+            "generation": self.generation,
+            "sources": dict(self.sources),
+        }
+        if self.unique_key:
+            fields["unique_key"] = list(self.unique_key)
+        if self.checks is not None:
+            fields["checks"] = self.checks.value
+        return json.dumps({KEY: fields}, separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class LostState:
+    """A target that no longer tells what its rows come from; `reason` completes "because …".
+
+    `commit_id` is that of the commit that says so, if it has one.
+    """
+
+    reason: str
+    commit_id: str | None = None
+
+
+StateLookup = TargetState | LostState | None
+"""What is known of a target; None for a table that never had a state."""
+
+
+def commit_of(known: StateLookup) -> str | None:
+    """By what two looks at a target tell whether it has changed in between."""
+    return None if known is None else known.commit_id
+
+
+class HistoryScan:
+    """The states of a table's commits, from the newest to the one that counts.
+
+    Checks that have passed are those of the commit that they name, wherever in the history they
+    stand: of the rows of another run that has come between, they say nothing.
+    """
+
+    def __init__(self) -> None:
+        self._passed: set[str] = set()
+        self._newest: TargetState | None = None
+
+    def meet(self, state: StateLookup) -> StateLookup:
+        """The table's state, by that of its next commit; None if older ones have to tell."""
+        if not isinstance(state, TargetState):
+            return state
+        if state.checks is Checks.PASSED:
+            self.pass_over(state)
+            self._newest = self._newest or state
+            return None
+        if state.checks is Checks.PENDING and state.commit_id not in self._passed:
+            return LostState(
+                "the run that has built it ended before its rows were checked", state.commit_id
+            )
+        return replace(state, checks=None)
+
+    def pass_over(self, state: StateLookup) -> None:
+        """Take note of a commit whose rows are not the table's: one that was undone."""
+        if isinstance(state, TargetState) and state.checks is Checks.PASSED:
+            self._passed.add(state.commit_id)
+
+    def end(self) -> TargetState | None:
+        """The table's state when there are no older commits any more."""
+        return None if self._newest is None else replace(self._newest, checks=None)
+
+
+def parse(text: str | None) -> StateLookup:
+    """The state in a text; None if there is none of ours in it."""
+    if not text or KEY not in text:
+        return None
+    try:
+        fields = json.loads(text)[KEY]
+        if fields.get("version") != VERSION:
+            return LostState(
+                f"its state has the version {fields.get('version')}, which this release of "
+                f"dbt-hiveacid does not know (it writes version {VERSION})"
+            )
+        if "reset" in fields:
+            return LostState(
+                "its state was removed, by hiveacid_reset_state or by a run without acid_changes"
+            )
+        return TargetState(
+            commit_id=fields["commit_id"],
+            invocation_id=fields["invocation_id"],
+            lineage=fields["lineage"],
+            generation=fields["generation"],
+            sources=fields["sources"],
+            checks=Checks(fields["checks"]) if "checks" in fields else None,
+            unique_key=tuple(fields.get("unique_key", ())),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        return LostState(f"its state cannot be read ({type(error).__name__}: {error})")
+
+
+def reset_text() -> str:
+    """What stands in the place of a state that has been removed."""
+    return json.dumps({KEY: {"version": VERSION, "reset": True}}, separators=(",", ":"))
+
+
+def next_state(
+    base: StateLookup,
+    invocation_id: str,
+    sources: Mapping[str, Any],
+    unique_key: tuple[str, ...] = (),
+) -> TargetState:
+    """The state of the commit that comes after `base`."""
+    if isinstance(base, TargetState):
+        lineage, generation = base.lineage, base.generation + 1
+    else:
+        lineage, generation = uuid.uuid4().hex, 1
+    commit_id = uuid.uuid4().hex
+    return TargetState(
+        commit_id, invocation_id, lineage, generation, sources, unique_key=unique_key
+    )
+
+
+Query = Callable[[str], Iterable[Any]]
+"""Runs a statement and gives its rows; a column is got as `row["name"]`."""
+
+_PAUSE = 0.5
+"""Seconds between two looks at whether another run has put its new version in place."""
+
+
+def overtaken(table: str) -> ConcurrentRunError:
+    """What a run is told that finds the target changed by another one."""
+    return ConcurrentRunError(
+        f"Another run has changed {table} at the same time and was faster. This run has changed "
+        "nothing. Run the model again, and never twice at a time."
+    )
+
+
+def check_confirmed(table: str, found: StateLookup, built: TargetState) -> None:
+    """See that the state `built` counts, after `CommitStore.confirm` has made its commit.
+
+    Raises:
+        ConcurrentRunError: another one does.
+    """
+    if isinstance(found, LostState) or commit_of(found) != built.commit_id:
+        raise overtaken(table)
+
+
+@dataclass(frozen=True)
+class OtherRuns:
+    """The other runs: whether one is alive, by its invocation, and how many seconds to wait.
+
+    `raise_if_cancelled` raises if the waiting run itself is cancelled.
+    """
+
+    are_alive: Callable[[str], bool]
+    patience: float
+    raise_if_cancelled: Callable[[], None]
+
+
+class WaitForRun:
+    """How long a run waits for others that are about to put a new version of a table in place."""
+
+    def __init__(self, table: str, seconds: float, raise_if_cancelled: Callable[[], None]) -> None:
+        """The time runs from now on; `seconds` is the profile's `lock_timeout`.
+
+        `raise_if_cancelled` raises if the waiting run itself is cancelled.
+        """
+        self._table = table
+        self._seconds = seconds
+        self._raise_if_cancelled = raise_if_cancelled
+        self._deadline = time.monotonic() + seconds
+
+    def wait_for(self, invocation: str | None) -> None:
+        """Return after a moment, to look again whether this other run has finished.
+
+        Raises:
+            ConcurrentRunError: it has been waited for long enough.
+        """
+        if time.monotonic() > self._deadline:
+            known = f" (invocation {invocation[:8]}…)" if invocation else ""
+            raise ConcurrentRunError(
+                f"Another run{known} is about to replace {self._table}, "
+                f"and has not done so within {self._seconds:g} s. This run has changed nothing. "
+                "Run the model again when the other run has ended. If that was killed, the "
+                "metastore gives its transaction up after metastore.txn.timeout; then its traces "
+                "are removed."
+            )
+        time.sleep(_PAUSE)
+        self._raise_if_cancelled()
+
+
+class Store(Protocol):
+    """The state of one target."""
+
+    def read(self) -> StateLookup:
+        """What the target's rows come from. May finish what a run that died has begun."""
+
+    def recent(self) -> StateLookup:
+        """As `read`, but it may overlook a state that is many commits of others old."""
+
+    def reset(self) -> None:
+        """Remove the state: the next run builds the target anew."""
+
+
+class CommitStore(Store, Protocol):
+    """The state of a target of a format with commits."""
+
+    def begin(self, base: StateLookup) -> str | None:
+        """Prepare the statement that changes the target from `base`.
+
+        The part below the table that the statement has to write into, as SQL names it: a branch;
+        None for the table itself. Building a target anew needs no such call.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target since `base` was read.
+        """
+
+    def committing(self, base: StateLookup, state: TargetState) -> AbstractContextManager[None]:
+        """Around the one statement that changes the target from `base` to `state`.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target since `base` was read. Nothing
+                of this run stays in the target.
+        """
+
+    def confirm(self, built: TargetState) -> None:
+        """Let the state of a target count that was built anew in its place, and checked since.
+
+        `built` is the state that `committing` was given, with checks pending. It takes a second
+        commit, without rows: the first one comes before the checks.
+
+        Raises:
+            ConcurrentRunError: another run has built it anew since.
+        """

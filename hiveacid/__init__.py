@@ -1,0 +1,1 @@
+"""Hive ACID tables for PySpark: Hive's rows, one snapshot over several tables, and changes."""

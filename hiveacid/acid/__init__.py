@@ -1,0 +1,1 @@
+"""Meaning of directory names, buckets and write ids. Pure functions, no I/O."""

@@ -1,0 +1,169 @@
+"""When a location was last written to, as far as its files tell.
+
+A write leaves directories of its own, and their files the time at which they were finished, which
+is shortly before the commit. A compaction merges the directories of many writes into one of its
+own; once the cleaner has removed the former ones, all that is known is that the writes were there
+before the compaction's files were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hiveacid.acid.layout import (
+    BASE_OF_ORIGINALS,
+    BaseDir,
+    DeltaDir,
+    ListedFile,
+    Listing,
+    is_side_file,
+    parse_directory,
+)
+from hiveacid.acid.selection import is_compacted, select
+from hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
+
+ORIGINALS = 0
+"""Stands for the write id of files that are older than the table's first write id."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """The files of one write in one location, all with a length; whether they have rows is not
+    told. `time` is that of the last one, in milliseconds since the epoch."""
+
+    write_id: int
+    files: tuple[ListedFile, ...]
+
+    @property
+    def time(self) -> int:
+        """When the write's last file was finished."""
+        return max(file.modification_time for file in self.files)
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """Writes up to `write_id` in directories that hold several; they were all there at `time`, in
+    milliseconds since the epoch."""
+
+    write_id: int
+    time: int
+
+
+@dataclass(frozen=True)
+class LocationWrites:
+    """The committed writes of a location that nothing has overwritten since: those that have files
+    of their own, and what a reader reads of others."""
+
+    known: tuple[Write, ...]
+    compacted: tuple[Compacted, ...]
+
+
+def location_writes(
+    listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList
+) -> LocationWrites:
+    """What the listing tells of writes.
+
+    Raises:
+        UnreadableTableError: see `selection.select`.
+    """
+    state = select(listing, write_ids, valid_txns)
+    files = dict(_files(listing))
+    directories = [d for d in map(parse_directory, _top(listing)) if d is not None]
+    overwrites = [
+        d.write_id
+        for d in directories
+        if isinstance(d, BaseDir)
+        and not is_compacted(listing, d)
+        and d.write_id != BASE_OF_ORIGINALS
+        and write_ids.is_valid(d.write_id)
+    ]
+    overwritten = max(overwrites, default=None)
+
+    known: list[Write] = []
+    if overwritten is None and files.get(""):
+        known.append(Write(ORIGINALS, tuple(files[""])))
+    merged: list[tuple[BaseDir | DeltaDir, Sequence[ListedFile]]] = []
+    for directory in directories:
+        found = files.get(directory.name)
+        if not found or not _is_visible(listing, directory, write_ids, valid_txns):
+            continue
+        if overwritten is not None and _highest(directory) < overwritten:
+            continue
+        if _is_of_one_write(listing, directory):
+            known.append(Write(_highest(directory), tuple(found)))
+        else:
+            merged.append((directory, found))
+
+    names = {selected.directory.name for selected in state.directories}
+    highest = {_highest(d) for d, _ in merged if d.name in names}
+    return LocationWrites(
+        tuple(known),
+        tuple(Compacted(write_id, _not_after(write_id, merged)) for write_id in sorted(highest)),
+    )
+
+
+def compactions(listing: Listing) -> Iterator[int]:
+    """The transactions of the compactions whose directories are there."""
+    for directory in map(parse_directory, _top(listing)):
+        if directory is not None and directory.visibility_txn:
+            yield directory.visibility_txn
+
+
+def _top(listing: Listing) -> list[str]:
+    return [relative for relative in listing.directories if "/" not in relative]
+
+
+def _files(listing: Listing) -> Iterator[tuple[str, list[ListedFile]]]:
+    """The files with a length of each ACID directory; those outside of any under no name."""
+    acid = {name for name in _top(listing) if parse_directory(name) is not None}
+    found: dict[str, list[ListedFile]] = {}
+    for file in listing.files:
+        if file.length and not is_side_file(file.name):
+            top = file.relative.partition("/")[0]
+            found.setdefault(top if top in acid else "", []).append(file)
+    yield from found.items()
+
+
+def _is_visible(
+    listing: Listing,
+    directory: BaseDir | DeltaDir,
+    write_ids: ValidWriteIdList,
+    valid_txns: ValidTxnList,
+) -> bool:
+    if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
+        return False
+    if isinstance(directory, DeltaDir):
+        low, high = directory.min_write_id, directory.max_write_id
+        return write_ids.is_range_valid(low, high) is not RangeResponse.NONE
+    if is_compacted(listing, directory):
+        return write_ids.is_valid_base(_highest(directory))
+    return write_ids.is_valid(_highest(directory))
+
+
+def _is_of_one_write(listing: Listing, directory: BaseDir | DeltaDir) -> bool:
+    """Whether the files were written by one write and are untouched since."""
+    if isinstance(directory, BaseDir):
+        return not is_compacted(listing, directory) and directory.write_id != BASE_OF_ORIGINALS
+    return not directory.visibility_txn and directory.min_write_id == directory.max_write_id
+
+
+def _highest(directory: BaseDir | DeltaDir) -> int:
+    if isinstance(directory, DeltaDir):
+        return directory.max_write_id
+    return max(directory.write_id, ORIGINALS)
+
+
+def _not_after(
+    write_id: int, merged: Iterable[tuple[BaseDir | DeltaDir, Sequence[ListedFile]]]
+) -> int:
+    """The earliest time at which writes up to `write_id` were all there.
+
+    Compactions that have been compacted again count as long as their directories are there. The
+    first file of a compaction is younger than all that it has read; a writer with several
+    transactions for one directory, which has no compaction's transaction, is done with its last.
+    """
+    same = [(d, files) for d, files in merged if _highest(d) == write_id]
+    compacted = [file.modification_time for d, files in same if d.visibility_txn for file in files]
+    others = [file.modification_time for d, files in same if not d.visibility_txn for file in files]
+    return min([*compacted, *([max(others)] if others else [])])

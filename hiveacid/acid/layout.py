@@ -1,0 +1,216 @@
+"""Names of files and directories in an ACID table, and what is in them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+HIDDEN = "_."
+"""Hive and Spark pass over files and directories whose names begin with one of these."""
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file below a location.
+
+    `relative` is its path below the location, parts separated by `/`; `path` is the whole path as
+    Hadoop's `Path.toString` gives it, unescaped; `length` is in bytes; `modification_time` in
+    milliseconds since the epoch.
+    """
+
+    relative: str
+    path: str
+    length: int
+    modification_time: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.relative.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All files and directories below a location, hidden ones left out.
+
+    `directories` holds every directory by its relative path, so that an empty base is seen.
+    `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
+    names (`compacted`, `truncated`, …). `without_files` names the directories of compactions in
+    which there is no file at all, not even a hidden one of Hive's. `is_missing` says that the
+    location does not exist.
+    """
+
+    location: str
+    files: tuple[ListedFile, ...]
+    directories: tuple[str, ...] = ()
+    data_formats: Mapping[str, str] = field(default_factory=dict)
+    without_files: frozenset[str] = frozenset()
+    is_missing: bool = False
+
+
+BASE_OF_ORIGINALS = -(2**63)
+"""The write id in the name of a base made of original files only (`Long.MIN_VALUE`)."""
+
+METADATA_FILE = "_metadata_acid"
+"""A JSON file in a base, whose `dataFormat` says how the base came about (`AcidMetaDataFile`)."""
+
+ACID_VERSION_FILE = "_orc_acid_version"
+_BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
+_DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
+_ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
+_BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
+_SIDE_FILE = re.compile(r"bucket_\d+(?:_\d+)?_flush_length")
+_ORIGINAL_FILE = re.compile(r"(\d+)_\d+(?:_copy_\d+)?")
+
+
+@dataclass(frozen=True)
+class BaseDir:
+    """A base: all rows up to `write_id`. `visibility_txn` is 0 unless a compaction wrote it."""
+
+    name: str
+    write_id: int
+    visibility_txn: int = 0
+
+    @property
+    def write_id_range(self) -> tuple[int, int]:
+        """The lowest and the highest write id that rows in here can have been written by."""
+        return 0, self.write_id
+
+
+@dataclass(frozen=True)
+class DeltaDir:
+    """The inserts, or (`is_delete`) the delete events, of write ids `min_write_id`..`max_write_id`.
+
+    `statement_id` is None where the name has none (compactions, streaming ingest).
+    """
+
+    name: str
+    min_write_id: int
+    max_write_id: int
+    statement_id: int | None = None
+    visibility_txn: int = 0
+    is_delete: bool = False
+
+    @property
+    def write_id_range(self) -> tuple[int, int]:
+        """The lowest and the highest write id that wrote what is in here."""
+        return self.min_write_id, self.max_write_id
+
+
+# A write leaves directories of one name in all the partitions that it touches.
+@lru_cache(maxsize=1 << 14)
+def parse_directory(name: str) -> BaseDir | DeltaDir | None:
+    """What an ACID directory's name says; None if the name is not that of an ACID directory.
+
+    Raises:
+        ValueError: the name begins like an ACID directory's and goes on otherwise.
+    """
+    if not name.startswith(_ACID_PREFIXES):
+        return None
+    if match := _BASE.fullmatch(name):
+        return BaseDir(name, int(match[1]), int(match[2] or 0))
+    if match := _DELTA.fullmatch(name):
+        return DeltaDir(
+            name,
+            min_write_id=int(match[2]),
+            max_write_id=int(match[3]),
+            statement_id=None if match[4] is None else int(match[4]),
+            visibility_txn=int(match[5] or 0),
+            is_delete=match[1] is not None,
+        )
+    raise ValueError(f"{name!r} begins like an ACID directory's name but is none")
+
+
+def try_parse_directory(name: str) -> BaseDir | DeltaDir | None:
+    """As `parse_directory`, for where a name that only begins like a directory's means nothing.
+
+    It is refused when the table is read.
+    """
+    try:
+        return parse_directory(name)
+    except ValueError:
+        return None
+
+
+def is_bucket_file(name: str) -> bool:
+    """Whether a file is named as the ACID writer names it: `bucket_00000`, `bucket_00000_0`."""
+    return _BUCKET_FILE.fullmatch(name) is not None
+
+
+def is_side_file(name: str) -> bool:
+    """Whether a file tells how much of an ACID file its writer has flushed.
+
+    A writer with several transactions for one file keeps it until it closes the file
+    (`OrcAcidUtils.getSideFile`).
+    """
+    return name.endswith("_flush_length") and _SIDE_FILE.fullmatch(name) is not None
+
+
+def is_union_directory(name: str) -> bool:
+    """Whether Hive makes such a directory for a branch of UNION ALL.
+
+    `AbstractFileMergeOperator.UNION_SUDBIR_PREFIX` is the model.
+    """
+    return name.startswith("HIVE_UNION_SUBDIR_")
+
+
+def bucket_of_file(name: str) -> int | None:
+    """The bucket number in a data file's name, or None if the name has none.
+
+    `bucket_00002_0` and, for files without ACID columns, `000002_0` or `000002_0_copy_1`: bucket 2.
+    """
+    match = _BUCKET_FILE.fullmatch(name) or _ORIGINAL_FILE.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+_VERSION_SHIFT = 29
+_BUCKET_SHIFT = 16
+_TWELVE_BITS = 0xFFF
+
+
+@dataclass(frozen=True)
+class BucketProperty:
+    """What a value of the ACID column `bucket` says."""
+
+    bucket: int
+    statement_id: int
+    version: int = 1
+
+    def encode(self) -> int:
+        """The column's value in version 1. Raises `ValueError` if a part is out of range."""
+        for part in (self.bucket, self.statement_id):
+            if not 0 <= part <= _TWELVE_BITS:
+                raise ValueError(f"{self} does not fit the bucket column: 0 to {_TWELVE_BITS}")
+        return (1 << _VERSION_SHIFT) | (self.bucket << _BUCKET_SHIFT) | self.statement_id
+
+
+def decode_bucket(value: int) -> BucketProperty:
+    """Unpack a value of the ACID column `bucket`. Raises `ValueError` for an unknown version."""
+    version = (value & 0xFFFFFFFF) >> _VERSION_SHIFT
+    if version == 0:
+        return BucketProperty(bucket=value, statement_id=0, version=0)
+    if version == 1:
+        bucket = (value >> _BUCKET_SHIFT) & _TWELVE_BITS
+        return BucketProperty(bucket, value & _TWELVE_BITS)
+    raise ValueError(f"bucket value {value} has the unknown version {version}")
+
+
+def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> frozenset[int]:
+    """Those of `write_ids` that no base, delta or delete delta below the listings is named after.
+
+    A directory that a compaction made stands for none of its write ids: its range may take in one
+    that left nothing behind, such as that of a dropped partition.
+    """
+    traced: set[int] = set()
+    for listing in listings:
+        for name in listing.directories:
+            directory = None if "/" in name else try_parse_directory(name)
+            if directory is None or directory.visibility_txn:
+                continue
+            if isinstance(directory, BaseDir):
+                traced.add(directory.write_id)
+            elif directory.min_write_id == directory.max_write_id:
+                traced.add(directory.max_write_id)
+    return frozenset(write_ids) - traced

@@ -1,0 +1,411 @@
+"""Which directories and files of a location make up a snapshot.
+
+The rules are those of Hive's `AcidUtils.getAcidState`: the best base whose history the reader may
+see, then the deltas after it, each write id by the widest directory that covers it; original files
+only while there is no base. Every listed file ends up used or skipped with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hiveacid.acid.layout import (
+    BASE_OF_ORIGINALS,
+    BaseDir,
+    DeltaDir,
+    ListedFile,
+    Listing,
+    is_side_file,
+    parse_directory,
+)
+from hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A directory or file (path relative to the location) that the snapshot does without."""
+
+    relative: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SelectedDir:
+    """A directory of the snapshot with its data files (empty files left out)."""
+
+    directory: BaseDir | DeltaDir
+    files: tuple[ListedFile, ...]
+
+    @property
+    def write_id_range(self) -> tuple[int, int]:
+        """That of the directory."""
+        return self.directory.write_id_range
+
+
+@dataclass(frozen=True)
+class AcidState:
+    """The snapshot of one location (Hive's `AcidDirectory`).
+
+    `originals` are the files outside of any ACID directory in Hive's order, which numbers their
+    rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
+    compaction has left without any file; they cover nothing. Those in `to_be_lost` cover by name
+    what is still there: Hive's cleaner will remove that, although the compaction has not taken it
+    in.
+    """
+
+    base: SelectedDir | None
+    deltas: tuple[SelectedDir, ...]
+    delete_deltas: tuple[SelectedDir, ...]
+    originals: tuple[ListedFile, ...]
+    skipped: tuple[Skipped, ...]
+    left_empty: tuple[SelectedDir, ...] = ()
+    to_be_lost: tuple[SelectedDir, ...] = ()
+
+    @property
+    def of_rows(self) -> tuple[SelectedDir, ...]:
+        """The directories that hold rows: the base, if there is one, and the deltas."""
+        return self.deltas if self.base is None else (self.base, *self.deltas)
+
+    @property
+    def all_deltas(self) -> tuple[SelectedDir, ...]:
+        """The deltas and the delete deltas: all directories but the base."""
+        return (*self.deltas, *self.delete_deltas)
+
+    @property
+    def directories(self) -> tuple[SelectedDir, ...]:
+        """All directories."""
+        return (*self.of_rows, *self.delete_deltas)
+
+
+def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
+    """Choose what a reader with these valid ids has to read.
+
+    Raises:
+        UnreadableTableError: a directory has a name that cannot be understood, or the only base
+            holds rows that the reader must not see ("not enough history"), or a writer has not
+            closed its file.
+    """
+    files, originals = _by_directory(listing)
+
+    bases: list[BaseDir] = []
+    deltas: list[DeltaDir] = []
+    skipped: list[Skipped] = []
+    left_empty: list[SelectedDir] = []
+    for name in sorted(files):
+        directory = _parse(listing, name)
+        if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
+            reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
+            skipped.append(Skipped(name, reason))
+        elif name in listing.without_files:
+            # Hive lists the files below a location, and so does not see it
+            # (`AcidUtils.getHdfsDirSnapshots`): what it covers by its name counts until the
+            # cleaner, which lists directories, removes that.
+            skipped.append(Skipped(name, "its compaction has left no file in it"))
+            left_empty.append(SelectedDir(directory, ()))
+        elif isinstance(directory, BaseDir):
+            bases.append(directory)
+        else:
+            deltas.append(directory)
+
+    compacted = {base.name for base in bases if is_compacted(listing, base)}
+    base = _best_base(listing, bases, compacted, write_ids, skipped)
+    chosen = _best_deltas(deltas, base, write_ids, skipped)
+    directories: tuple[BaseDir | DeltaDir, ...] = (*bases, *deltas)
+    with_data = [
+        d
+        for d in directories
+        if any(file.length for file in files[d.name]) and not is_replaced(d, base, chosen)
+    ]
+    has_originals = base is None and any(file.length for file in originals)
+    if base is not None:
+        reason = f"an original file, replaced by {base.name}"
+        skipped.extend(Skipped(file.relative, reason) for file in originals)
+        originals = []
+
+    def with_files(directory: BaseDir | DeltaDir) -> SelectedDir:
+        listed = _without_side_files(listing, directory, files.get(directory.name, ()), skipped)
+        return SelectedDir(directory, _not_empty(listed, skipped))
+
+    return AcidState(
+        base=None if base is None else with_files(base),
+        deltas=tuple(with_files(d) for d in chosen if not d.is_delete),
+        delete_deltas=tuple(with_files(d) for d in chosen if d.is_delete),
+        originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
+        skipped=tuple(skipped),
+        left_empty=tuple(left_empty),
+        to_be_lost=tuple(
+            empty
+            for empty in left_empty
+            if will_delete_rows(empty.directory, with_data, has_originals, base, write_ids)
+        ),
+    )
+
+
+def is_compacted(listing: Listing, base: BaseDir) -> bool:
+    """Whether a compaction made a base of `listing`; else an overwrite or a truncate did."""
+    return bool(base.visibility_txn) or listing.data_formats.get(base.name) == "compacted"
+
+
+def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[ListedFile]]:
+    """The files of each ACID directory right below the location, and those outside of any.
+
+    An ACID directory further down is refused: Hive 4.0.1 reads such a copy twice or not at all,
+    depending on the file system (trinodb/trino#8920 shows a table that had them). But it makes one
+    itself, of the same name, where it writes dynamic partitions of an insert-only table and one of
+    them has a location of its own: `base_3/base_3/000000_0`.
+    """
+    files: dict[str, list[ListedFile]] = {}
+    for relative in listing.directories:
+        top = _outside_of_others(listing, relative)
+        if _is_acid_name(top):
+            files.setdefault(top, [])
+    originals: list[ListedFile] = []
+    for file in listing.files:
+        files.get(_outside_of_others(listing, file.relative), originals).append(file)
+    return files, originals
+
+
+def _outside_of_others(listing: Listing, relative: str) -> str:
+    """The first part of a path, if no other part but a second one like it names an ACID directory.
+
+    Raises:
+        UnreadableTableError: another part does.
+    """
+    top, *below = relative.split("/")
+    if any(map(_is_acid_name, below[1:] if below[:1] == [top] else below)):
+        raise UnreadableTableError(
+            f"{listing.location} has an ACID directory inside another directory: {relative}. "
+            "Move it away, or compact the table in Hive, and run again."
+        )
+    return top
+
+
+def _is_acid_name(name: str) -> bool:
+    return name.startswith(("base_", "delta_", "delete_delta_"))
+
+
+def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
+    try:
+        directory = parse_directory(name)
+    except ValueError as error:
+        raise UnreadableTableError(
+            f"{listing.location} has a directory that Hive cannot have made: {error}. Move "
+            "it away, and run again."
+        ) from error
+    assert directory is not None, name
+    return directory
+
+
+def _best_base(
+    listing: Listing,
+    bases: Iterable[BaseDir],
+    compacted: set[str],
+    write_ids: ValidWriteIdList,
+    skipped: list[Skipped],
+) -> BaseDir | None:
+    """The valid base with the highest write id; of two with the same one the compacted one."""
+
+    def is_valid(base: BaseDir) -> bool:
+        if base.write_id == BASE_OF_ORIGINALS:
+            return True
+        if base.name in compacted:
+            return write_ids.is_valid_base(base.write_id)
+        return write_ids.is_valid(base.write_id)
+
+    def rank(base: BaseDir) -> tuple[int, bool, int]:
+        return base.write_id, base.name in compacted, base.visibility_txn
+
+    ordered = sorted(bases, key=rank, reverse=True)
+    best = next((base for base in ordered if is_valid(base)), None)
+    if best is None and any(base.name in compacted for base in ordered):
+        raise UnreadableTableError(
+            f"{listing.location}: not enough history. The oldest base is {ordered[-1].name}, but "
+            f"{_why_none_is_valid(ordered, write_ids)}"
+        )
+    for base in ordered:
+        if base is best:
+            continue
+        if best is not None and rank(base) < rank(best):
+            reason = f"replaced by {best.name}"
+        else:
+            reason = f"its write id {base.write_id} is not valid in this snapshot"
+        skipped.append(Skipped(base.name, reason))
+    return best
+
+
+def _why_none_is_valid(bases: Sequence[BaseDir], write_ids: ValidWriteIdList) -> str:
+    """The end of an error's sentence, and what to do."""
+    mark = write_ids.high_watermark
+    lowest = min(base.write_id for base in bases)
+    if mark < lowest < write_ids.min_open and all(base.visibility_txn for base in bases):
+        # The compactions are visible, so all their write ids had ended: the mark has gone back
+        # since. Of one without a visibility transaction (Hive 3) that is not known.
+        return (
+            f"the high-water mark of the write ids is {mark}: the metastore does not know of "
+            "higher ones until the next write, and Hive cannot read the table either. Insert a row "
+            "in Hive, and run again."
+        )
+    return (
+        f"write ids {sorted(write_ids.invalid)} up to {mark} must not be seen. A compaction has "
+        "removed what this snapshot needs; run again with a new snapshot."
+    )
+
+
+def _best_deltas(
+    deltas: Iterable[DeltaDir],
+    base: BaseDir | None,
+    write_ids: ValidWriteIdList,
+    skipped: list[Skipped],
+) -> list[DeltaDir]:
+    """The widest deltas that together cover the valid write ids after `base`.
+
+    Sorted as `delta_5_20 delta_5_10 delta_11_20 delta_51_60`, the first and the last are taken. A
+    delta and a delete delta of the same range go together; all statements of one write id, too.
+    """
+
+    def order(delta: DeltaDir) -> tuple[int, int, int, bool, int]:
+        statement = -1 if delta.statement_id is None else delta.statement_id
+        newest_first = -delta.visibility_txn
+        widest_first = -delta.max_write_id
+        return delta.min_write_id, widest_first, statement, not delta.is_delete, newest_first
+
+    chosen: list[DeltaDir] = []
+    current = 0 if base is None else base.write_id
+    last_statement: int | None = None
+    previous: DeltaDir | None = None
+    for delta in sorted(deltas, key=order):
+        low, high = delta.min_write_id, delta.max_write_id
+        if write_ids.is_range_valid(low, high) is RangeResponse.NONE:
+            reason = f"no write id in {low}..{high} is valid in this snapshot"
+            skipped.append(Skipped(delta.name, reason))
+            continue
+        if high > current:
+            if write_ids.is_range_valid(current + 1, high) is RangeResponse.NONE:
+                reason = f"no write id in {current + 1}..{high} is valid in this snapshot"
+                skipped.append(Skipped(delta.name, reason))
+                continue
+            current, last_statement = high, delta.statement_id
+        elif high == current and last_statement is not None:
+            pass
+        elif previous is not None and _same_range(delta, previous):
+            if delta.is_delete == previous.is_delete:
+                skipped.append(Skipped(delta.name, f"an older version of {previous.name}"))
+                continue
+        else:
+            covering = previous or base
+            by = f" by {covering.name}" if covering else ""
+            skipped.append(Skipped(delta.name, f"its write ids are covered{by}"))
+            continue
+        chosen.append(delta)
+        previous = delta
+    return chosen
+
+
+def _same_range(one: DeltaDir, other: DeltaDir) -> bool:
+    return (one.min_write_id, one.max_write_id, one.statement_id) == (
+        other.min_write_id,
+        other.max_write_id,
+        other.statement_id,
+    )
+
+
+def _without_side_files(
+    listing: Listing,
+    directory: BaseDir | DeltaDir,
+    files: Sequence[ListedFile],
+    skipped: list[Skipped],
+) -> Sequence[ListedFile]:
+    """Leave out side files that mean nothing to Hive (`AcidUtils.getLogicalLength`).
+
+    In a delta of several write ids one means that rows are to be read up to a length only.
+    """
+    if not any(is_side_file(file.name) for file in files):
+        return files
+    kept = []
+    for file in files:
+        if not is_side_file(file.name):
+            kept.append(file)
+            continue
+        if (
+            isinstance(directory, DeltaDir)
+            and not directory.is_delete
+            and directory.min_write_id < directory.max_write_id
+        ):
+            raise UnreadableTableError(
+                f"{listing.location} has the file {file.relative}: a writer with several "
+                "transactions has not closed the file beside it, or has died. Run again when it "
+                "has; if it is gone, run a major compaction in Hive first."
+            )
+        skipped.append(
+            Skipped(file.relative, "the length that a writer had flushed, of no meaning")
+        )
+    return kept
+
+
+def _not_empty(files: Sequence[ListedFile], skipped: list[Skipped]) -> tuple[ListedFile, ...]:
+    skipped.extend(Skipped(file.relative, "an empty file") for file in files if not file.length)
+    return tuple(file for file in files if file.length)
+
+
+def will_delete_rows(
+    emptied: BaseDir | DeltaDir,
+    with_data: Iterable[BaseDir | DeltaDir],
+    has_originals: bool,
+    base: BaseDir | None,
+    write_ids: ValidWriteIdList,
+) -> bool:
+    """Whether Hive's cleaner is going to remove rows for a directory without any file.
+
+    It removes what the name covers, although the compaction has not taken that in. What a snapshot
+    does not show yet counts; what was aborted, or is in the snapshot's base too, does not.
+
+    Args:
+        emptied: the directory without files.
+        with_data: the directories of the location that hold data, without those `is_replaced`.
+        has_originals: whether there are original files with data that no base has replaced.
+        base: the snapshot's.
+        write_ids: the snapshot's.
+    """
+    low, high = emptied.write_id_range
+    if base is not None and high <= base.write_id and not _replaces(emptied, base):
+        return False
+    if low == 0 and has_originals:
+        return True
+    for directory in with_data:
+        first, last = directory.write_id_range
+        # A compaction of full ACID may have rows for a delta and nothing for its delete delta.
+        is_sibling = directory.visibility_txn == emptied.visibility_txn
+        if low <= first and last <= high and not is_sibling:
+            if not all(i in write_ids.aborted for i in range(first, last + 1)):
+                return True
+    return False
+
+
+def is_replaced(
+    directory: BaseDir | DeltaDir, base: BaseDir | None, chosen: Iterable[DeltaDir]
+) -> bool:
+    """Whether something else that the snapshot has chosen stands for the rows of a directory.
+
+    Args:
+        directory: one of the location.
+        base: the snapshot's.
+        chosen: the snapshot's deltas and delete deltas.
+    """
+    if directory == base:
+        return False
+    low, high = directory.write_id_range
+    if base is not None and high <= base.write_id:
+        return True
+    return isinstance(directory, DeltaDir) and any(
+        delta.is_delete == directory.is_delete
+        and delta.write_id_range != (low, high)
+        and delta.min_write_id <= low
+        and high <= delta.max_write_id
+        for delta in chosen
+    )
+
+
+def _replaces(emptied: BaseDir | DeltaDir, base: BaseDir) -> bool:
+    return isinstance(emptied, BaseDir) and emptied.write_id == base.write_id

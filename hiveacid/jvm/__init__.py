@@ -1,0 +1,1 @@
+"""Spark's JVM from Python, in bulk."""

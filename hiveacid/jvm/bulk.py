@@ -1,0 +1,240 @@
+"""One Java method for thousands of objects, in a handful of calls to the JVM.
+
+A call through py4j takes a tenth of a millisecond, often more than the work itself. Java's streams
+run a function over a whole array inside the JVM. What is to be done with an array is put together
+from method handles once, and then costs one call, or a few, for each array.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hiveacid.jvm.py4j import MethodHandles
+
+_SEPARATOR = "\0"
+"""No path and no Java identifier has it."""
+
+_FUNCTION = "java.util.function.Function"
+_BI_FUNCTION = "java.util.function.BiFunction"
+_INT_FUNCTION = "java.util.function.IntFunction"
+_TO_LONG_FUNCTION = "java.util.function.ToLongFunction"
+_STREAM = "java.util.stream.Stream"
+_INT_STREAM = "java.util.stream.IntStream"
+_LONG_STREAM = "java.util.stream.LongStream"
+_COLLECTOR = "java.util.stream.Collector"
+_ARRAYS = "java.util.Arrays"
+
+
+def bulk_of(spark: SparkSession) -> Bulk:
+    """That of Spark's JVM."""
+    return _bulk_of(spark.sparkContext._gateway)
+
+
+@lru_cache(maxsize=1)
+def _bulk_of(gateway: Any) -> Bulk:
+    return Bulk(gateway)
+
+
+class Bulk(MethodHandles):
+    """Arrays of one JVM, and functions of them. Threads may share it."""
+
+    # From Python to Java
+
+    def paths(self, paths: Iterable[str]) -> Any:
+        """A `Path[]` from the paths, at least one, as `Path.toString` gives them."""
+        return self._to_paths(_SEPARATOR.join(paths))
+
+    @cached_property
+    def _to_paths(self) -> Callable[[str], Any]:
+        split = self.method("java.util.regex.Pattern", "split", "[String;", ["CharSequence"])
+        to_paths = self.static(
+            "org.apache.hadoop.util.StringUtils",
+            "stringToPath",
+            "[org.apache.hadoop.fs.Path;",
+            ["[String;"],
+        )
+        return self._call(self.then(split.bindTo(self._separator), to_paths))
+
+    def longs(self, values: Iterable[int]) -> Any:
+        """A `long[]` of at least one number."""
+        return self._to_longs(_SEPARATOR.join(map(str, values)))
+
+    @cached_property
+    def _to_longs(self) -> Callable[[str], Any]:
+        parse = self.static("Long", "parseLong", "long", ["String"])
+        mapped = self.with_constants(self._map_to_long, 1, self.implement(_TO_LONG_FUNCTION, parse))
+        return self._call(self.then(self._pieces, mapped, self._to_longs_array))
+
+    @cached_property
+    def _pieces(self) -> Any:
+        """The function from a text to the stream of its parts."""
+        split = self.method("java.util.regex.Pattern", "splitAsStream", _STREAM, ["CharSequence"])
+        return split.bindTo(self._separator)
+
+    def texts_list(self, texts: Iterable[str]) -> Any:
+        """A `java.util.List` of at least one text."""
+        return self._to_texts_list(_SEPARATOR.join(texts))
+
+    @cached_property
+    def _to_texts_list(self) -> Callable[[str], Any]:
+        return self._call(self.then(self._pieces, self._collected("toList")))
+
+    def objects(self, values: Sequence[Any]) -> Any:
+        """An `Object[]` of some Java objects."""
+        return self._array("Object", values)
+
+    @cached_property
+    def _separator(self) -> Any:
+        return self.java("java.util.regex.Pattern").compile(_SEPARATOR)
+
+    # Functions of arrays
+
+    def map(self, handle: Any) -> Callable[[Any], Any]:
+        """An `Object[]` of what `handle` makes of each element."""
+        function = self.implement(_FUNCTION, handle)
+        return lambda array: self._map_elements(array, function)
+
+    def strings(self, handle: Any) -> Callable[[Any], list[str]]:
+        """`toString` of what `handle` makes of each element."""
+        function = self.implement(_FUNCTION, handle)
+
+        def strings(array: Any) -> list[str]:
+            text = self._join_elements(array, function)
+            # Only the length tells no element from one that is an empty string.
+            found: list[str] = text.split(_SEPARATOR)[1:] if len(text) > 1 or len(array) else []
+            return found
+
+        return strings
+
+    def integers(self, handle: Any) -> Callable[[Any], list[int]]:
+        """The long that `handle` makes of each element."""
+        function = self.implement(_TO_LONG_FUNCTION, handle)
+        # `[1, 2]`, as JSON has it: read in one go.
+        return lambda array: json.loads(self._print_longs(array, function))
+
+    def booleans(self, handle: Any) -> Callable[[Any], list[bool]]:
+        """The boolean that `handle` makes of each element."""
+        function = self.implement(_FUNCTION, handle)
+        return lambda array: json.loads(self._print_elements(array, function))
+
+    def zipped(self, handle: Any, *elements: str) -> Callable[..., Any]:
+        """The function from arrays to an `Object[]` of what `handle` makes of their elements.
+
+        `elements` are the types of the elements, which are the last arguments of `handle`. What it
+        takes before them is the same for all. The function takes the length of the arrays, what is
+        the same for all, and the arrays.
+        """
+        total = handle.type().parameterCount()
+        constants, index = total - len(elements), total
+        order = list(range(constants))
+        # Each element becomes two arguments, an array and an index; then all indexes become one.
+        for position in reversed(range(constants, total)):
+            handle = self.on(handle, position, self.getter(elements[position - constants]))
+        for position in range(constants, total):
+            order += [position, index]
+        at_index = self.permuted(handle, *order)
+
+        def zipped(length: int, *arguments: Any) -> Any:
+            bound = self.with_constants(at_index, 0, *arguments)
+            return self._count_up(length, self.implement(_INT_FUNCTION, bound))
+
+        return zipped
+
+    @cached_property
+    def _count_up(self) -> Callable[[int, Any], Any]:
+        """An `Object[]` of what an `IntFunction` makes of 0, 1, … up to a length."""
+        numbers = self.static(_INT_STREAM, "range", _INT_STREAM, ["int", "int"])
+        map_ = self.method(_INT_STREAM, "mapToObj", _STREAM, [_INT_FUNCTION])
+        mapped = self.on(map_, 0, self.with_constants(numbers, 0, 0))
+        return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
+
+    def some(self, array: Any, indexes: Sequence[int]) -> Any:
+        """An `Object[]` of the elements at some indexes of an `Object[]`."""
+        if not indexes:
+            return self.objects([])
+        element = self.implement(_FUNCTION, self._at_index.bindTo(array))
+        return self._map_pieces(_SEPARATOR.join(map(str, indexes)), element)
+
+    @cached_property
+    def _at_index(self) -> Any:
+        parse = self.static("Integer", "parseInt", "int", ["String"])
+        return self.on(self.getter("Object"), 1, parse)
+
+    @cached_property
+    def _map_pieces(self) -> Callable[[str, Any], Any]:
+        mapped = self.on(self._map, 0, self._pieces)
+        return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
+
+    @cached_property
+    def to_list(self) -> Callable[[Any], Any]:
+        """A `java.util.List` of the elements."""
+        return self._call(self.then(self._elements, self._collected("toList")))
+
+    @cached_property
+    def texts(self) -> Callable[[Any], list[str]]:
+        """`toString` of each element."""
+        return self.strings(self._handles.identity(self.class_("Object")))
+
+    # What is done with an array and a function of its elements
+
+    @cached_property
+    def _map_elements(self) -> Callable[[Any, Any], Any]:
+        return self._call(self.then(self._mapped, self._to_array), _BI_FUNCTION)
+
+    @cached_property
+    def _print_elements(self) -> Callable[[Any, Any], str]:
+        to_text = self.static(_ARRAYS, "toString", "String", ["[Object;"])
+        return self._call(self.then(self._mapped, self._to_array, to_text), _BI_FUNCTION)
+
+    @cached_property
+    def _print_longs(self) -> Callable[[Any, Any], str]:
+        mapped = self.on(self._map_to_long, 0, self._elements)
+        to_text = self.static(_ARRAYS, "toString", "String", ["[J"])
+        return self._call(self.then(mapped, self._to_longs_array, to_text), _BI_FUNCTION)
+
+    @cached_property
+    def _join_elements(self) -> Callable[[Any, Any], str]:
+        to_string = self.implement(_FUNCTION, self.method("Object", "toString", "String"))
+        texts = self.with_constants(self._map, 1, to_string)
+        joined = self._collected("joining", _SEPARATOR, _SEPARATOR, "")
+        return self._call(self.then(self._mapped, texts, joined), _BI_FUNCTION)
+
+    # Their parts
+
+    def _call(self, handle: Any, interface: str = _FUNCTION) -> Callable[..., Any]:
+        call: Callable[..., Any] = self.implement(interface, handle).apply
+        return call
+
+    @cached_property
+    def _elements(self) -> Any:
+        return self.static(_ARRAYS, "stream", _STREAM, ["[Object;"])
+
+    @cached_property
+    def _map(self) -> Any:
+        return self.method(_STREAM, "map", _STREAM, [_FUNCTION])
+
+    @cached_property
+    def _map_to_long(self) -> Any:
+        return self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
+
+    @cached_property
+    def _mapped(self) -> Any:
+        return self.on(self._map, 0, self._elements)
+
+    @cached_property
+    def _to_array(self) -> Any:
+        return self.method(_STREAM, "toArray", "[Object;")
+
+    @cached_property
+    def _to_longs_array(self) -> Any:
+        return self.method(_LONG_STREAM, "toArray", "[J")
+
+    def _collected(self, collector: str, *arguments: str) -> Any:
+        collect = self.method(_STREAM, "collect", "Object", [_COLLECTOR])
+        collectors = self.java("java.util.stream.Collectors")
+        return self.with_constants(collect, 1, getattr(collectors, collector)(*arguments))

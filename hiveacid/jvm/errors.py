@@ -1,0 +1,129 @@
+"""Spark's errors as dbt shows them: the message, without the JVM's stack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+
+T = TypeVar("T")
+JavaError: TypeAlias = Py4JJavaError | CapturedException
+"""What a call to Java raises; `isinstance` and `except` take it as `JAVA_ERRORS`.
+
+PySpark turns Java's IllegalArgumentException and some others into exceptions of its own.
+"""
+
+JAVA_ERRORS = (Py4JJavaError, CapturedException)
+_SHOWN_LINES, _SHOWN_LETTERS = 12, 1500
+"""So much of a statement an error shows; a model's whole SQL is in target/."""
+
+# Spark appends the logical plan to what it could not analyse: lines of `'Project [*]`, `+- …`.
+_PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
+_JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
+_UNKNOWN_CONDITION = "Cannot find main error class"
+_OLD_HIVE_CLIENT = (
+    "Invalid method name: 'get_table'",
+    "Spark's built-in Hive client is too old for this metastore (Hive 4). Give Spark a newer one "
+    "in server_side_parameters: `spark.sql.hive.metastore.version: 4.0.1`, "
+    "`spark.sql.hive.metastore.jars: path` and `spark.sql.hive.metastore.jars.path: <its jars>`.",
+)
+
+
+def short_message(error: BaseException) -> str:
+    """What went wrong, in Spark's words, without plans and stack traces.
+
+    An error that only wraps another (a failed job, a failed task) is followed by its causes.
+    """
+    messages: list[str] = []
+    for text in _messages(_told(error)):
+        first = _JVM_STACK.sub("", _PLAN.sub("", text)).strip()
+        if first and not any(first in known for known in messages):
+            messages.append(first)
+    message = "\nCaused by: ".join(messages) or type(error).__name__
+    symptom, advice = _OLD_HIVE_CLIENT
+    return f"{message}\n{advice}" if symptom in message else message
+
+
+def java_exception(error: JavaError) -> Any:
+    """The Java object of what a call to Java raised."""
+    return error._origin if isinstance(error, CapturedException) else error.java_exception
+
+
+def with_statement(message: str, statement: str) -> str:
+    """The message and the beginning of what failed, unless Spark shows that itself."""
+    statement = statement.strip()
+    if statement in message:
+        return message
+    # Jinja leaves empty lines behind.
+    lines = [line for line in statement[:_SHOWN_LETTERS].splitlines() if line.strip()]
+    if len(statement) > _SHOWN_LETTERS or len(lines) > _SHOWN_LINES:
+        lines = [*lines[:_SHOWN_LINES], "… (all of it is in dbt's debug log)"]
+    return f"{message}\nWhile running:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def condition(error: PySparkException) -> str | None:
+    """Spark's name of the error, such as `TABLE_OR_VIEW_NOT_FOUND`."""
+    # PySpark 4 renamed the method.
+    named = getattr(error, "getCondition", None) or error.getErrorClass
+    return named()
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether a table or its database is not there; not whether the catalog failed to tell."""
+    return isinstance(error, PySparkException) and condition(error) in (
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+    )
+
+
+def unless_missing(look_up: Callable[[], T]) -> T | None:
+    """What a look into Spark's catalog gives; None if the table or its database is not there."""
+    try:
+        return look_up()
+    except PySparkException as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def full_text(error: BaseException) -> str:
+    """The whole error, with the JVM's stack, for dbt's debug log."""
+    error = _told(error)
+    if isinstance(error, CapturedException):
+        return f"{error._desc}\n{error._stackTrace}"
+    return str(error)
+
+
+def _told(error: BaseException) -> BaseException:
+    """The error that Spark told of.
+
+    PySpark asks Spark to word every error once more, and Spark knows its own only: of one of
+    Delta's, PySpark raises that it is not known, while it handles the one that it should raise.
+    """
+    meant = error.__context__
+    is_unknown = isinstance(error, Py4JJavaError) and _UNKNOWN_CONDITION in str(error)
+    return meant if is_unknown and isinstance(meant, Py4JJavaError) else error
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    if isinstance(error, Py4JJavaError):
+        yield from _java_messages(error.java_exception)
+    elif isinstance(error, CapturedException):
+        yield error._desc or ""
+        if error._origin is not None:
+            yield from _java_messages(error._origin.getCause())
+    elif isinstance(error, PySparkException):
+        yield error.getMessage()
+    else:
+        yield str(error)
+
+
+def _java_messages(throwable: Any) -> Iterator[str]:
+    while throwable is not None:
+        yield throwable.getMessage() or throwable.getClass().getName()
+        cause = throwable.getCause()
+        throwable = None if cause is None or cause.equals(throwable) else cause

@@ -1,0 +1,356 @@
+"""Directory listings through Hadoop's `FileSystem`, many at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from pyspark.sql import SparkSession
+
+from hiveacid.acid.layout import (
+    ACID_VERSION_FILE,
+    HIDDEN,
+    METADATA_FILE,
+    ListedFile,
+    Listing,
+    try_parse_directory,
+)
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.bulk import Bulk, bulk_of
+from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, java_exception
+
+PATH = "org.apache.hadoop.fs.Path"
+FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
+FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
+DIRECTORY = -1
+"""Stands in the place of a directory's length."""
+
+Status = tuple[str, int, int]
+"""The path, the length in bytes, or `DIRECTORY`, and the modification time in milliseconds."""
+
+
+class FileStatuses:
+    """What file systems say of paths, by one JVM. Threads may share it."""
+
+    def __init__(self, bulk: Bulk) -> None:
+        self._bulk = bulk
+        self._qualified = bulk.zipped(bulk.method(FILE_SYSTEM, "makeQualified", PATH, [PATH]), PATH)
+        self._paths = bulk.strings(bulk.method(FILE_STATUS, "getPath", PATH))
+        self._lengths = bulk.integers(
+            bulk.if_then_else(
+                bulk.method(FILE_STATUS, "isDirectory", "boolean"),
+                bulk.constant("long", DIRECTORY),
+                bulk.method(FILE_STATUS, "getLen", "long"),
+            )
+        )
+        self._times = bulk.integers(bulk.method(FILE_STATUS, "getModificationTime", "long"))
+        self._filters: dict[str, Any] = {}
+
+    @staticmethod
+    def of(spark: SparkSession) -> FileStatuses:
+        """That of Spark's JVM."""
+        return _of(bulk_of(spark))
+
+    def qualified(self, file_system: Any, paths: Any) -> list[str]:
+        """The paths of a `Path[]`, each with the file system's scheme and authority."""
+        return self._bulk.texts(self._qualified(len(paths), file_system, paths))
+
+    def listed(self, file_system: Any, paths: Any, names: str) -> list[Status]:
+        """What is in the directories of a `Path[]` and has a name that matches a pattern.
+
+        One directory comes after the other. Raises JavaError if one cannot be listed.
+        """
+        found = file_system.listStatus(paths, self._filter(names))
+        return list(zip(self._paths(found), self._lengths(found), self._times(found), strict=True))
+
+    def _filter(self, names: str) -> Any:
+        """A `PathFilter` of the paths whose last part matches the pattern."""
+        if names not in self._filters:
+            bulk = self._bulk
+            matches = bulk.java("java.util.regex.Pattern").compile(names).asMatchPredicate()
+            test = bulk.method("java.util.function.Predicate", "test", "boolean", ["Object"])
+            by_name = bulk.then(bulk.method(PATH, "getName", "String"), test.bindTo(matches))
+            self._filters[names] = bulk.implement("org.apache.hadoop.fs.PathFilter", by_name)
+        return self._filters[names]
+
+
+@lru_cache(maxsize=1)
+def _of(bulk: Bulk) -> FileStatuses:
+    return FileStatuses(bulk)
+
+
+THREADS = 8
+"""Calls to the JVM under way at once while planning; each mostly waits for the file system."""
+
+BATCH = 1_000
+"""Directories that one call lists at most."""
+
+_WANTED_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
+"""What is not hidden, and the one hidden file that is read; Hive puts another into each delta."""
+
+_MAX_METADATA_BYTES = 1 << 20
+_ATTEMPTS = 10
+"""Times that something is listed while directories vanish from it."""
+
+_FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+T = TypeVar("T")
+
+
+def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listing]:
+    """List each location whole, in the given order. One that does not exist is empty, and says so.
+
+    Raises:
+        UnreadableTableError: the file system refused or failed.
+    """
+    listings: list[Listing | None] = [None] * len(locations)
+    with ThreadPoolExecutor(THREADS) as pool:
+        for group in by_file_system(enumerate(locations), lambda item: item[1]):
+            together = _Lister(spark, pool).run([location for _, location in group])
+            for (i, location), listing in zip(group, together, strict=True):
+                # What failed is looked at by itself: it may be missing, or have changed meanwhile.
+                if not isinstance(listing, Listing):
+                    listing = list_location(spark, location)
+                listings[i] = listing
+    return [listing for listing in listings if listing is not None]
+
+
+def list_location(spark: SparkSession, location: str) -> Listing:
+    """List a location whole. See `list_locations`."""
+
+    def look() -> Listing:
+        with ThreadPoolExecutor(1) as pool:
+            (listing,) = _Lister(spark, pool).run([location], may_be_missing=True)
+        if isinstance(listing, Listing):
+            return listing
+        raise listing
+
+    try:
+        return while_directories_vanish(look)
+    except JAVA_ERRORS as error:
+        raise UnreadableTableError(
+            f"{location} cannot be listed: {java_exception(error).toString()}. Check that Spark "
+            "may read it and has the file system's settings (`server_side_parameters`, "
+            "`spark.hadoop.…`)."
+        ) from error
+
+
+def while_directories_vanish(look: Callable[[], T]) -> T:
+    """What `look` finds in directories; again, if one is no longer there.
+
+    Hive's cleaner may remove a directory that no open transaction needs, or somebody a partition,
+    between the listing of its parent and its own.
+
+    Raises:
+        JavaError: as `look` does.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return look()
+        except JAVA_ERRORS as error:
+            if "java.io.FileNotFoundException" not in java_exception(error).toString():
+                raise
+    return look()
+
+
+def by_file_system(items: Iterable[T], path: Any) -> list[list[T]]:
+    """Group items by the scheme and authority of `path(item)`."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        match = _FILE_SYSTEM.match(path(item))
+        groups.setdefault(match[0] if match else "", []).append(item)
+    return list(groups.values())
+
+
+def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Slices of at most `size` items, and enough of them to keep all threads at work."""
+    size = max(1, min(size, -(-len(items) // THREADS)))
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+@dataclass
+class _Location:
+    """What has been found below one location so far, or why it could not be listed."""
+
+    files: list[ListedFile] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    data_formats: dict[str, str] = field(default_factory=dict)
+    compacted: list[_Directory] = field(default_factory=list)
+    without_files: set[str] = field(default_factory=set)
+    is_missing: bool = False
+    error: JavaError | None = None
+
+    def compacted_without_data(self) -> list[_Directory]:
+        """The directories of compactions in which no file has been found."""
+        if not self.compacted:
+            return []
+        known = {file.relative.partition("/")[0] for file in self.files} | self.data_formats.keys()
+        return [directory for directory in self.compacted if directory.relative not in known]
+
+    def listing(self, location: str) -> Listing:
+        """All that has been found."""
+        return Listing(
+            location,
+            tuple(self.files),
+            tuple(self.directories),
+            self.data_formats,
+            frozenset(self.without_files),
+            self.is_missing,
+        )
+
+
+class _Directory(NamedTuple):
+    location: _Location
+    relative: str
+    path: str
+
+
+class _Lister:
+    """Lists locations of one file system together, level by level."""
+
+    def __init__(self, spark: SparkSession, pool: Executor) -> None:
+        self._configuration = spark._jsc.hadoopConfiguration()
+        self._pool = pool
+        self._bulk = bulk_of(spark)
+        self._statuses = FileStatuses.of(spark)
+
+    def run(
+        self, locations: Sequence[str], may_be_missing: bool = False
+    ) -> list[Listing | JavaError]:
+        """The listing of each location, or the error that Java gave for one of its directories.
+
+        With `may_be_missing` a location that does not exist is empty, otherwise an error.
+        """
+        found = [_Location() for _ in locations]
+        try:
+            level = self._roots(found, locations, may_be_missing)
+        except JAVA_ERRORS as error:
+            return [error for _ in locations]
+        while level:
+            below: list[_Directory] = []
+            for batch, statuses in self._listed(level, _WANTED_NAMES):
+                below.extend(self._sort_in(batch, statuses))
+            level = [directory for directory in below if directory.location.error is None]
+        self._look_for_version_files(found)
+        return [
+            it.listing(location) if it.error is None else it.error
+            for location, it in zip(locations, found, strict=True)
+        ]
+
+    def _look_for_version_files(self, found: Iterable[_Location]) -> None:
+        """A compaction that found nothing leaves Hive's hidden file or nothing at all."""
+        doubtful = [directory for it in found for directory in it.compacted_without_data()]
+        if not doubtful:
+            return
+        for directory in doubtful:
+            directory.location.without_files.add(directory.relative)
+        for batch, statuses in self._listed(doubtful, re.escape(ACID_VERSION_FILE)):
+            for parent, _, _ in _by_parent(batch, statuses):
+                parent.location.without_files.discard(parent.relative)
+
+    def _roots(
+        self, found: Sequence[_Location], locations: Sequence[str], may_be_missing: bool
+    ) -> list[_Directory]:
+        paths = self._bulk.paths(locations)
+        self._file_system = paths[0].getFileSystem(self._configuration)
+        if may_be_missing and not self._file_system.exists(paths[0]):
+            found[0].is_missing = True
+            return []
+        # As the file system will name them: with its scheme and authority.
+        qualified = self._statuses.qualified(self._file_system, paths)
+        return [_Directory(it, "", path) for it, path in zip(found, qualified, strict=True)]
+
+    def _listed(
+        self, directories: Sequence[_Directory], names: str
+    ) -> Iterator[tuple[Sequence[_Directory], list[Status]]]:
+        """What is in the directories, in batches; those that fail get the error."""
+        for batch, statuses in self._in_parallel(
+            batches(directories, BATCH), lambda batch: self._list(batch, names)
+        ):
+            if isinstance(statuses, JAVA_ERRORS):
+                for directory in batch:
+                    directory.location.error = statuses
+            else:
+                yield batch, statuses
+
+    def _in_parallel(self, items: Sequence[T], call: Any) -> Iterator[tuple[T, Any | JavaError]]:
+        def attempt(item: T) -> Any | JavaError:
+            try:
+                return call(item)
+            except JAVA_ERRORS as error:
+                return error
+
+        return zip(items, self._pool.map(attempt, items), strict=True)
+
+    def _list(self, directories: Sequence[_Directory], names: str) -> list[Status]:
+        paths = self._bulk.paths([directory.path for directory in directories])
+        return self._statuses.listed(self._file_system, paths, names)
+
+    def _sort_in(
+        self, directories: Sequence[_Directory], statuses: Iterable[Status]
+    ) -> Iterator[_Directory]:
+        """Enter what was found into the locations, and give the directories that come next."""
+        metadata = []
+        for parent, name, (path, length, time) in _by_parent(directories, statuses):
+            child = f"{parent.relative}/{name}" if parent.relative else name
+            if name == METADATA_FILE:
+                if parent.relative:
+                    metadata.append((parent, path))
+            elif length == DIRECTORY:
+                parent.location.directories.append(child)
+                below = _Directory(parent.location, child, path)
+                acid = None if parent.relative else try_parse_directory(child)
+                if acid is not None and acid.visibility_txn:
+                    parent.location.compacted.append(below)
+                yield below
+            else:
+                parent.location.files.append(ListedFile(child, path, length, time))
+        for (parent, _), data_format in self._in_parallel(
+            metadata, lambda item: self._data_format(item[1])
+        ):
+            if isinstance(data_format, JAVA_ERRORS):
+                parent.location.error = data_format
+            else:
+                parent.location.data_formats[parent.relative] = data_format
+
+    def _data_format(self, path: str) -> str:
+        stream = self._file_system.open(self._bulk.java(PATH)(path))
+        try:
+            content = self._bulk.java("java.io.ByteArrayOutputStream")()
+            self._bulk.java("org.apache.hadoop.io.IOUtils").copyBytes(
+                stream, content, _MAX_METADATA_BYTES, False
+            )
+        finally:
+            stream.close()
+        try:
+            return str(json.loads(content.toString("UTF-8"))["dataFormat"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UnreadableTableError(
+                f"{path} is not the JSON with a dataFormat that Hive writes ({error}). "
+                "Restore the file, or run a major compaction in Hive."
+            ) from error
+
+
+def _by_parent(
+    directories: Sequence[_Directory], statuses: Iterable[Status]
+) -> Iterator[tuple[_Directory, str, Status]]:
+    """Each status with the directory that it was found in, and its name there."""
+    parents: Mapping[str, _Directory] = {
+        directory.path.rstrip("/"): directory for directory in directories
+    }
+    directory, parent = "", None
+    for status in statuses:
+        above, _, name = status[0].rpartition("/")
+        # Java lists one directory after the other.
+        if above != directory or parent is None:
+            directory, parent = above, parents.get(above)
+            if parent is None:
+                raise UnreadableTableError(
+                    f"{directories[0].path} cannot be listed: its file system lists {status[0]} in "
+                    "it."
+                )
+        yield parent, name, status

@@ -1,0 +1,184 @@
+"""Java objects of Spark's JVM from Python, one by one and as method handles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+
+def java(context: SparkContext, name: str) -> Any:
+    """A Java class, for its static methods and constructors.
+
+    By `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`, …,
+    which takes milliseconds each time.
+    """
+    assert context._gateway is not None
+    return JavaClass(name, context._gateway._gateway_client)
+
+
+def scala_seq(context: SparkContext, java_list: Any) -> Any:
+    """A Scala `Seq` of what is in a `java.util.List`."""
+    return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
+
+
+def each(scala_sequence: Any) -> Iterator[Any]:
+    """The elements of a Scala `Seq`, one call each: for the few that a plan has."""
+    return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Make `session` the one whose settings Spark's own code goes by, on this thread.
+
+    Spark does so itself while it analyses and runs a statement, but not in what is called directly:
+    its parser would go by the session that this thread has used for something else, or by none.
+    """
+    sessions = java(session.sparkContext, "org.apache.spark.sql.SparkSession")
+    former = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if former.isDefined():
+            sessions.setActiveSession(former.get())
+        else:
+            sessions.clearActiveSession()
+
+
+_PRIMITIVES = {
+    "boolean": "Boolean",
+    "byte": "Byte",
+    "int": "Integer",
+    "long": "Long",
+    "void": "Void",
+}
+
+
+class MethodHandles:
+    """The method handles of one JVM. Threads may share it."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._client = gateway._gateway_client
+        self._new_array: Callable[[Any, int], Any] = gateway.new_array
+        self._handles = self.java("java.lang.invoke.MethodHandles")
+        self._method_type = self.java("java.lang.invoke.MethodType").methodType
+        self._as_interface = self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
+        self._insert_arguments = self._handles.insertArguments
+        self._lookup = self._handles.publicLookup()
+        self._loader = self.java("java.lang.Thread").currentThread().getContextClassLoader()
+        self._classes: dict[str, Any] = {}
+
+    def java(self, name: str) -> Any:
+        """A Java class, for its static methods and constructors, as `spark.jvm.java` gives it."""
+        return JavaClass(name, self._client)
+
+    def class_(self, name: str) -> Any:
+        """A class by its name; a primitive type; `[Name;` for an array of objects, `[J` of longs.
+
+        A name without a dot is one of `java.lang`.
+        """
+        if name not in self._classes:
+            self._classes[name] = self._class(name)
+        return self._classes[name]
+
+    def _class(self, name: str) -> Any:
+        if name in _PRIMITIVES:
+            return self.java(f"java.lang.{_PRIMITIVES[name]}").TYPE
+        if name.startswith("["):
+            name = name if name == "[J" else f"[L{_full(name[1:])}"
+        return self.java("java.lang.Class").forName(_full(name), True, self._loader)
+
+    def method(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
+        """A public method of `owner`; its first argument is the object itself."""
+        return self._lookup.findVirtual(self.class_(owner), name, self._type(returns, takes))
+
+    def static(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
+        """A public static method."""
+        handle = self._lookup.findStatic(self.class_(owner), name, self._type(returns, takes))
+        return handle.asFixedArity()
+
+    def constructor(self, owner: str, takes: Sequence[str]) -> Any:
+        """A public constructor."""
+        return self._lookup.findConstructor(self.class_(owner), self._type("void", takes))
+
+    def with_constants(self, handle: Any, position: int, *values: Any) -> Any:
+        """`handle` with its arguments from `position` on given; each must be a Java object."""
+        return self._insert_arguments(handle, position, self._array("Object", values))
+
+    def constant(self, type_: str, value: int) -> Any:
+        """The function without arguments that gives a number of a primitive type."""
+        return self._handles.constant(self.class_(type_), value)
+
+    def if_then_else(self, test: Any, then: Any, otherwise: Any) -> Any:
+        """`otherwise` of an object, or the constant `then` if `test` of it is true."""
+        takes = self._array("Class", [otherwise.type().parameterType(0)])
+        return self._handles.guardWithTest(
+            test, self._handles.dropArguments(then, 0, takes), otherwise
+        )
+
+    def implement(self, interface: str, handle: Any) -> Any:
+        """An object of an interface with one method, which is `handle`."""
+        return self._as_interface(self.class_(interface), handle)
+
+    def then(self, *handles: Any) -> Any:
+        """Each of some functions applied to what the one before it returns."""
+        first, *others = handles
+        for second in others:
+            wanted = second.type().parameterType(0)
+            first = self._handles.filterReturnValue(
+                first.asType(first.type().changeReturnType(wanted)), second
+            )
+        return first
+
+    def after(self, effect: Any) -> Any:
+        """The function from an object to itself that calls `effect` with it first."""
+        identity = self._handles.identity(effect.type().parameterType(0))
+        return self._handles.foldArguments(identity, effect)
+
+    def on(self, handle: Any, position: int, make: Any) -> Any:
+        """`handle` with the arguments of `make` in the place of the one that `make` makes."""
+        wanted = handle.type().parameterType(position)
+        make = make.asType(make.type().changeReturnType(wanted))
+        return self._handles.collectArguments(handle, position, make)
+
+    def permuted(self, handle: Any, *order: int) -> Any:
+        """The function whose argument `order[i]` is the i-th of `handle`."""
+        type_ = handle.type()
+        takes = [type_.parameterType(order.index(i)) for i in range(max(order) + 1)]
+        reorder = self._new_array(self.java("int"), len(order))
+        for i, argument in enumerate(order):
+            reorder[i] = argument
+        wanted = self._method_type(type_.returnType(), self._array("Class", takes))
+        return self._handles.permuteArguments(handle, wanted, reorder)
+
+    def collecting(self, handle: Any, array: str) -> Any:
+        """`handle`, whose last argument is an array, with one element in its place."""
+        return handle.asCollector(self.class_(array), 1)
+
+    def element(self, element: str, index: int) -> Any:
+        """The function from an array, whose elements are `element`, to the one at `index`."""
+        return self.with_constants(self.getter(element), 1, index)
+
+    def getter(self, element: str) -> Any:
+        """The function from an array, whose elements are `element`, and an index to the element."""
+        array = self.class_("[J" if element == "long" else f"[{element};")
+        return self._handles.arrayElementGetter(array)
+
+    def _type(self, returns: str, takes: Sequence[str]) -> Any:
+        parameters = self._array("Class", [self.class_(name) for name in takes])
+        return self._method_type(self.class_(returns), parameters)
+
+    def _array(self, element: str, values: Sequence[Any]) -> Any:
+        array = self._new_array(self.java(f"java.lang.{element}"), len(values))
+        for i, value in enumerate(values):
+            array[i] = value
+        return array
+
+
+def _full(name: str) -> str:
+    return name if "." in name or name.startswith("[") else f"java.lang.{name}"

@@ -1,0 +1,401 @@
+"""The Hive metastore as this adapter uses it: plain models in, plain models out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from operator import methodcaller
+from types import TracebackType
+
+from hmsclient.genthrift.hive_metastore import ttypes
+from thrift.Thrift import TException
+
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import MetastoreError, WriteIdsNotSupportedError
+from hiveacid.metastore import conversion, thrift
+from hiveacid.metastore.connection import Channel, parse_addresses
+from hiveacid.metastore.errors import is_unknown_method
+from hiveacid.metastore.models import (
+    LockInfo,
+    LockResponse,
+    Partition,
+    ServerInfo,
+    Table,
+    TableName,
+    TransactionState,
+    parse_seconds,
+)
+from hiveacid.metastore.thrift import ThriftMetastore
+
+MIN_HISTORY_WRITE_IDS = "metastore.txn.use.minhistorywriteid"
+MIN_HISTORY_LEVEL = "metastore.txn.use.minhistorylevel"
+PARTITION_BATCH = 300
+"""Partitions asked for in one call, as Hive's own client does (`metastore.batch.retrieve.max`)."""
+
+_CAPABILITIES = ttypes.ClientCapabilities(values=[thrift.INSERT_ONLY_TABLES])
+_PROCESSOR_CAPABILITIES = [
+    # Hive 4 alters the answer to a client that does not say what it can read
+    # (`metastore.metadata.transformer.class`).
+    "EXTREAD",
+    "EXTWRITE",
+    "HIVEBUCKET2",
+    "HIVEFULLACIDREAD",
+    "HIVEMANAGEDINSERTREAD",
+    "HIVEONLYMQTWRITE",
+    "HIVESQL",
+    "SPARKSQL",
+]
+_PROCESSOR_IDENTIFIER = "dbt-hiveacid"
+
+
+class MetastoreClient:
+    """The calls of one metastore connection; threads may share a client (see `Channel`).
+
+    Calls that only read are repeated when the connection fails; calls that open, lock, commit or
+    abort are not, since the metastore may have carried them out.
+
+    Every method raises `MetastoreUnavailableError` when no address can be reached or the
+    connection fails, and `MetastoreError` or a subclass of it when the metastore refuses a call.
+    """
+
+    def __init__(self, uris: str, timeout: float = 60.0, connect_timeout: float = 10.0) -> None:
+        """`uris`: one or several `thrift://host:port`, comma-separated, tried in this order; one
+        whose connection has failed comes last from then on.
+
+        `timeout` and `connect_timeout` are in seconds: how long to wait for an answer, and for one
+        address to accept the connection. Raises `InvalidSettingError` for a malformed address.
+        """
+        self._channel = Channel(
+            parse_addresses(uris),
+            connect_timeout=min(connect_timeout, timeout),
+            read_timeout=timeout,
+        )
+
+    def __enter__(self) -> MetastoreClient:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for an answer, from the next connection on."""
+        self._channel.wait_at_most(seconds)
+
+    def close(self) -> None:
+        """Close the connection; a later call opens a new one."""
+        self._channel.close()
+
+    # Databases, tables and partitions
+
+    def get_database_location(self, database: str) -> str:
+        """The directory of a database, with its scheme. Raises `MetastoreError` if there is none.
+
+        New external tables go there; managed ones, in Hive 4, where `managedLocationUri` says.
+        """
+        return self._channel.repeatable(
+            "get_database",
+            f"database {database}",
+            lambda thrift: thrift.get_database(database).locationUri,
+        )
+
+    def get_table(self, name: TableName) -> Table:
+        """One table's metadata. Raises `TableNotFoundError`."""
+        request = thrift.GetTableRequest(
+            dbName=name.database,
+            tblName=name.table,
+            capabilities=_CAPABILITIES,
+            processorCapabilities=_PROCESSOR_CAPABILITIES,
+            processorIdentifier=_PROCESSOR_IDENTIFIER,
+        )
+
+        def call(thrift: ThriftMetastore) -> Table:
+            try:
+                table = thrift.get_table_req(request).table
+            except TException as error:
+                if not is_unknown_method(error):
+                    raise
+                table = thrift.get_table(name.database, name.table)  # before Hive 2.3
+            return conversion.table_from_thrift(table)
+
+        return self._channel.repeatable("get_table", f"table {name}", call)
+
+    def get_tables(self, names: Iterable[TableName]) -> dict[TableName, Table]:
+        """The metadata of those of `names` that exist: one call a database."""
+        tables = {}
+        for database, group in groupby(sorted(set(names)), key=lambda name: name.database):
+            request = thrift.GetTablesRequest(
+                dbName=database,
+                tblNames=[name.table for name in group],
+                capabilities=_CAPABILITIES,
+                processorCapabilities=_PROCESSOR_CAPABILITIES,
+                processorIdentifier=_PROCESSOR_IDENTIFIER,
+            )
+            for thrift_table in self._channel.repeatable(
+                "get_table_objects_by_name_req",
+                f"tables of database {database}",
+                partial(_existing_tables, request=request),
+            ):
+                table = conversion.table_from_thrift(thrift_table)
+                tables[table.name] = table
+        return tables
+
+    def get_partition_names(self, name: TableName) -> list[str]:
+        """The names of all partitions, e.g. `day=2026-01-31/region=eu`."""
+        return self._channel.repeatable(
+            "get_partition_names",
+            f"table {name}",
+            lambda thrift: thrift.get_partition_names(name.database, name.table, -1),
+        )
+
+    def get_partitions(
+        self, name: TableName, partition_names: Sequence[str] | None = None
+    ) -> tuple[Partition, ...]:
+        """The partitions of a table, all or the ones named, in batches of `PARTITION_BATCH`."""
+        if partition_names is None:
+            partition_names = self.get_partition_names(name)
+        partitions: list[Partition] = []
+        for start in range(0, len(partition_names), PARTITION_BATCH):
+            batch = list(partition_names[start : start + PARTITION_BATCH])
+            found = self._channel.repeatable(
+                "get_partitions_by_names",
+                f"table {name}",
+                methodcaller("get_partitions_by_names", name.database, name.table, batch),
+            )
+            partitions.extend(map(conversion.partition_from_thrift, found))
+        return tuple(partitions)
+
+    # Transactions and write ids
+
+    def open_txn(self, user: str, host: str, agent_info: str, read_only: bool = True) -> int:
+        """Open a transaction and return its id. `agent_info` tells who holds it.
+
+        A read-only one is what Hive 4 opens for a SELECT: it can have no write id, and other
+        readers need not tell it from a committed one.
+        """
+        request = thrift.OpenTxnRequest(
+            num_txns=1,
+            user=user,
+            hostname=host,
+            agentInfo=agent_info,
+            txn_type=thrift.TXN_TYPE_READ_ONLY if read_only else None,
+        )
+        response = self._channel.once(
+            "open_txns", agent_info, lambda thrift: thrift.open_txns(request)
+        )
+        return response.txn_ids[0]
+
+    def get_valid_txns(self) -> ValidTxnList:
+        """Every transaction committed by now, as the metastore lists them in one statement.
+
+        The high-water mark is the metastore's, not the caller's transaction: a reader that takes
+        the list once its locks are granted must see what those committed that it waited for.
+        """
+
+        def call(thrift: ThriftMetastore) -> ValidTxnList:
+            response = thrift.get_open_txns()
+            if response.open_txns is None:
+                # A set in place of a list: read as empty it would make open transactions visible.
+                raise WriteIdsNotSupportedError(
+                    "The metastore lists open transactions in the form of Hive 2: it is older "
+                    "than Hive 3 and has no write ids, so no snapshot can be taken."
+                )
+            return conversion.valid_txns_from_thrift(response)
+
+        return self._channel.repeatable("get_open_txns", "the list of open transactions", call)
+
+    def get_valid_write_ids(
+        self, names: Iterable[TableName], valid_txns: ValidTxnList
+    ) -> dict[TableName, ValidWriteIdList]:
+        """The write ids of each table that `valid_txns` makes visible, in one call.
+
+        A table that does not exist gets an empty list with high-water mark 0, as a table without
+        any write does. Raises `WriteIdsNotSupportedError` for a metastore before Hive 3.
+        """
+        by_full_name = {str(name): name for name in sorted(set(names))}
+        request = thrift.GetValidWriteIdsRequest(
+            fullTableNames=list(by_full_name), validTxnList=str(valid_txns)
+        )
+        subject = "table " + ", ".join(by_full_name) if by_full_name else "no table"
+        response = self._channel.repeatable(
+            "get_valid_write_ids", subject, lambda thrift: thrift.get_valid_write_ids(request)
+        )
+        lists = {
+            by_full_name[table.fullTableName.lower()]: conversion.valid_write_ids_from_thrift(table)
+            for table in response.tblValidWriteIds
+        }
+        missing = [name for name in by_full_name.values() if name not in lists]
+        if missing:
+            raise MetastoreError(
+                f"The metastore gave no write ids for {', '.join(map(str, missing))}. See its log, "
+                "and run dbt again."
+            )
+        return lists
+
+    def allocate_table_write_ids(self, txn_id: int, name: TableName) -> int:
+        """Give the transaction a write id in the table and return it."""
+        request = thrift.AllocateTableWriteIdsRequest(
+            dbName=name.database, tableName=name.table, txnIds=[txn_id]
+        )
+        response = self._channel.once(
+            "allocate_table_write_ids",
+            f"table {name} in transaction {txn_id}",
+            lambda thrift: thrift.allocate_table_write_ids(request),
+        )
+        return response.txnToWriteIds[0].writeId
+
+    def add_write_ids_to_min_history(
+        self, txn_id: int, min_open_write_ids: Mapping[TableName, int]
+    ) -> None:
+        """Tell the cleaner the lowest write id of each table that the transaction may not see.
+
+        Only a metastore with `min_history_write_ids` needs it (`ServerInfo`).
+        """
+        write_ids = {str(name): write_id for name, write_id in min_open_write_ids.items()}
+        self._channel.once(
+            "add_write_ids_to_min_history",
+            f"table {', '.join(write_ids)} in transaction {txn_id}",
+            lambda thrift: thrift.add_write_ids_to_min_history(txn_id, write_ids),
+        )
+
+    def heartbeat(self, txn_id: int) -> TransactionState:
+        """Keep the transaction from timing out and return its state."""
+        response = self._channel.repeatable(
+            "heartbeat_txn_range",
+            f"transaction {txn_id}",
+            lambda thrift: thrift.heartbeat_txn_range(
+                ttypes.HeartbeatTxnRangeRequest(min=txn_id, max=txn_id)
+            ),
+        )
+        # The call does not raise for a lost transaction: it lists it.
+        if txn_id in response.aborted:
+            return TransactionState.ABORTED
+        return TransactionState.UNKNOWN if txn_id in response.nosuch else TransactionState.OPEN
+
+    def commit_txn(self, txn_id: int) -> None:
+        """Commit and release the locks. Raises `TransactionLostError` if it is not open."""
+        self._channel.once(
+            "commit_txn",
+            f"transaction {txn_id}",
+            lambda thrift: thrift.commit_txn(ttypes.CommitTxnRequest(txnid=txn_id)),
+        )
+
+    def abort_txn(self, txn_id: int) -> None:
+        """Abort and release the locks. Raises `TransactionLostError` if there is none to abort."""
+        self._channel.once(
+            "abort_txn",
+            f"transaction {txn_id}",
+            lambda thrift: thrift.abort_txn(ttypes.AbortTxnRequest(txnid=txn_id)),
+        )
+
+    # Locks
+
+    def lock_shared_read(
+        self, txn_id: int, names: Iterable[TableName], user: str, host: str, agent_info: str
+    ) -> LockResponse:
+        """Ask for a shared read lock on every table, in one request that is granted as a whole.
+
+        The metastore answers at once; while the state is `WAITING` ask again with `check_lock`.
+        It grants a lock on a table that does not exist, and a second lock of one transaction on
+        one table waits behind other waiters, i.e. for the first: never ask twice.
+        """
+        request = conversion.shared_read_request(txn_id, names, user, host, agent_info)
+        locked = ", ".join(f"{part.dbname}.{part.tablename}" for part in request.component)
+        return conversion.lock_response_from_thrift(
+            self._channel.once(
+                "lock",
+                f"table {locked} in transaction {txn_id}",
+                lambda thrift: thrift.lock(request),
+            )
+        )
+
+    def check_lock(self, lock_id: int, txn_id: int) -> LockResponse:
+        """The present state of a lock request; also a heartbeat for it."""
+        return conversion.lock_response_from_thrift(
+            self._channel.repeatable(
+                "check_lock",
+                f"lock {lock_id} of transaction {txn_id}",
+                lambda thrift: thrift.check_lock(
+                    ttypes.CheckLockRequest(lockid=lock_id, txnid=txn_id)
+                ),
+            )
+        )
+
+    def unlock(self, lock_id: int) -> None:
+        """Withdraw a lock request that waits; a transaction's granted locks end with it."""
+        self._channel.once(
+            "unlock",
+            f"lock {lock_id}",
+            lambda thrift: thrift.unlock(ttypes.UnlockRequest(lockid=lock_id)),
+        )
+
+    def show_locks(self, name: TableName | None = None) -> tuple[LockInfo, ...]:
+        """All locks, or those that concern a table: on it, its partitions or its database."""
+        request = ttypes.ShowLocksRequest(dbname=name.database if name else None, isExtended=True)
+        response = self._channel.repeatable(
+            "show_locks",
+            f"table {name}" if name else "all tables",
+            lambda thrift: thrift.show_locks(request),
+        )
+        locks = map(conversion.lock_info_from_thrift, response.locks or ())
+        return tuple(lock for lock in locks if name is None or lock.is_on(name))
+
+    # The server
+
+    def get_config_value(self, key: str, default: str = "") -> str:
+        """A setting of the metastore, `default` where it is not set. Keys begin `metastore.`."""
+        return self._channel.repeatable(
+            "get_config_value", key, lambda thrift: thrift.get_config_value(key, default)
+        )
+
+    def server_info(self) -> ServerInfo:
+        """What the metastore can do. Opens no transaction.
+
+        Raises MetastoreError for one whose settings make it forget which write ids are open.
+        """
+        try:
+            self.get_valid_write_ids((), self.get_valid_txns())
+            supports_write_ids = True
+        except WriteIdsNotSupportedError:
+            supports_write_ids = False
+        version = self._channel.repeatable(
+            "getVersion", "the server", lambda thrift: thrift.getVersion()
+        )
+        min_history_write_ids = self._is_true(MIN_HISTORY_WRITE_IDS, "false")
+        if min_history_write_ids and version.startswith("4.0."):
+            self._refuse_if_forgetful(version)
+        return ServerInfo(
+            version=version,
+            supports_write_ids=supports_write_ids,
+            transaction_timeout=parse_seconds(
+                self.get_config_value("metastore.txn.timeout", "300s")
+            ),
+            min_history_write_ids=min_history_write_ids,
+        )
+
+    def _refuse_if_forgetful(self, version: str) -> None:
+        # CleanTxnToWriteIdTableFunction then deletes the write ids of open transactions, too, and
+        # who asks for the valid write ids is told that these are committed: Hive's own queries show
+        # rows of open transactions (integration/test_run_snapshot.py).
+        if self._is_true(MIN_HISTORY_LEVEL, "true"):
+            raise MetastoreError(
+                f"The metastore (version {version}) forgets which write ids belong to open "
+                f"transactions, so that uncommitted rows are shown, by Hive itself too: "
+                f"{MIN_HISTORY_WRITE_IDS} and {MIN_HISTORY_LEVEL} are both true there. Set "
+                f"{MIN_HISTORY_LEVEL} to false in the metastore's configuration."
+            )
+
+    def _is_true(self, key: str, default: str) -> bool:
+        return self.get_config_value(key, default).strip().lower() == "true"
+
+
+def _existing_tables(thrift: ThriftMetastore, request: thrift.GetTablesRequest) -> list:
+    try:
+        return thrift.get_table_objects_by_name_req(request).tables
+    except ttypes.UnknownDBException:
+        return []

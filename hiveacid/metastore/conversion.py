@@ -1,0 +1,132 @@
+"""From thrift structs to the plain models and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hmsclient.genthrift.hive_metastore import ttypes
+
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.metastore import thrift
+from hiveacid.metastore.models import (
+    Column,
+    LockInfo,
+    LockResponse,
+    LockState,
+    LockType,
+    Partition,
+    StorageDescriptor,
+    Table,
+    TableName,
+)
+
+
+def table_from_thrift(table: Any) -> Table:
+    """From `Table`, hmsclient's or ours."""
+    return Table(
+        name=TableName(table.dbName, table.tableName),
+        table_type=table.tableType or "MANAGED_TABLE",
+        storage=storage_from_thrift(table.sd),
+        partition_keys=_columns(table.partitionKeys),
+        parameters=dict(table.parameters or {}),
+        create_time=table.createTime or 0,
+        owner=table.owner,
+        id=getattr(table, "id", None),
+        write_id=getattr(table, "writeId", None),
+        view_text=table.viewExpandedText,
+    )
+
+
+def partition_from_thrift(partition: Any) -> Partition:
+    """From `Partition`, hmsclient's or ours."""
+    return Partition(
+        values=tuple(partition.values),
+        storage=storage_from_thrift(partition.sd),
+        create_time=partition.createTime or 0,
+        parameters=dict(partition.parameters or {}),
+        write_id=getattr(partition, "writeId", None),
+    )
+
+
+def storage_from_thrift(storage: ttypes.StorageDescriptor) -> StorageDescriptor:
+    """From `StorageDescriptor` with its `SerDeInfo`. A view has no location: it becomes empty."""
+    serde = storage.serdeInfo
+    return StorageDescriptor(
+        location=storage.location or "",
+        columns=_columns(storage.cols),
+        input_format=storage.inputFormat,
+        serde=serde.serializationLib if serde else None,
+        serde_parameters=dict(serde.parameters or {}) if serde else {},
+        bucket_columns=tuple(storage.bucketCols or ()),
+        num_buckets=-1 if storage.numBuckets is None else storage.numBuckets,
+    )
+
+
+def _columns(fields: Iterable[ttypes.FieldSchema] | None) -> tuple[Column, ...]:
+    return tuple(Column(field.name, field.type, field.comment) for field in fields or ())
+
+
+def valid_txns_from_thrift(response: thrift.GetOpenTxnsResponse) -> ValidTxnList:
+    """From `GetOpenTxnsResponse` (Hive's `TxnCommonUtils.createValidReadTxnList`)."""
+    open_ids, aborted_ids = _split_by_bits(response.open_txns, response.abortedBits)
+    return ValidTxnList(response.txn_high_water_mark, open_ids, aborted_ids)
+
+
+def valid_write_ids_from_thrift(table: thrift.TableValidWriteIds) -> ValidWriteIdList:
+    """From `TableValidWriteIds` (Hive's `TxnCommonUtils.createValidReaderWriteIdList`)."""
+    open_ids, aborted_ids = _split_by_bits(table.invalidWriteIds, table.abortedBits)
+    return ValidWriteIdList(
+        table.writeIdHighWaterMark, open_ids, aborted_ids, table=table.fullTableName
+    )
+
+
+def _split_by_bits(ids: list[int], aborted_bits: bytes) -> tuple[frozenset[int], frozenset[int]]:
+    """Split `ids` into open and aborted ones: bit i, lowest first as in Java's `BitSet`."""
+    # The set may end before the list: after the last bit that is set.
+    bits = (byte >> bit & 1 for byte in aborted_bits or b"" for bit in range(8))
+    aborted = frozenset(id_ for id_, bit in zip(ids, bits, strict=False) if bit)
+    return frozenset(ids) - aborted, aborted
+
+
+def shared_read_request(
+    txn_id: int, names: Iterable[TableName], user: str, host: str, agent_info: str
+) -> ttypes.LockRequest:
+    """One request for a shared read lock on each table: sorted, none twice, as Hive's SELECT."""
+    components = [
+        ttypes.LockComponent(
+            type=ttypes.LockType.SHARED_READ,
+            level=ttypes.LockLevel.TABLE,
+            dbname=name.database,
+            tablename=name.table,
+            operationType=ttypes.DataOperationType.SELECT,
+            isAcid=True,  # hmsclient's name of field 7, `isTransactional` since Hive 3
+        )
+        for name in sorted(set(names))
+    ]
+    return ttypes.LockRequest(
+        component=components, txnid=txn_id, user=user, hostname=host, agentInfo=agent_info
+    )
+
+
+def lock_response_from_thrift(response: ttypes.LockResponse) -> LockResponse:
+    """From `LockResponse`."""
+    return LockResponse(response.lockid, LockState(response.state))
+
+
+def lock_info_from_thrift(lock: ttypes.ShowLocksResponseElement) -> LockInfo:
+    """From `ShowLocksResponseElement`."""
+    return LockInfo(
+        lock_id=lock.lockid,
+        state=LockState(lock.state),
+        type=LockType(lock.type),
+        database=lock.dbname,
+        table=lock.tablename,
+        partition=lock.partname,
+        transaction_id=lock.txnid or 0,
+        user=lock.user,
+        host=lock.hostname,
+        agent_info=lock.agentInfo,
+        acquired_at=lock.acquiredat or None,
+        blocked_by=lock.blockedByExtId or None,
+    )

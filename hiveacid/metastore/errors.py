@@ -1,0 +1,91 @@
+"""Where thrift's and the metastore's exceptions become the adapter's."""
+
+from __future__ import annotations
+
+import struct
+
+from hmsclient.genthrift.hive_metastore import ttypes
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TApplicationException, TException
+from thrift.transport.TTransport import TTransportException
+
+from hiveacid.errors import (
+    HiveAcidError,
+    MetastoreError,
+    MetastoreUnavailableError,
+    TableNotFoundError,
+    TransactionLostError,
+    WriteIdsNotSupportedError,
+)
+
+CONNECTION_ERRORS: tuple[type[Exception], ...] = (
+    TTransportException,
+    TProtocolException,
+    OSError,
+    EOFError,
+    struct.error,
+)
+"""What a broken connection, a timeout or a server that does not speak plain thrift raises."""
+
+_WRITE_ID_CALLS = frozenset(
+    {"get_valid_write_ids", "allocate_table_write_ids", "add_write_ids_to_min_history"}
+)
+
+
+def is_unknown_method(error: BaseException) -> bool:
+    """Whether the metastore answered that it does not have the call."""
+    return (
+        isinstance(error, TApplicationException)
+        and error.type == TApplicationException.UNKNOWN_METHOD
+    )
+
+
+def unavailable(call: str, subject: str, address: object, error: Exception) -> HiveAcidError:
+    """A connection to `address` that failed during `call` about `subject`."""
+    inner = getattr(error, "inner", None) or error
+    if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
+        reason, advice = "it did not answer in time", "Raise metastore_timeout if it is slow."
+    elif isinstance(error, TTransportException) and error.type == TTransportException.END_OF_FILE:
+        reason = "it closed the connection"
+        advice = (
+            "Check the metastore's log; a metastore that asks for Kerberos or TLS does this, too, "
+            "to a client that speaks neither."
+        )
+    else:
+        reason = f"{type(inner).__name__}: {inner}"
+        advice = "Check that metastore_uri is the thrift address of a Hive metastore."
+    return MetastoreUnavailableError(
+        f"The Hive metastore at {address} failed in {call} for {subject}: {reason}. {advice}"
+    )
+
+
+def translate(call: str, subject: str, error: TException) -> HiveAcidError:
+    """The adapter's error for what the metastore answered to `call` about `subject`.
+
+    `subject` names the table or transaction, e.g. `table shop.orders`.
+    """
+    detail = getattr(error, "message", None) or str(error)
+    if is_unknown_method(error):
+        if call in _WRITE_ID_CALLS:
+            return WriteIdsNotSupportedError(
+                f"The metastore has no {call}, so it can give no consistent snapshot for "
+                f"{subject}: it is older than Hive 3. Upgrade the metastore, or read the table "
+                "through Hive itself."
+            )
+        return MetastoreError(
+            f"The server has no {call}, needed for {subject}. Check that metastore_uri is the "
+            "address of a Hive metastore, not of HiveServer2."
+        )
+    if isinstance(error, (ttypes.NoSuchTxnException, ttypes.TxnAbortedException)):
+        return TransactionLostError(
+            f"{call} for {subject} failed, since the metastore transaction is no longer open "
+            f"({detail}). It timed out, was aborted, or had already ended. Run dbt again."
+        )
+    if isinstance(error, ttypes.NoSuchObjectException) and subject.startswith("table "):
+        return TableNotFoundError(
+            f"The metastore has no {subject} ({detail}). Check the source's schema and identifier."
+        )
+    return MetastoreError(
+        f"The metastore refused {call} for {subject}: {detail}. Its log has more of it; once the "
+        "cause is removed, run dbt again."
+    )

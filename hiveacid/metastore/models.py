@@ -1,0 +1,234 @@
+"""Tables, partitions, transactions and locks, as the metastore describes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+
+@dataclass(frozen=True, order=True)
+class TableName:
+    """A table's database and name, both in lower case as the metastore keeps them."""
+
+    database: str
+    table: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "database", self.database.lower())
+        object.__setattr__(self, "table", self.table.lower())
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column (thrift `FieldSchema`). `type` is Hive's type string, e.g. `decimal(10,2)`."""
+
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class StorageDescriptor:
+    """Where and how rows are stored (thrift `StorageDescriptor` with its `SerDeInfo`)."""
+
+    location: str
+    columns: tuple[Column, ...]
+    input_format: str | None = None
+    serde: str | None = None
+    serde_parameters: Mapping[str, str] = field(default_factory=dict)
+    bucket_columns: tuple[str, ...] = ()
+    num_buckets: int = -1
+
+    @cached_property
+    def column_types(self) -> tuple[str, ...]:
+        """Hive's names of the columns' types."""
+        return tuple(column.type for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table (thrift `Table`).
+
+    `id` is the metastore's own key of the table (None before Hive 4); `create_time` is in seconds
+    since the epoch by the metastore's clock. `table_type` is e.g. `MANAGED_TABLE`,
+    `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` is that of the writer of the
+    table's statistics, or of whoever last altered the table; None before Hive 4.
+    """
+
+    name: TableName
+    table_type: str
+    storage: StorageDescriptor
+    partition_keys: tuple[Column, ...]
+    parameters: Mapping[str, str]
+    create_time: int
+    owner: str | None = None
+    id: int | None = None
+    write_id: int | None = None
+    view_text: str | None = None
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether Hive keeps this table with transactions (full ACID or insert-only)."""
+        return self.parameters.get("transactional", "").lower() == "true"
+
+    @property
+    def is_insert_only(self) -> bool:
+        """Whether the table is insert-only (`transactional_properties`), without row ids."""
+        properties = self.parameters.get("transactional_properties", "")
+        return self.is_transactional and properties.lower() == "insert_only"
+
+    @property
+    def is_full_acid(self) -> bool:
+        """Whether the table's rows carry ids and can be updated and deleted."""
+        return self.is_transactional and not self.is_insert_only
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition (thrift `Partition`): its values in the order of the table's partition keys.
+
+    A value is the string that the metastore keeps; `__HIVE_DEFAULT_PARTITION__` stands for NULL.
+    `write_id` is as `Table.write_id`.
+    """
+
+    values: tuple[str, ...]
+    storage: StorageDescriptor
+    create_time: int = 0
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    write_id: int | None = None
+
+
+_ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
+
+
+def partition_name(keys: Iterable[str], values: Iterable[str]) -> str:
+    """`day=2026-01-01/region=a%2Fb`; empty without keys (`Warehouse.makePartName`)."""
+    parts = zip(keys, values, strict=True)
+    return "/".join(f"{_escape(key.lower())}={_escape(value)}" for key, value in parts)
+
+
+def _escape(text: str) -> str:
+    """`FileUtils.escapePathName`."""
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+class LockState(Enum):
+    """State of a lock request (thrift `LockState`)."""
+
+    ACQUIRED = 1
+    WAITING = 2
+    ABORT = 3
+    NOT_ACQUIRED = 4
+
+
+class LockType(Enum):
+    """Type of a lock (thrift `LockType`); `EXCL_WRITE` since Hive 4."""
+
+    SHARED_READ = 1
+    SHARED_WRITE = 2
+    EXCLUSIVE = 3
+    EXCL_WRITE = 4
+
+
+class TransactionState(Enum):
+    """What a heartbeat says of a transaction. `UNKNOWN`: committed, or never opened here."""
+
+    OPEN = "open"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class LockResponse:
+    """Answer to a lock request: its id, with which to ask again, and its state."""
+
+    lock_id: int
+    state: LockState
+
+
+@dataclass(frozen=True)
+class LockInfo:
+    """A lock as `show_locks` lists it (thrift `ShowLocksResponseElement`).
+
+    `acquired_at` is in milliseconds since the epoch by the clock of the metastore's database, None
+    while the lock waits; `blocked_by` is the id of the lock that it waits for, where known.
+    `transaction_id` is 0 for a lock outside a transaction; `table` is None for a database's lock.
+    """
+
+    lock_id: int
+    state: LockState
+    type: LockType
+    database: str
+    table: str | None
+    partition: str | None
+    transaction_id: int
+    user: str
+    host: str
+    agent_info: str | None
+    acquired_at: int | None
+    blocked_by: int | None
+
+    def is_on(self, name: TableName) -> bool:
+        """Whether the lock concerns the table: it, a partition of it or its whole database."""
+        return self.database.lower() == name.database and (
+            self.table is None or self.table.lower() == name.table
+        )
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """What a metastore can do, found out without opening a transaction.
+
+    `transaction_timeout` is in seconds (`metastore.txn.timeout`). With `min_history_write_ids`
+    (`metastore.txn.use.minhistorywriteid`) the cleaner heeds only readers that have registered
+    their write ids.
+    """
+
+    version: str
+    supports_write_ids: bool
+    transaction_timeout: float
+    min_history_write_ids: bool
+
+    @property
+    def traces_dropped_partitions(self) -> bool:
+        """Whether DROP PARTITION leaves a write id, as it does since Hive 4."""
+        major = self.version.partition(".")[0]
+        return major.isdecimal() and int(major) >= 4
+
+
+_SHORT_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONG_UNITS = {
+    "day": 86400.0,
+    "hour": 3600.0,
+    "min": 60.0,
+    "sec": 1.0,
+    "msec": 1e-3,
+    "usec": 1e-6,
+    "nsec": 1e-9,
+}
+_DURATION = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
+
+
+def parse_seconds(text: str, default_unit: str = "s") -> float:
+    """The seconds in a duration as Hive's configuration writes it (`MetastoreConf.unitFor`).
+
+    A long unit may go on in any way (`min`, `minutes`); a number without one counts
+    `default_unit`. Raises `ValueError` on anything else.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"not a duration: {text!r}")
+    unit = (match[2] or default_unit).lower()
+    seconds = _SHORT_UNITS.get(unit)
+    if seconds is None:
+        long_units = (factor for prefix, factor in _LONG_UNITS.items() if unit.startswith(prefix))
+        seconds = next(long_units, None)
+    if seconds is None:
+        raise ValueError(f"not a duration: {text!r} (unknown unit {unit!r})")
+    return int(match[1]) * seconds

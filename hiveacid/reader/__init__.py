@@ -1,0 +1,1 @@
+"""From a pinned table to a DataFrame."""

@@ -1,0 +1,300 @@
+"""Rows without the deleted ones: delete events as bitmaps or joins, and filters by write id."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
+from hiveacid.jvm.py4j import java
+
+if TYPE_CHECKING:
+    from hiveacid.reader.plan import DeleteFile
+
+
+_SQL = "org.apache.spark.sql"
+
+
+def longs_literal(spark: SparkSession, values: array[int]) -> Column:
+    """An `array<bigint>` of signed 64-bit values as one constant.
+
+    PySpark's own `lit` makes an object of each value, which Spark then unboxes for every row, and
+    prints in every plan. This one is a flat block of memory (`UnsafeArrayData`).
+    """
+    context = spark.sparkContext
+    gateway = context._gateway
+    assert gateway is not None and values.typecode == "q"
+    longs = gateway.new_array(java(context, "long"), len(values))
+    order = java(context, "java.nio.ByteOrder")
+    native = order.LITTLE_ENDIAN if sys.byteorder == "little" else order.BIG_ENDIAN
+    content = java(context, "java.nio.ByteBuffer").wrap(bytearray(values.tobytes())).order(native)
+    content.asLongBuffer().get(longs)
+    catalyst = f"{_SQL}.catalyst.expressions"
+    types = java(context, f"{_SQL}.types.DataTypes")
+    literal = java(context, f"{catalyst}.Literal")(
+        java(context, f"{catalyst}.UnsafeArrayData").fromPrimitiveArray(longs),
+        types.createArrayType(types.LongType, False),
+    )
+    if spark.version.startswith("3."):
+        return Column(java(context, f"{_SQL}.Column")(literal))
+    return Column(java(context, f"{_SQL}.classic.ExpressionUtils").column(literal))
+
+
+def is_valid(write_id: Column, write_ids: ValidWriteIdList) -> Column:
+    """Whether a write id is valid in `write_ids`."""
+    valid = write_id <= write_ids.high_watermark
+    return valid & ~write_id.isin(sorted(write_ids.invalid)) if write_ids.invalid else valid
+
+
+def is_in(write_id: Column, ranges: WriteIdRanges) -> Column:
+    """Whether a write id is in `ranges`."""
+    single = [last for after, last in ranges.ranges if after + 1 == last]
+    conditions = [write_id.isin(single)] if single else []
+    conditions += [
+        (write_id > after) & (write_id <= last) for after, last in ranges.ranges if after + 1 < last
+    ]
+    return _any(conditions)
+
+
+def _any(conditions: list[Column]) -> Column:
+    """A balanced tree: Spark walks expressions recursively."""
+    while len(conditions) > 2:
+        pairs = [conditions[i : i + 2] for i in range(0, len(conditions), 2)]
+        conditions = [reduce(Column.__or__, pair) for pair in pairs]
+    return reduce(Column.__or__, conditions, F.lit(False))
+
+
+WRITE_ID = "__hiveacid_write_id"
+BUCKET = "__hiveacid_bucket"
+ROW = "__hiveacid_row"
+PARTITION = "__hiveacid_partition"
+ROW_ID = (WRITE_ID, BUCKET, ROW, PARTITION)
+"""The row id of a row, as columns: original write id, bucket property, row, number of partition."""
+
+MASK = "__hiveacid_mask"
+_BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
+"""SQL: the bit of a row in its mask."""
+
+_MAX_BROADCAST_DELETES = 1_000_000
+"""Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""
+
+_FEW_FILES = 64
+"""So many files of delete events one task opens at most; more are for several tasks at once."""
+
+_MAX_WRITES = 16
+"""Bitmaps are used for so many different (partition, write id, bucket) at most: each is compared
+with, one after the other, for every row."""
+
+_FEW_DELETES = 100_000
+"""Up to so many delete events their masks are collected, however far apart they may be."""
+
+_MAX_BLOCKS = 1 << 19
+"""Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query. They have room
+for 33 million deleted rows."""
+
+
+@dataclass(frozen=True)
+class Bitmap:
+    """The deleted rows of one write in one bucket of one partition.
+
+    Bit i of `masks[n]` (as a signed bigint) says whether row `64 * (first_block ^ n) + i` is
+    deleted. `first_block` has zeros for bits wherever a valid n has bits, so that XOR is a
+    subtraction: Spark checks the latter for overflow, which costs more than the rest of a look-up.
+    """
+
+    partition: int
+    write_id: int
+    bucket: int
+    first_block: int
+    masks: array[int]
+
+
+def bitmap_range(lowest: int, highest: int) -> tuple[int, int]:
+    """The `first_block` of a bitmap for the blocks `lowest`..`highest`, and its length."""
+    bits = (lowest ^ highest).bit_length()
+    first = lowest >> bits << bits
+    return first, highest - first + 1
+
+
+def build_bitmap(
+    partition: int, write_id: int, bucket: int, blocks: Sequence[int], masks: Sequence[int]
+) -> Bitmap:
+    """Spread the masks of some blocks, each block once, over an array without gaps."""
+    first, length = bitmap_range(min(blocks), max(blocks))
+    spread = array("q", bytes(8 * length))
+    for block, mask in zip(blocks, masks, strict=True):
+        spread[block - first] = mask
+    return Bitmap(partition, write_id, bucket, first, spread)
+
+
+@dataclass
+class DeletedRows:
+    """The bitmaps of one plan, read once for all the sessions that use the plan."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _read: bool = False
+    _bitmaps: tuple[Bitmap, ...] | None = None
+
+    def bitmaps(
+        self, files: Sequence[DeleteFile], masks: Callable[[], DataFrame]
+    ) -> tuple[Bitmap, ...] | None:
+        """The bitmaps, or None where the deleted rows need a join.
+
+        Args:
+            files: the files of delete events.
+            masks: the delete events as `delete_masks` gives them; a Spark job collects them.
+        """
+        with self._lock:
+            if not self._read:
+                events = sum(file.rows for file in files)
+                partitions = {file.partition for file in files}
+                if events <= 64 * _MAX_BLOCKS and len(partitions) <= _MAX_WRITES:
+                    self._bitmaps = _collect(masks(), events <= _FEW_DELETES or are_near(files))
+                self._read = True
+            return self._bitmaps
+
+
+def are_near(files: Iterable[DeleteFile]) -> bool:
+    """Whether the ranges of row ids alone tell that bitmaps are few and small enough."""
+    extents: dict[tuple[int, int, int], tuple[int, int]] = {}
+    for file in files:
+        ids = file.row_id_range
+        if ids is None:
+            continue
+        ends = (ids.write_id, ids.bucket)
+        if math.prod(high - low + 1 for low, high in ends) > _MAX_WRITES:
+            return False
+        writes, buckets = (range(low, high + 1) for low, high in ends)
+        first, last = (row >> 6 for row in ids.row)
+        for key in itertools.product([file.partition], writes, buckets):
+            before = extents.get(key, (first, last))
+            extents[key] = min(first, before[0]), max(last, before[1])
+    return _fit(list(extents.values()))
+
+
+def _collect(masks: DataFrame, are_few: bool) -> tuple[Bitmap, ...] | None:
+    key = [PARTITION, WRITE_ID, BUCKET]
+    if not are_few:
+        first, last = F.min(ROW), F.max(ROW)
+        writes = masks.groupBy(*key).agg(first.alias("first"), last.alias("last"))
+        sizes = writes.limit(_MAX_WRITES + 1).collect()
+        if not _fit([(row["first"], row["last"]) for row in sizes]):
+            return None
+    lists = masks.groupBy(*key).agg(F.collect_list(F.struct(ROW, MASK)).alias("masks"))
+    rows = lists.select(*key, F.col(f"masks.{ROW}"), F.col(f"masks.{MASK}")).collect()
+    if not _fit([(min(row[ROW]), max(row[ROW])) for row in rows]):
+        return None
+    return tuple(build_bitmap(*row) for row in rows)
+
+
+def _fit(ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether bitmaps of these first and last blocks are few and small enough."""
+    blocks = sum(bitmap_range(first, last)[1] for first, last in ranges)
+    return len(ranges) <= _MAX_WRITES and blocks <= _MAX_BLOCKS
+
+
+def one_task_reads(files: Sequence[DeleteFile]) -> bool:
+    """Whether it is cheaper that one task reads all the delete events than to shuffle them."""
+    events = sum(file.rows for file in files)
+    return events <= _MAX_BROADCAST_DELETES and len(files) <= _FEW_FILES
+
+
+def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
+    """Pack delete events, one a row with the columns of a row id, into blocks and masks.
+
+    `ROW` of the result is the block, the row divided by 64. `in_one_task` says that one task is to
+    take them all, which saves a shuffle.
+    """
+    packed = events.select(
+        WRITE_ID,
+        BUCKET,
+        F.shiftright(ROW, 6).alias(ROW),
+        PARTITION,
+        F.expr(_BIT_OF_ROW).alias(MASK),
+    )
+    if in_one_task:
+        packed = packed.coalesce(1)
+    return packed.groupBy(WRITE_ID, BUCKET, ROW, PARTITION).agg(F.bit_or(MASK).alias(MASK))
+
+
+def without_bitmaps(
+    spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
+) -> DataFrame:
+    """The rows, which have the columns of a row id, that no bitmap names.
+
+    `in_one_partition` says that all the rows are of the same partition.
+    """
+    if not bitmaps:
+        return rows
+    return rows.where(_bit(spark, bitmaps, in_one_partition) == 0)
+
+
+def in_bitmaps(
+    spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
+) -> DataFrame:
+    """The rows that a bitmap names; else as `without_bitmaps`."""
+    if not bitmaps:
+        return rows.limit(0)
+    return rows.where(_bit(spark, bitmaps, in_one_partition) != 0)
+
+
+def _bit(spark: SparkSession, bitmaps: Sequence[Bitmap], in_one_partition: bool) -> Column:
+    """The bit of a row in the bitmap of its write and bucket; 0 if there is none."""
+    mask: Column | None = None
+    for bitmap in bitmaps:
+        is_here = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
+        if not in_one_partition:
+            is_here &= F.col(PARTITION) == bitmap.partition
+        block = F.shiftright(ROW, 6).bitwiseXOR(F.lit(bitmap.first_block).cast("bigint"))
+        here = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
+        mask = F.when(is_here, here) if mask is None else mask.when(is_here, here)
+    assert mask is not None
+    # Around all of it: what Spark could infer of the columns alone, it would push down.
+    return F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))
+
+
+def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
+    """The rows, which have the columns of a row id, that no mask names.
+
+    The join key is one long, the cheapest to probe. Mixing the parts of the row id into it may
+    collide, so the condition compares them once more, as differences: an equality would become
+    part of the key and make it expensive.
+    """
+    strategy = "broadcast" if events <= _MAX_BROADCAST_DELETES else "shuffle_hash"
+    live = never_null(rows).alias("live")
+    gone = never_null(masks).alias("gone").hint(strategy)
+
+    def mixed(side: str, row: Column) -> Column:
+        part = F.shiftleft(F.col(f"{side}.{PARTITION}").cast("bigint"), 48)
+        bucket = F.shiftleft(F.col(f"{side}.{BUCKET}").cast("bigint"), 34)
+        write_id = F.shiftleft(F.col(f"{side}.{WRITE_ID}"), 17)
+        return row.bitwiseXOR(bucket).bitwiseXOR(write_id).bitwiseXOR(part)
+
+    live_block = F.shiftright(F.col(f"live.{ROW}"), 6)
+    condition = mixed("live", live_block) == mixed("gone", F.col(f"gone.{ROW}"))
+    for name in (WRITE_ID, BUCKET, PARTITION):
+        condition &= (F.col(f"gone.{name}") - F.col(f"live.{name}")) == 0
+    condition &= (F.col(f"gone.{ROW}") - live_block) == 0
+    bit = F.expr(f"cast(live.{ROW} & 63 AS int)")
+    condition &= F.getbit(F.col(f"gone.{MASK}"), bit) == 1
+    return live.join(gone, condition, "left_anti")
+
+
+def never_null(frame: DataFrame) -> DataFrame:
+    """The same row ids, in a form of which Spark pushes down no filter, given or inferred."""
+    return frame.withColumns(
+        {
+            name: F.coalesce(name, F.lit(-1).cast(element))
+            for name, element in ((WRITE_ID, "bigint"), (BUCKET, "int"), (ROW, "bigint"))
+        }
+    )

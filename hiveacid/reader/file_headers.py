@@ -1,0 +1,215 @@
+"""Facts that Parquet and Avro files state about themselves, read by Java's own readers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any, TypeVar
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
+from hiveacid.jvm.filesystem import THREADS
+from hiveacid.jvm.py4j import java
+
+Answer = TypeVar("Answer")
+
+
+def ask_file(
+    spark: SparkSession, file: ListedFile, format: str, question: Callable[[Any], Answer]
+) -> Answer:
+    """What `question` finds out of a file's open reader.
+
+    That is a `ParquetFileReader` for the format `parquet`, a `DataFileReader` for `avro`.
+
+    Raises:
+        UnreadableTableError: the file is not there, or not of the format.
+    """
+    path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(file.path)
+    try:
+        reader = _READERS[format](spark.sparkContext, path, spark._jsc.hadoopConfiguration())
+        try:
+            return question(reader)
+        finally:
+            reader.close()
+    except JAVA_ERRORS as error:
+        raise UnreadableTableError(
+            f"{file.path} ({file.length} bytes) cannot be read as {format}: "
+            f"{java_exception(error).toString()}. If the file is gone, the run lost its lock or "
+            "somebody removed it by hand; if it is damaged, restore it."
+        ) from error
+
+
+def _open_parquet(context: SparkContext, path: Any, configuration: Any) -> Any:
+    package = "org.apache.parquet.hadoop"
+    return java(context, f"{package}.ParquetFileReader").open(
+        java(context, f"{package}.util.HadoopInputFile").fromPath(path, configuration)
+    )
+
+
+def _open_avro(context: SparkContext, path: Any, configuration: Any) -> Any:
+    package = "org.apache.avro"
+    return java(context, f"{package}.file.DataFileReader")(
+        java(context, f"{package}.mapred.FsInput")(path, configuration),
+        java(context, f"{package}.generic.GenericDatumReader")(),
+    )
+
+
+_READERS: dict[str, Callable[[SparkContext, Any, Any], Any]] = {
+    "parquet": _open_parquet,
+    "avro": _open_avro,
+}
+_NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
+"""The names of the codecs that a Hive may have from elsewhere."""
+
+
+def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
+    """Refuse compressed files without their codec: Spark would take them for plain lines.
+
+    Raises:
+        UnreadableTableError: naming the file.
+    """
+    compressed = [f for f in files if PurePosixPath(f.path).suffix in _NOT_HADOOPS_OWN]
+    if not compressed:
+        return
+    factory = java(spark.sparkContext, "org.apache.hadoop.io.compress.CompressionCodecFactory")(
+        spark._jsparkSession.sessionState().newHadoopConf()
+    )
+    for file in compressed:
+        path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(file.path)
+        if factory.getCodec(path) is None:
+            raise UnreadableTableError(
+                f"{file.path} is compressed by a codec that Spark does not have. Add its jar to "
+                "`spark.jars`, and the codecs of Hive's `io.compression.codecs` to "
+                "server_side_parameters (`spark.hadoop.io.compression.codecs`)."
+            )
+
+
+_TOP_LEVEL = re.compile(r"^  (?=[a-z])", re.MULTILINE)
+_UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
+"""In the text of a Parquet schema: where a column begins, and integers of other engines."""
+
+
+class UnsignedType(DataType):
+    """Of a Parquet column with unsigned integers of 32 or 64 bits, also inside.
+
+    Spark shows those that Hive takes for negative and shows as NULL.
+    """
+
+    def simpleString(self) -> str:  # noqa: N802 (as PySpark's types)
+        """As messages name it."""
+        return "unsigned integers"
+
+
+@dataclass(frozen=True)
+class FileHeader:
+    """What a file says of its columns and times.
+
+    `columns` are those with a type of Spark's. `proleptic`, `legacy` and `zone` are what its writer
+    said of times. `wall_clocks` says that it stores timestamps without a zone, `by_spark` that a
+    Spark wrote it that counts days in the Gregorian calendar (3.0 and later, by default).
+    """
+
+    columns: StructType
+    zone: str | None = None
+    proleptic: str | None = None
+    legacy: str | None = None
+    wall_clocks: bool = False
+    by_spark: bool = False
+
+
+_KNOWN: dict[ListedFile, FileHeader] = {}
+"""Files do not change, so one reading is enough for the life of the process."""
+
+
+def file_headers(
+    spark: SparkSession, format: str, files: Iterable[ListedFile]
+) -> dict[ListedFile, FileHeader]:
+    """The header of each file of `format` (`parquet` or `avro`).
+
+    Raises:
+        UnreadableTableError: a file cannot be read.
+    """
+    wanted = list(files)
+    missing = [file for file in wanted if file not in _KNOWN]
+    question = {"parquet": _parquet, "avro": _avro}[format]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = pool.map(
+            lambda file: ask_file(spark, file, format, lambda reader: question(spark, reader)),
+            missing,
+        )
+        _KNOWN.update(zip(missing, found, strict=True))
+    return {file: _KNOWN[file] for file in wanted}
+
+
+def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
+    metadata = reader.getFooter().getFileMetaData()
+    values, schema = metadata.getKeyValueMetaData(), metadata.getSchema()
+    text = schema.toString()
+    return FileHeader(
+        _parquet_columns(spark, schema, text),
+        values.get("writer.time.zone"),
+        values.get("writer.date.proleptic"),
+        values.get("writer.zone.conversion.legacy"),
+        wall_clocks="(TIMESTAMP" in text,
+        # As `DataSourceUtils.getRebaseSpec`.
+        by_spark=(values.get("org.apache.spark.version") or "") >= "3.0.0"
+        and values.get("org.apache.spark.legacyDateTime") is None,
+    )
+
+
+def _parquet_columns(spark: SparkSession, schema: Any, text: str) -> StructType:
+    with suppress(*JAVA_ERRORS):
+        return _converted(spark, schema, text)
+    # Spark does not know the type of a column, which may be none of the table's.
+    message = java(spark.sparkContext, "org.apache.parquet.schema.MessageType")
+    known: list[StructField] = []
+    for i in range(schema.getFieldCount()):
+        one = message(schema.getName(), schema.getFields().subList(i, i + 1))
+        with suppress(*JAVA_ERRORS):
+            known += _converted(spark, one, one.toString()).fields
+    return StructType(known)
+
+
+def _converted(spark: SparkSession, schema: Any, text: str) -> StructType:
+    package = "org.apache.spark.sql.execution.datasources.parquet"
+    converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
+    columns = _from_java(converter(spark._jsparkSession.sessionState().conf()).convert(schema))
+    if not _UNSIGNED.search(text):
+        return columns
+    return StructType(
+        [
+            StructField(field.name, UnsignedType()) if _UNSIGNED.search(own) else field
+            for field, own in zip(columns, _TOP_LEVEL.split(text)[1:], strict=True)
+        ]
+    )
+
+
+def _avro(spark: SparkSession, reader: Any) -> FileHeader:
+    converters = java(spark.sparkContext, "org.apache.spark.sql.avro.SchemaConverters")
+    return FileHeader(
+        _from_java(converters.toSqlType(reader.getSchema()).dataType()),
+        reader.getMetaString("writer.time.zone"),
+        reader.getMetaString("writer.proleptic"),
+        reader.getMetaString("writer.zone.conversion.legacy"),
+    )
+
+
+def _from_java(schema: Any) -> StructType:
+    return _from_json(schema.json())
+
+
+@lru_cache(maxsize=1_000)
+def _from_json(text: str) -> StructType:
+    """The files of a table share one object."""
+    return StructType.fromJson(json.loads(text))

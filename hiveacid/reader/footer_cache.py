@@ -1,0 +1,204 @@
+"""Footers on disk, so that a file's is read once for all runs.
+
+Only what a file says about itself is kept, under the digest of its path, length and modification
+time: ACID files never change, and a file that is written anew has another time. The database is of
+SQLite, which several processes may use at once. Losing it costs time and nothing else, so nobody
+waits for the disk, and whatever goes wrong goes to the debug log: what cannot be used is passed
+over, and what is broken or was not written by us is made anew. Checksums tell a row that a crash of
+the machine has left in disorder.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
+
+logger = logging.getLogger("hiveacid")
+T = TypeVar("T")
+_Shape = tuple[bool, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
+"""`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
+
+FILE_NAME = "orc-footers-3.sqlite"
+"""The number goes up with each change of the tables or of what a footer holds."""
+
+_TABLES = (
+    "CREATE TABLE footers (file BLOB NOT NULL UNIQUE, number_of_rows INTEGER NOT NULL, "
+    "min_write_id INTEGER, max_write_id INTEGER, min_bucket INTEGER, max_bucket INTEGER, "
+    "min_row INTEGER, max_row INTEGER, acid_version INTEGER, shape BLOB NOT NULL, "
+    "checksum BLOB NOT NULL)",
+    "CREATE TABLE shapes (digest BLOB NOT NULL UNIQUE, shape TEXT NOT NULL)",
+)
+"""Most files of a table share one shape, which is known by its digest."""
+
+_MAX_FOOTERS = 1_000_000
+"""About 120 MB. What has been there longest goes first."""
+
+_ASKED_AT_ONCE = 500
+"""SQLite before 3.32 takes 999 parameters."""
+
+_TIMEOUT = 5.0
+"""Seconds to wait for another process that writes."""
+
+
+def default_directory() -> Path:
+    """Where the user's caches are, by the XDG base directory specification."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return Path(home if home else Path.home() / ".cache") / "dbt-hiveacid"
+
+
+class FooterCache:
+    """The footers that earlier runs have read. Threads and processes may share it."""
+
+    def __init__(self, directory: Path, max_footers: int = _MAX_FOOTERS) -> None:
+        """Touch nothing yet; `directory` is made when the first footers are kept."""
+        self._path = directory / FILE_NAME
+        self._max_footers = max_footers
+
+    def get(self, files: Sequence[ListedFile]) -> dict[ListedFile, OrcFooter]:
+        """The footers that are known."""
+        if not self._path.exists():
+            return {}
+        return self._used(partial(_known, files=files), without={})
+
+    def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
+        """Keep footers, and let go of the oldest if there are too many."""
+        self._used(partial(_keep, footers=footers, at_most=self._max_footers), without=None)
+
+    def _used(self, use: Callable[[sqlite3.Connection], T], without: T) -> T:
+        """What `use` makes of the database, `without` if that fails."""
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, _TIMEOUT, isolation_level=None)) as database:
+                database.execute("PRAGMA synchronous = OFF")
+                _check_tables(database)
+                return use(database)
+        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+            logger.debug(f"The cache of footers {self._path} cannot be used: {error!r}")
+            if _is_broken(error):
+                self._remove()
+            return without
+
+    def _remove(self) -> None:
+        try:
+            # First the journal: SQLite would apply it to the next database of this name.
+            self._path.with_name(f"{FILE_NAME}-journal").unlink(missing_ok=True)
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            logger.debug(f"{self._path} cannot be removed: {error}")
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether the file is no database of ours, rather than busy, read-only or out of reach."""
+    return isinstance(error, ValueError | TypeError) or type(error) is sqlite3.DatabaseError
+
+
+def _check_tables(database: sqlite3.Connection) -> None:
+    if _tables(database):
+        return
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        # Another process may have been faster.
+        if not _tables(database):
+            for table in _TABLES:
+                database.execute(table)
+
+
+def _tables(database: sqlite3.Connection) -> bool:
+    """Whether the tables are there; ValueError if others are."""
+    found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    tables = tuple(sql for (sql,) in found)
+    if tables not in ((), _TABLES):
+        raise ValueError("its tables are not those of this cache")
+    return bool(tables)
+
+
+def _digest(*values: object) -> bytes:
+    text = "\0".join(map(str, values))
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _key(file: ListedFile) -> bytes:
+    return _digest(file.path, file.length, file.modification_time)
+
+
+def _known(
+    database: sqlite3.Connection, files: Sequence[ListedFile]
+) -> dict[ListedFile, OrcFooter]:
+    by_key = {_key(file): file for file in files}
+    keys = list(by_key)
+    shapes: dict[bytes, _Shape] = {}
+    known = {}
+    for start in range(0, len(keys), _ASKED_AT_ONCE):
+        some = keys[start : start + _ASKED_AT_ONCE]
+        rows = database.execute(
+            f"SELECT * FROM footers WHERE file IN ({','.join('?' * len(some))})",
+            some,
+        )
+        for *row, checksum in rows.fetchall():
+            if checksum != _digest(*row):
+                raise ValueError("a footer does not have its checksum")
+            key, count, *numbers, version, digest = row
+            if digest not in shapes:
+                shapes[digest] = _shape(database, digest)
+            is_acid, columns, types, nanoseconds = shapes[digest]
+            row_ids = None if None in numbers else RowIdRange.of(numbers)
+            known[by_key[key]] = OrcFooter(
+                count, columns, is_acid, row_ids, version, types, nanoseconds
+            )
+    return known
+
+
+def _shape(database: sqlite3.Connection, digest: bytes) -> _Shape:
+    row = database.execute("SELECT shape FROM shapes WHERE digest = ?", (digest,)).fetchone()
+    if row is None or _digest(row[0]) != digest:
+        raise ValueError("a shape is missing or does not have its digest")
+    is_acid, columns, types, nanoseconds = json.loads(row[0])
+    return is_acid, tuple(columns), tuple(types), tuple(nanoseconds)
+
+
+def _keep(
+    database: sqlite3.Connection, footers: Mapping[ListedFile, OrcFooter], at_most: int
+) -> None:
+    digests = {shape: _digest(json.dumps(shape)) for shape in map(_shape_of, footers.values())}
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        database.executemany(
+            "INSERT OR IGNORE INTO shapes VALUES (?, ?)",
+            ((digest, json.dumps(shape)) for shape, digest in digests.items()),
+        )
+        database.executemany(
+            "INSERT OR IGNORE INTO footers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (*row, _digest(*row))
+                for file, footer in footers.items()
+                # Without a time a file that is written anew could not be told from the old one.
+                if file.modification_time > 0
+                for row in [_row(file, footer, digests[_shape_of(footer)])]
+            ),
+        )
+        removed = database.execute(
+            "DELETE FROM footers WHERE rowid <= (SELECT max(rowid) FROM footers) - ?", (at_most,)
+        )
+        if removed.rowcount > 0:
+            database.execute("DELETE FROM shapes WHERE digest NOT IN (SELECT shape FROM footers)")
+
+
+def _shape_of(footer: OrcFooter) -> _Shape:
+    return footer.is_acid, footer.columns, footer.types, footer.nanoseconds
+
+
+def _row(file: ListedFile, footer: OrcFooter, shape: bytes) -> tuple[object, ...]:
+    ids = footer.row_id_range
+    numbers = (None,) * 6 if ids is None else ids.numbers
+    return _key(file), footer.rows, *numbers, footer.acid_version, shape

@@ -1,0 +1,1 @@
+"""File formats of insert-only tables, one module each."""

@@ -1,0 +1,105 @@
+"""Avro files as Hive's `AvroSerDe` reads them, with Spark's module spark-avro."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+)
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.py4j import java
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.columns import TableColumns, within_length
+from hiveacid.reader.projection import ColumnExpr, quoted
+from hiveacid.reader.properties import file_properties
+from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
+from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
+
+AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
+"""Old dates and timestamps are left to `avro_columns`: Spark's own conversion of timestamps depends
+on the zone of the Java process. Hive's files have no extension, and Spark passes over such ones
+where Hadoop's `avro.mapred.ignore.inputs.without.extension` is true."""
+
+
+def check_avro(table: Table, storage: StorageDescriptor) -> None:
+    """Refuse what only Avro's own rules for schemas can resolve.
+
+    Raises:
+        UnreadableTableError: the columns come from an Avro schema with defaults and aliases.
+    """
+    properties = file_properties(table, storage)
+    for name in ("avro.schema.literal", "avro.schema.url"):
+        if properties.get(name):
+            raise UnreadableTableError(
+                f"{table.name} is stored as Avro with a schema of its own ({name}), which cannot "
+                "be read yet. Let Hive copy the table to one without the property."
+            )
+
+
+def check_avro_module(spark: SparkSession, table: TableName) -> None:
+    """Make sure that Spark can read Avro at all.
+
+    Raises:
+        UnreadableTableError: spark-avro is missing.
+    """
+    try:
+        spark.read.format("avro").schema("a int").load([])
+    except AnalysisException as error:
+        properties = java(spark.sparkContext, "scala.util.Properties")
+        scala = properties.versionNumberString().rpartition(".")[0]
+        raise UnreadableTableError(
+            f"{table} is stored as Avro, which Spark reads with a module of its own. Add "
+            f"`spark.jars.packages: org.apache.spark:spark-avro_{scala}:{spark.version}` (or the "
+            "newest version of the same line) to server_side_parameters."
+        ) from error
+
+
+def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
+    """The schema to scan with: Avro has no integers of less than 32 bits."""
+    fields = with_stored(columns.data, stored).fields
+    return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
+
+
+def avro_columns(
+    spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
+) -> list[ColumnExpr]:
+    """The table's columns; `times` is None if it has no dates or timestamps."""
+    clock = None
+    if times is not None and times.zone is not None:
+        clock = WallClock.of(spark, times.zone, times.julian_timestamps)
+    selected: list[ColumnExpr] = []
+    scanned = [F.col(quoted(name)) for name in columns.data.names]
+    scanned = as_wanted("avro", scanned, columns.data, stored)
+    for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
+        column = within_length(column, hive_type)
+        if _stored(field.dataType) != field.dataType:
+            column = column.cast(field.dataType)
+        if clock is not None:
+            column = clock.show(column, field.dataType)
+        if times is not None and times.julian_dates:
+            column = gregorian_dates(column, field.dataType)
+        selected.append((field.name, column))
+    return selected
+
+
+def _stored(data_type: DataType) -> DataType:
+    if isinstance(data_type, ByteType | ShortType):
+        return IntegerType()
+    if isinstance(data_type, ArrayType):
+        return ArrayType(_stored(data_type.elementType))
+    if isinstance(data_type, MapType):
+        return MapType(data_type.keyType, _stored(data_type.valueType))
+    if isinstance(data_type, StructType):
+        fields = data_type.fields
+        return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
+    return data_type

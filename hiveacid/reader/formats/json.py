@@ -1,0 +1,223 @@
+"""Lines of JSON as Hive's `JsonSerDe` reads them.
+
+Hive turns a value of another type into something (`"abc"` into the int 0, 128 into the tinyint
+-128) or fails, from case to case. Here a value either has the form that Hive itself writes for the
+column's type, or the query fails with an error that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampType,
+    VarcharType,
+)
+
+from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.projection import ColumnExpr
+from hiveacid.reader.types import depth, spark_type
+
+_MEMBERS = "__hiveacid_members"
+_OUTLINE = "__hiveacid_outline"
+_OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
+_MEMBER = "struct<key:string,value:string>"
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_FLAT = f'(?s)({_STRING})|[\\[{{](?:[^"\\[\\]{{}}]++|{_STRING})*+[\\]}}]'
+"""A string, or an array or object with none inside of it."""
+
+_NUMBER = r"\A-?\d+(\.\d+)?([eE][+-]?\d+)?\z"
+
+
+def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:
+    """Lines in the column `value`, parsed once for all of `json_columns`."""
+    line = F.col("value")
+    members = _Reader(f"{columns.table}").members(line)
+    outline = _outline(line, list(columns.data.fields))
+    return frame.withColumns({_MEMBERS: members, _OUTLINE: outline})
+
+
+def json_columns(columns: TableColumns) -> list[ColumnExpr]:
+    """The table's columns from what `with_members` gives."""
+    types = [spark_type(hive_type, with_lengths=True) for hive_type in columns.data_types]
+    reader = _Reader(f"{columns.table}")
+    record = reader.record(F.col(_OUTLINE), F.col(_MEMBERS), columns.data.names, types)
+    return list(zip(columns.data.names, record, strict=True))
+
+
+class _Reader:
+    """Makes the columns of one table; `_table` is for messages."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+
+    def members(self, text: Column) -> Column:
+        """The members of a JSON object, with their values as JSON."""
+        return F.map_entries(self._parsed(text, "map<string,string>"))
+
+    def record(
+        self, outline: Column, members: Column, names: list[str], types: list[DataType]
+    ) -> list[Column]:
+        """The fields of a JSON object, by name in any case; what is missing is NULL.
+
+        Of members with the same name the last one counts, and `_col2` stands for the third field.
+        `outline` (`_outline`) tells which members are strings.
+        """
+        return [
+            self._field(outline, members, i, name, data_type)
+            for i, (name, data_type) in enumerate(zip(names, types, strict=True))
+        ]
+
+    def _field(
+        self, outline: Column, members: Column, i: int, name: str, data_type: DataType
+    ) -> Column:
+        known = [F.lit(name.lower()), F.lit(f"_col{i}")]
+        same = F.filter(members, lambda member: F.lower(member["key"]).isin(*known))
+        last = F.element_at(F.concat(F.array(F.lit(None).cast(_MEMBER)), same), -1)["value"]
+        if not _is_text(data_type):
+            return _let(last, lambda value: self._value(value, data_type))
+        other = outline.rlike(f'(?is)"(\\Q{name}\\E|_col{i})"\\s*:\\s*[^"\\sn]')
+        return _let(
+            last, lambda value: self._value(self._checked(value, ~other, data_type), data_type)
+        )
+
+    def _value(self, text: Column, data_type: DataType) -> Column:
+        """A value from its JSON, which for a string is the string itself."""
+        if isinstance(data_type, StructType):
+            return F.when(text.isNotNull(), self._struct(text, data_type))
+        if isinstance(data_type, ArrayType):
+            elements = self._parsed(text, "array<string>")
+            if _is_text(data_type.elementType):
+                elements = F.when(self._strings(text, data_type), elements)
+            return F.transform(elements, lambda e: self._value(e, data_type.elementType))
+        if isinstance(data_type, MapType):
+            entries = self.members(text)
+            if _is_text(data_type.valueType):
+                entries = F.when(self._strings(text, data_type), entries)
+            typed = F.transform(
+                entries,
+                lambda entry: F.struct(
+                    self._value(entry["key"], data_type.keyType).alias("key"),
+                    self._value(entry["value"], data_type.valueType).alias("value"),
+                ),
+            )
+            return _let(typed, _map)
+        return self._primitive(text, data_type)
+
+    def _struct(self, text: Column, data_type: StructType) -> Column:
+        types = [field.dataType for field in data_type.fields]
+
+        def struct(known: Column) -> Column:
+            fields = self.record(known["outline"], known["members"], data_type.names, types)
+            named = (f.alias(name) for f, name in zip(fields, data_type.names, strict=True))
+            return F.struct(*named)
+
+        outline = _outline(text, data_type.fields).alias("outline")
+        return _let(F.struct(self.members(text).alias("members"), outline), struct)
+
+    def _strings(self, text: Column, data_type: DataType) -> Column:
+        """True if the values directly inside an array or object are strings; else an error."""
+        bare = F.regexp_replace(text, f"(?s){_STRING}", "")
+        valid = bare.rlike(r"\A\s*[\[{][^\[\]{}0-9tf]*[\]}]\s*\z")
+        return self._checked(F.lit(True), valid, data_type, text)
+
+    def _primitive(self, text: Column, data_type: DataType) -> Column:
+        if isinstance(data_type, IntegralType):
+            return self._cast(text, r"\A-?\d+\z", data_type)
+        if isinstance(data_type, BooleanType):
+            return self._cast(text, r"\A(true|false)\z", data_type)
+        if isinstance(data_type, DoubleType | FloatType):
+            special = r"|\A(NaN|-?Infinity)\z"
+            return self._cast(text, _NUMBER + special, DoubleType()).cast(data_type)
+        if isinstance(data_type, DecimalType):
+            # Hive shows NULL for a number with too many digits before the point.
+            return try_cast(self._checked(text, text.rlike(_NUMBER), data_type), data_type)
+        if isinstance(data_type, DateType):
+            return self._cast(text, r"\A\d{4}-\d\d-\d\d\z", data_type)
+        if isinstance(data_type, TimestampType):
+            return self._cast(text, r"\A\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?\z", data_type)
+        if isinstance(data_type, BinaryType):
+            base64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z"
+            return F.unbase64(self._checked(text, text.rlike(base64), data_type))
+        if isinstance(data_type, CharType):
+            return F.rtrim(F.substring(text, 1, data_type.length))
+        if isinstance(data_type, VarcharType):
+            return F.substring(text, 1, data_type.length)
+        return text
+
+    def _parsed(self, text: Column, schema: str) -> Column:
+        checked = _let(
+            F.from_json(text, schema, _OPTIONS),
+            lambda parsed: self._checked(parsed, parsed.isNotNull(), schema, text),
+        )
+        return F.when(text.isNotNull(), checked)
+
+    def _cast(self, text: Column, form: str, data_type: DataType) -> Column:
+        value = try_cast(text, data_type)
+        valid = text.rlike(form) & value.isNotNull()
+        return self._checked(value, valid | text.isNull(), data_type, text)
+
+    def _checked(
+        self, value: Column, valid: Column, expected: DataType | str, shown: Column | None = None
+    ) -> Column:
+        """The value, or an error with what is `shown` if it is not valid; NULL is."""
+        what = expected if isinstance(expected, str) else expected.simpleString()
+        message = F.concat(
+            F.lit(f"hiveacid: {self._table} has JSON that is not what Hive writes for {what}: "),
+            F.coalesce((value if shown is None else shown).cast("string"), F.lit("null")),
+        )
+        is_wrong = ~F.coalesce(valid, F.lit(True))
+        return F.when(is_wrong, F.raise_error(message)).otherwise(value)
+
+
+def _is_text(data_type: DataType) -> bool:
+    """Whether JSON has it as a string, and any other value could be taken for one."""
+    return data_type.typeName() in ("string", "char", "varchar", "binary")
+
+
+def _map(entries: Column) -> Column:
+    """A map; of entries with the same key the last value counts, at the place of the first one.
+
+    `"1"` and `"01"` are the same int. Hive puts one entry after the other into a `LinkedHashMap`.
+    """
+    keys = F.transform(entries, lambda entry: entry["key"])
+
+    def last(key: Column) -> Column:
+        same = F.filter(entries, lambda entry: entry["key"] == key)
+        return F.element_at(same, -1)["value"]
+
+    distinct = F.array_distinct(keys)
+    merged = F.map_from_arrays(distinct, F.transform(distinct, last))
+    return F.when(F.size(distinct) < F.size(keys), merged).otherwise(F.map_from_entries(entries))
+
+
+def _outline(text: Column, fields: Sequence[StructField]) -> Column:
+    """A JSON object without its first brace and what is inside of its members' arrays and objects.
+
+    What lies deeper than in any of the `fields`, in a member of which the table does not know,
+    stays.
+    """
+    outline = F.regexp_replace(text, r"\A\s*\{", "")
+    for _ in range(max([1, *(depth(field.dataType) for field in fields)])):
+        outline = F.regexp_replace(outline, _FLAT, "$1")
+    return outline
+
+
+def _let(value: Column, use: Callable[[Column], Column]) -> Column:
+    """Use a value several times, and compute it once."""
+    return F.element_at(F.transform(F.array(value), use), 1)

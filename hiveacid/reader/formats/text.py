@@ -1,0 +1,358 @@
+"""What a cell of delimited text stands for: Hive's `LazyInteger`, `LazyDouble` and their like.
+
+Hive shows NULL for a cell that is not a value of the column's type. Where its grammar is narrower
+or wider than that of Spark's casts, the grammar is spelled out here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    MapType,
+    StructType,
+    TimestampType,
+    VarcharType,
+)
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.projection import ColumnExpr
+from hiveacid.reader.properties import file_properties, not_read_yet, refuse_others
+from hiveacid.reader.scan import BLOCK_START, FILE_PATH
+from hiveacid.reader.types import depth, spark_type
+
+_INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
+"""A fraction is allowed and cut off (`LazyInteger.parse`)."""
+
+_FLOATING = (
+    r"(?i)\A[\x00-\x20]*+[+-]?((?-i:NaN|Infinity)|((\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
+    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+)[fd]?)[\x00-\x20]*+\z"
+)
+"""Java's `Double.parseDouble`."""
+
+_DATE = r"(?s)\A[\x00-\x20]*+(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
+"""What follows a date is ignored (`DateParser`)."""
+
+_TIMESTAMP = (
+    r"\A[\x00-\x20]*+\d{4,5}-(\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}|\d\d-\d\dT\d\d:\d\d:\d\d)"
+    r"(\.\d{1,9})?[\x00-\x20]*+\z"
+)
+"""With a `T`, every part has two digits."""
+
+_BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
+"""Java's `Base64.getDecoder`; anything else Hive takes as the bytes themselves."""
+
+
+def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
+    """The value of a cell that is not the NULL marker; escapes count in strings only."""
+    if isinstance(data_type, IntegralType):
+        whole = F.regexp_replace(cell, r"\..*\z", "")
+        digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
+        return F.when(cell.rlike(_INTEGER), try_cast(digits, data_type))
+    if isinstance(data_type, FloatType | DoubleType):
+        return F.when(cell.rlike(_FLOATING), try_cast(cell, data_type))
+    if isinstance(data_type, BooleanType):
+        lower = F.lower(cell)
+        return F.when(lower == "true", F.lit(True)).when(lower == "false", F.lit(False))
+    if isinstance(data_type, DecimalType):
+        return try_cast(cell, data_type)
+    if isinstance(data_type, DateType):
+        return try_cast(F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit("")), data_type)
+    if isinstance(data_type, TimestampType):
+        return F.when(cell.rlike(_TIMESTAMP), try_cast(cell, data_type))
+    if isinstance(data_type, BinaryType):
+        padded = F.concat(cell, F.lit("===").substr(F.lit(1), F.pmod(-F.length(cell), F.lit(4))))
+        return F.when(cell.rlike(_BASE64), F.unbase64(padded)).otherwise(cell.cast("binary"))
+    text = _unescaped(cell, escape)
+    if isinstance(data_type, CharType):
+        return F.rtrim(F.substring(text, 1, data_type.length))
+    if isinstance(data_type, VarcharType):
+        return F.substring(text, 1, data_type.length)
+    return text
+
+
+def _unescaped(cell: Column, escape: str | None) -> Column:
+    """Take the escapes out; an escaped `r` or `n` is a carriage return or a line feed.
+
+    An escape at the very end stays (`LazyUtils.copyAndEscapeStringDataToText`).
+    """
+    if escape is None:
+        return cell
+    mark = re.escape(escape)
+    other = "\\\\" if escape == "\\" else ("\\^" if escape == "^" else escape)
+    pieces = F.regexp_extract_all(cell, F.lit(f"(?s)(?:{mark}.|[^{other}]++|{mark}\\z)"), F.lit(0))
+
+    def plain(piece: Column) -> Column:
+        return (
+            F.when(piece == f"{escape}r", F.lit("\r"))
+            .when(piece == f"{escape}n", F.lit("\n"))
+            .when(piece.startswith(escape) & (F.length(piece) == 2), F.substring(piece, 2, 1))
+            .otherwise(piece)
+        )
+
+    joined = F.array_join(F.transform(pieces, plain), "")
+    return F.when(F.contains(cell, F.lit(escape)), joined).otherwise(cell)
+
+
+_DELIMITERS = (
+    "field.delim",
+    "serialization.format",
+    "collection.delim",
+    "mapkey.delim",
+    "escape.delim",
+)
+TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
+READ_BY = frozenset(
+    {
+        *_DELIMITERS,
+        "colelction.delim",
+        "serialization.null.format",
+        "serialization.last.column.takes.rest",
+        "skip.header.line.count",
+    }
+)
+"""The properties that decide what the same files show. Tables with others are refused."""
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a line falls into cells (`LazySerDeParameters`).
+
+    `separators` are those of the nesting levels, that of the columns first. `header` counts the
+    lines at the beginning of each file that are no rows.
+    """
+
+    separators: tuple[str, ...]
+    escape: str | None = None
+    null: str = "\\N"
+    last_takes_rest: bool = False
+    header: int = 0
+
+
+def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
+    """The format of a table's or partition's text files.
+
+    Raises:
+        UnreadableTableError: the table has a property that is not understood here.
+    """
+    properties = file_properties(table, storage)
+    harmless = (
+        ("skip.footer.line.count", "0"),
+        ("serialization.encoding", "UTF-8"),
+        ("line.delim", "\n"),
+        ("serialization.escape.crlf", "false"),
+        ("hive.lazysimple.extended_boolean_literal", "false"),
+        ("hive.serialization.extend.nesting.levels", "false"),
+        ("hive.serialization.extend.additional.nesting.levels", "false"),
+        ("timestamp.formats", ""),
+        # Obeyed by one of Hive's two readers of text, and not by the other.
+        ("hive.serialization.decode.binary.as.base64", "true"),
+        # Hive 2 and 3 spelt it so; Hive 4 ignores it.
+        ("colelction.delim", properties.get("collection.delim", "\x02")),
+    )
+    refuse_others(table.name, "text", properties, harmless)
+    for name in _DELIMITERS:
+        # Hive splits bytes: a character of several is none, and half of one is no character.
+        if not (_byte(properties, name) or "").isascii():
+            raise not_read_yet(table.name, "text", name, properties[name])
+    rest = properties.get("serialization.last.column.takes.rest", "false")
+    escape = None
+    if "escape.delim" in properties:
+        escape = _byte(properties, "escape.delim") or "\\"
+    # What is there and empty, as after ESCAPED BY '', is the default, and not what is not there.
+    field = "field.delim" if "field.delim" in properties else "serialization.format"
+    collection = "collection.delim" if "collection.delim" in properties else "colelction.delim"
+    return TextFormat(
+        separators=(
+            _byte(properties, field) or "\x01",
+            _byte(properties, collection) or "\x02",
+            _byte(properties, "mapkey.delim") or "\x03",
+            *"\x04\x05\x06\x07\x08",
+        ),
+        escape=escape,
+        null=properties.get("serialization.null.format", "\\N"),
+        last_takes_rest=rest.lower() == "true",
+        header=header_lines(table),
+    )
+
+
+def header_lines(table: Table) -> int:
+    """How many lines, or rows of partitions in another format, are left out of each file.
+
+    Hive asks the table for it, whatever a partition says, and a table of another format has none
+    (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
+
+    Raises:
+        UnreadableTableError: the property is no number.
+    """
+    if table.storage.input_format != TEXT_INPUT_FORMAT:
+        return 0
+    name = "skip.header.line.count"
+    value = file_properties(table, table.storage).get(name, "0")
+    if not value.isdecimal():
+        raise not_read_yet(table.name, "text", name, value)
+    return int(value)
+
+
+def _byte(properties: Mapping[str, str], name: str) -> str | None:
+    """A one-byte property, given as the character or as its number (Hive's `LazyUtils.getByte`)."""
+    value = properties.get(name)
+    if not value:
+        return None
+    if re.fullmatch(r"[+-]?\d+", value) and -128 <= int(value) <= 127:
+        return chr(int(value) % 256)
+    return value[0]
+
+
+def text_columns(columns: TableColumns, format: TextFormat) -> list[ColumnExpr]:
+    """The table's columns from a line in the column `value`.
+
+    Raises:
+        UnreadableTableError: a column is nested deeper than there are separators.
+    """
+    count = len(columns.data.fields)
+    cells = _split(F.col("value"), format.separators[0], format.escape)
+    selected: list[ColumnExpr] = []
+    for i, (field, hive_type) in enumerate(
+        zip(columns.data.fields, columns.data_types, strict=True)
+    ):
+        data_type = spark_type(hive_type, with_lengths=True)
+        # A map takes a separator for its entries, and one between key and value.
+        if depth(data_type, of_map=2) > len(format.separators) - 1:
+            raise UnreadableTableError(
+                f"{columns.table}: column {field.name} ({hive_type}) is nested deeper than text "
+                "has separators. Store the table as ORC or Parquet."
+            )
+        cell = _cell(cells, i, count, format, 0)
+        selected.append((field.name, _value(cell, data_type, format, 1)))
+    return selected
+
+
+def _cell(cells: Column, i: int, count: int, format: TextFormat, level: int) -> Column:
+    """That of field `i` of `count` of a line or a struct (`LazyStruct`)."""
+    if not format.last_takes_rest or i < count - 1:
+        return F.get(cells, F.lit(i))
+    rest = F.slice(cells, i + 1, F.greatest(F.size(cells) - i, F.lit(0)))
+    return F.when(F.size(cells) > i, F.array_join(rest, format.separators[level]))
+
+
+def without_header(frame: DataFrame, lines: int) -> DataFrame:
+    """Lines of scanned text files without the first ones of each file.
+
+    Spark does not number lines. Within a split they come in file order, and
+    `monotonically_increasing_id` grows along; splits are ordered by their first byte.
+    """
+    if lines == 0:
+        return frame
+    order, number = "__hiveacid_order", "__hiveacid_line"
+    window = Window.partitionBy(FILE_PATH).orderBy(BLOCK_START, order)
+    numbered = frame.withColumn(order, F.monotonically_increasing_id())
+    return numbered.withColumn(number, F.row_number().over(window)).where(F.col(number) > lines)
+
+
+def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
+    """Lines of scanned text files; one that is not UTF-8 is an error where it is read.
+
+    Hive splits the bytes of a line and keeps those of a value. Spark splits characters, and puts
+    U+FFFD in the place of what is none, so that different values become one.
+    """
+    line = F.col("value")
+    if hasattr(F, "is_valid_utf8"):
+        is_valid = F.is_valid_utf8(line)
+    else:
+        # PySpark 3.5
+        is_valid = line.cast("binary") == F.encode(line, "UTF-8")
+    message = F.concat(F.lit(f"hiveacid: {table} has text that is not UTF-8: "), F.hex(line))
+    return frame.withColumn("value", F.when(is_valid, line).otherwise(F.raise_error(message)))
+
+
+def _split(text: Column, separator: str, escape: str | None) -> Column:
+    """The parts of a text between separators; an escape keeps the character after it."""
+    quoted = re.escape(separator)
+    if escape is None or escape == separator:
+        return F.split(text, quoted)
+    mark = re.escape(escape)
+    other = f"[^{_in_class(separator)}{_in_class(escape)}]"
+    # With a separator in front, each part matches exactly once, and an empty one, too.
+    part = f"(?s){quoted}({other}*+(?:{mark}(?:.|\\z){other}*+)*+)"
+    return F.regexp_extract_all(F.concat(F.lit(separator), text), F.lit(part), 1)
+
+
+def _in_class(character: str) -> str:
+    """A character for use inside a regular expression's brackets."""
+    return "\\" + character if character in "\\]^-[&" else character
+
+
+def _value(cell: Column, data_type: DataType, format: TextFormat, level: int) -> Column:
+    """The value in a cell; `level` is that of the separators inside of it.
+
+    Every level has its own NULLs (`LazyArray`, `LazyMap`, `LazyStruct`).
+    """
+    if isinstance(data_type, ArrayType):
+        parsed = _array(cell, data_type, format, level)
+    elif isinstance(data_type, MapType):
+        parsed = _map(cell, data_type, format, level)
+    elif isinstance(data_type, StructType):
+        parts = _split(cell, format.separators[level], format.escape)
+        fields = data_type.fields
+        cells = [_cell(parts, i, len(fields), format, level) for i in range(len(fields))]
+        parsed = F.struct(
+            *(
+                _value(cell, field.dataType, format, level + 1).alias(field.name)
+                for cell, field in zip(cells, fields, strict=True)
+            )
+        )
+    else:
+        parsed = text_value(cell, data_type, format.escape)
+    return F.when(cell != format.null, parsed)
+
+
+def _array(cell: Column, data_type: ArrayType, format: TextFormat, level: int) -> Column:
+    parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
+    return F.transform(
+        F.coalesce(parts, F.array().cast("array<string>")),
+        lambda part: _value(part, data_type.elementType, format, level + 1),
+    )
+
+
+def _map(cell: Column, data_type: MapType, format: TextFormat, level: int) -> Column:
+    """The entries with a key that is not NULL; of those with the same key, the first."""
+    parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
+    separator = format.separators[level + 1]
+
+    def entry(part: Column) -> Column:
+        pieces = _split(part, separator, format.escape)
+        key = F.get(pieces, F.lit(0))
+        value = F.when(F.size(pieces) > 1, part.substr(F.length(key) + 2, F.lit(1 << 30)))
+        return F.struct(
+            _value(key, data_type.keyType, format, level).alias("key"),
+            _value(value, data_type.valueType, format, level + 2).alias("value"),
+        )
+
+    entries = F.filter(
+        F.transform(F.coalesce(parts, F.array().cast("array<string>")), entry),
+        lambda entry: entry["key"].isNotNull(),
+    )
+    keys = F.transform(entries, lambda entry: entry["key"])
+
+    def is_first(entry: Column, i: Column) -> Column:
+        # PySpark 3.5's own `array_position` takes no column for the value.
+        return F.call_function("array_position", keys, entry["key"]) == i.cast("bigint") + 1
+
+    return F.map_from_entries(F.filter(entries, is_first))

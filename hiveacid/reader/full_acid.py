@@ -1,0 +1,363 @@
+"""From the snapshots of a full-ACID table's locations to the files of a read. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_file, is_bucket_file
+from hiveacid.acid.selection import SelectedDir, Skipped
+from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.columns import TableColumns, orc_columns, partition_values, raw_column
+from hiveacid.reader.deletes import (
+    BUCKET,
+    PARTITION,
+    ROW,
+    ROW_ID,
+    WRITE_ID,
+    delete_masks,
+    is_valid,
+    never_null,
+    one_task_reads,
+    without_bitmaps,
+    without_masks,
+)
+from hiveacid.reader.locations import (
+    Location,
+    check_depth,
+    missing,
+    paths_to_be_lost,
+    refusal,
+    skipped_entries,
+)
+from hiveacid.reader.orc_footers import OrcFooter
+from hiveacid.reader.partition_lookup import partition_number
+from hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, RowPositions, converted_columns
+from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
+from hiveacid.reader.row_positions import with_row_positions
+from hiveacid.reader.scan import acid_scan, scan
+from hiveacid.reader.timestamps import orc_clock
+from hiveacid.snapshots.tables import PinnedTable
+
+_NO_NAME = re.compile(r"_col\d+")
+
+
+def plan_full_acid(
+    pinned: PinnedTable,
+    places: Sequence[Location],
+    footers: Mapping[ListedFile, OrcFooter],
+    row_ids: bool = False,
+) -> ReadPlan:
+    """Plan the read of a full-ACID table; with `row_ids`, every raw file gets its row ids.
+
+    Raises:
+        UnreadableTableError: a file is not what its place or name says.
+    """
+    data: list[DataFile] = []
+    deletes: list[DeleteFile] = []
+    skipped: list[Skipped] = []
+    to_be_lost: list[str] = []
+    for place in places:
+        check_depth(pinned, place)
+        here = _delete_files(pinned, place, footers)
+        lowest = 0 if row_ids else _lowest_deleted(here)
+        deletes.extend(here)
+        data.extend(_data_files(pinned, place, footers, lowest))
+        skipped.extend(skipped_entries(place))
+        to_be_lost.extend(paths_to_be_lost(place))
+    return ReadPlan(
+        pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost), missing(places)
+    )
+
+
+def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
+    """The lowest original write id of delete events; None without any."""
+    known = (delete.row_id_range for delete in deletes)
+    return min((ids.write_id[0] for ids in known if ids is not None), default=None)
+
+
+def _delete_files(
+    pinned: PinnedTable, place: Location, footers: Mapping[ListedFile, OrcFooter]
+) -> list[DeleteFile]:
+    deletes = []
+    for directory in place.state.delete_deltas:
+        hides_rows = _hides_rows(directory, pinned.write_ids)
+        for file in directory.files:
+            footer = footers[file]
+            if not footer.is_acid or not is_bucket_file(file.name):
+                raise refusal(pinned, f"{file.path} is in a delete delta but no delete file")
+            deletes.append(
+                DeleteFile(file, place.partition, footer.rows, hides_rows, footer.row_id_range)
+            )
+    return deletes
+
+
+def _data_files(
+    pinned: PinnedTable,
+    place: Location,
+    footers: Mapping[ListedFile, OrcFooter],
+    lowest_deleted: int | None,
+) -> Iterator[DataFile]:
+    """The data files of one place.
+
+    `lowest_deleted` is the lowest original write id of its delete events: only rows from there on
+    need a row id.
+    """
+    for directory in place.state.of_rows:
+        hides_rows = _hides_rows(directory, pinned.write_ids)
+        raw = []
+        for file in directory.files:
+            footer = footers[file]
+            if not footer.is_acid:
+                raw.append(file)
+            elif not is_bucket_file(file.name):
+                raise refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
+            else:
+                _check_named(pinned, file, footer)
+                yield DataFile(
+                    file,
+                    place.partition,
+                    footer.columns,
+                    is_acid=True,
+                    hides_rows=hides_rows,
+                    converted=converted_columns(pinned, file, footer),
+                    nanoseconds=footer.nanoseconds,
+                    row_id_range=footer.row_id_range,
+                )
+        if raw:
+            yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
+    yield from _raw_files(pinned, place, footers, place.state.originals, lowest_deleted, None)
+
+
+def _raw_files(
+    pinned: PinnedTable,
+    place: Location,
+    footers: Mapping[ListedFile, OrcFooter],
+    files: Iterable[ListedFile],
+    lowest_deleted: int | None,
+    directory: SelectedDir | None,
+) -> Iterator[DataFile]:
+    """Number the rows of raw files: those of one bucket count on from file to file, in path order.
+
+    Original files (`directory` is None) have write id 0.
+    """
+    write_id, statement_id = 0, 0
+    if directory is not None:
+        low, write_id = directory.write_id_range
+        if not isinstance(directory.directory, BaseDir):
+            statement_id = directory.directory.statement_id or 0
+            if low != write_id:
+                raise refusal(
+                    pinned,
+                    f"{place.listing.location}/{directory.directory.name} spans write ids {low} to "
+                    f"{write_id} but holds files without ACID columns",
+                )
+    needs_ids = lowest_deleted is not None and lowest_deleted <= write_id
+    next_row: dict[int, int] = {}
+    for file in sorted(files, key=lambda file: file.relative):
+        footer = footers[file]
+        if footer.is_acid:
+            raise refusal(pinned, f"{file.path} has ACID columns outside of an ACID directory")
+        bucket = bucket_of_file(file.name)
+        row_ids = None
+        if bucket is None:
+            # Hive fails as well, whether anything is deleted or not: "Bucket ID out of range: -1".
+            raise refusal(pinned, f"the name of {file.path} has no bucket number")
+        if needs_ids:
+            first_row = next_row.get(bucket, 0)
+            next_row[bucket] = first_row + footer.rows
+            try:
+                bucket_property = BucketProperty(bucket, statement_id).encode()
+            except ValueError as error:
+                raise refusal(pinned, f"the name of {file.path} says {error}") from error
+            row_ids = RowPositions(write_id, bucket_property, first_row)
+        yield DataFile(
+            file,
+            place.partition,
+            footer.columns,
+            is_acid=False,
+            row_ids=row_ids,
+            converted=converted_columns(pinned, file, footer),
+            nanoseconds=footer.nanoseconds,
+            row_id_range=row_ids.of(footer.rows) if row_ids else None,
+        )
+
+
+def _check_named(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> None:
+    """Refuse ACID files whose columns ORC takes by position, which is wrong for a part of them.
+
+    It does so where all names are such as Hive once gave to columns without any
+    (`SchemaEvolution.hasColumnNames`).
+    """
+    if footer.columns and all(map(_NO_NAME.fullmatch, footer.columns)):
+        raise UnreadableTableError(
+            f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
+            "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
+            "other names, and read that one."
+        )
+
+
+def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
+    low, high = directory.write_id_range
+    return write_ids.is_range_valid(low, high) is not RangeResponse.ALL
+
+
+def full_acid_rows(
+    spark: SparkSession, plan: ReadPlan, columns: TableColumns, row_ids: bool = False
+) -> DataFrame | None:
+    """The rows of the planned files with the table's columns; None if there is no file.
+
+    With `row_ids`, for which the plan must be made, the columns of the row id follow.
+    """
+    delete_partitions = {delete.partition for delete in plan.deletes}
+    keyed: list[DataFrame] = []
+    plain: list[DataFrame] = []
+    for (_, _, is_acid, hides_rows, deleted), files in _groups(
+        plan.data, delete_partitions
+    ).items():
+        scanned = _acid_scan if is_acid else _raw_scan
+        rows = scanned(spark, plan, columns, files, hides_rows, deleted or row_ids)
+        (keyed if deleted else plain).append(rows)
+    if keyed:
+        live = _without_deleted(spark, plan, _union(keyed))
+        shown = [*columns.names, *(ROW_ID if row_ids else ())]
+        plain.append(project(live, [(name, named(name)) for name in shown]))
+    if not plain:
+        return None
+    return never_null(_union(plain)) if row_ids else _union(plain)
+
+
+_Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
+
+
+def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Group, list[DataFile]]:
+    """Files that one scan can read: the same columns, ACID or raw, and the same needs."""
+    groups: dict[_Group, list[DataFile]] = {}
+    for file in data:
+        deleted = file.partition in delete_partitions and (file.is_acid or file.row_ids is not None)
+        key = (file.columns, file.converted, file.is_acid, file.hides_rows, deleted)
+        groups.setdefault(key, []).append(file)
+    return groups
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.union, frames)
+
+
+def _visible(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) -> DataFrame:
+    """Hide the rows of write ids that are not valid."""
+    if not hides_rows:
+        return frame
+    return frame.where(is_valid(F.coalesce("currentTransaction", F.lit(-1)), write_ids))
+
+
+def _acid_scan(
+    spark: SparkSession,
+    plan: ReadPlan,
+    columns: TableColumns,
+    files: Sequence[DataFile],
+    hides_rows: bool,
+    keyed: bool,
+) -> DataFrame:
+    """Files with ACID columns. The i-th field of `row` is the table's i-th column, as in Hive."""
+    fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
+    row = StructType([StructField(name, field.dataType) for name, field in fields])
+    several_partitions = len({file.partition for file in files}) > 1
+    frame, by_path = acid_scan(spark, [file.file for file in files], row, several_partitions)
+    frame = _visible(frame, hides_rows, plan.pinned.write_ids)
+    number = partition_number(by_path, files)
+    held_back = any(name.lower() == "row" for name, _ in fields)
+    present = [_row_field(name, held_back) for name, _ in fields]
+    data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
+    key = [*row_id_columns(files), (PARTITION, number)] if keyed else []
+    return project(frame, [*data, *_parts(plan, columns, number), *key])
+
+
+def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[ColumnExpr]:
+    """The row id without the partition, from the ACID columns of a scan of these files.
+
+    A part that is the same in all rows, as the files' statistics say, is a literal: Spark need not
+    decode it, nor compare it for each row. A filter by the columns alone would be pushed down: see
+    `deletes.never_null`.
+    """
+    ranges = [file.row_id_range for file in files if file.row_id_range is not None]
+
+    def part(name: str, type_: str, ends: Iterable[tuple[int, int]]) -> str:
+        values = {value for pair in ends for value in pair}
+        return f"cast({values.pop()} AS {type_})" if len(values) == 1 else name
+
+    return [
+        (WRITE_ID, part("originalTransaction", "bigint", (ids.write_id for ids in ranges))),
+        (BUCKET, part("bucket", "int", (ids.bucket for ids in ranges))),
+        (ROW, "rowId"),
+    ]
+
+
+def _row_field(name: str, held_back: bool) -> Expression:
+    """A user's column; with `held_back`, one that no predicate is pushed down on.
+
+    ORC looks for the `row.x` of a pushed predicate inside the user's own column `row`, if the file
+    has one.
+    """
+    field = named("row", name)
+    if not held_back:
+        return field
+    return F.when(F.coalesce("operation", "bucket").isNotNull(), as_column(field))
+
+
+def _parts(plan: ReadPlan, columns: TableColumns, number: Column) -> list[ColumnExpr]:
+    return partition_values(number, plan.pinned.partitions, columns)
+
+
+def _raw_scan(
+    spark: SparkSession,
+    plan: ReadPlan,
+    columns: TableColumns,
+    files: Sequence[DataFile],
+    hides_rows: bool,
+    keyed: bool,
+) -> DataFrame:
+    """Files without ACID columns; where deletes may hit them, with row ids by position."""
+    fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
+    schema = StructType([StructField(name, field.dataType) for name, field in fields])
+    frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
+    number = partition_number(by_path, files)
+    present = [raw_column(field) for field in schema]
+    data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
+    selected = [*data, *_parts(plan, columns, number)]
+    if not keyed:
+        return project(frame, selected)
+
+    row_ids = {file.file: file.row_ids for file in files if file.row_ids is not None}
+    rows = with_row_positions(frame, by_path, row_ids)
+    key = [(name, name) for name in (WRITE_ID, BUCKET, ROW)]
+    return project(rows, [*selected, *key, (PARTITION, number)])
+
+
+def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
+    def masks() -> DataFrame:
+        return delete_masks(_delete_events(spark, plan), one_task_reads(plan.deletes))
+
+    bitmaps = plan.deleted_rows.bitmaps(plan.deletes, masks)
+    if bitmaps is None:
+        return without_masks(rows, masks(), plan.delete_events)
+    partitions = len({delete.partition for delete in plan.deletes})
+    return without_bitmaps(spark, rows, bitmaps, in_one_partition=partitions == 1)
+
+
+def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+    """The row ids of the delete events that the snapshot shows."""
+    frames = []
+    for hides_rows in sorted({delete.hides_rows for delete in plan.deletes}):
+        files = [delete for delete in plan.deletes if delete.hides_rows == hides_rows]
+        frame, by_path = acid_scan(spark, [file.file for file in files], StructType())
+        frame = _visible(frame, hides_rows, plan.pinned.write_ids)
+        number = partition_number(by_path, files)
+        frames.append(project(frame, [*row_id_columns(files), (PARTITION, number)]))
+    return _union(frames)

@@ -1,0 +1,131 @@
+"""The places of a table's files, and the snapshot that each holds. Pure: listings come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hiveacid.acid.layout import ListedFile, Listing, is_union_directory
+from hiveacid.acid.selection import AcidState, Skipped, select
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import StorageDescriptor
+from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
+
+
+@dataclass(frozen=True)
+class Location:
+    """One place of the table's files: the table's own, or that of partition `partition`."""
+
+    partition: int
+    storage: StorageDescriptor
+    listing: Listing
+    state: AcidState
+
+    def orc_files(self) -> Iterator[ListedFile]:
+        """Every file of the snapshot here, for reading the footers."""
+        yield from self.state.originals
+        for directory in self.state.directories:
+            yield from directory.files
+
+
+def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Location]:
+    """Select the snapshot of each listing; they are in the order of `pinned.storages`.
+
+    Raises:
+        UnreadableTableError: see `acid.selection.select` and `check_there`; or two partitions share
+            files.
+    """
+    check_there(pinned, listings)
+    _check_apart(pinned, listings)
+    return [
+        Location(i, storage, listing, select(listing, pinned.write_ids, pinned.valid_txns))
+        for i, (storage, listing) in enumerate(zip(pinned.storages, listings, strict=True))
+    ]
+
+
+def check_there(seen: UnlockedTable, listings: Sequence[Listing]) -> None:
+    """Refuse a table that was written to and is nowhere: Spark looks for it in another place.
+
+    A single partition without a directory is empty to Hive, and may be.
+
+    Raises:
+        UnreadableTableError: no location of the table exists.
+    """
+    highest = seen.write_ids.high_watermark
+    if highest > 0 and listings and all(listing.is_missing for listing in listings):
+        first, *others = (listing.location for listing in listings)
+        rest = f", nor do the {len(others)} other locations of its partitions" if others else ""
+        raise UnreadableTableError(
+            f"{seen.table.name} was written to (up to write id {highest}), but {first} does not "
+            f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
+            "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
+            "`server_side_parameters`). If the rows are to be gone, make the directory anew."
+        )
+
+
+def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
+    """Refuse partitions at one location, or one inside another's: their files are listed twice."""
+    seen: set[str] = set()
+    for listing in listings:
+        paths = [file.path for file in listing.files]
+        seen_before = len(seen)
+        seen.update(paths)
+        if len(seen) != seen_before + len(paths):
+            raise UnreadableTableError(
+                f"{pinned.table.name} cannot be read: {listing.location} is the location of one of "
+                "its partitions, and files there are listed for another one as well. Give each "
+                "partition a directory of its own (ALTER TABLE … PARTITION … SET LOCATION)."
+            )
+
+
+def check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = False) -> None:
+    """Refuse files further down in a base or delta, but for directories that Hive makes there.
+
+    Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
+    those of an insert-only table. There it makes directories for the branches of UNION ALL, and one
+    of the same name in a partition with a location of its own (`acid.selection`).
+
+    Raises:
+        UnreadableTableError: there are such files.
+    """
+    for directory in place.state.directories:
+        name = directory.directory.name
+        in_namesake = set()
+        for file in directory.files:
+            _, *inner, _ = file.relative.split("/")
+            is_nested = is_insert_only and inner[:1] == [name]
+            in_namesake.add(is_nested)
+            rest = inner[1:] if is_nested else inner
+            if not all(is_insert_only and is_union_directory(part) for part in rest):
+                raise refusal(pinned, f"{file.path} is in a directory inside {name}")
+        if len(in_namesake) > 1:
+            raise refusal(
+                pinned,
+                f"{place.listing.location}/{name} has files and a directory of its own name with "
+                "files, one of which may be a copy",
+            )
+
+
+def missing(places: Iterable[Location]) -> tuple[str, ...]:
+    """See `ReadPlan.missing`."""
+    return tuple(place.listing.location for place in places if place.listing.is_missing)
+
+
+def paths_to_be_lost(place: Location) -> Iterator[str]:
+    """See `ReadPlan.to_be_lost`."""
+    for empty in place.state.to_be_lost:
+        yield f"{place.listing.location}/{empty.directory.name}"
+
+
+def skipped_entries(place: Location) -> Iterator[Skipped]:
+    """What the snapshot passes over here, by whole paths."""
+    for skipped in place.state.skipped:
+        yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
+
+
+def refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
+    """The error for something that Hive would not have written."""
+    return UnreadableTableError(
+        f"{pinned.table.name} cannot be read: {what}. If Hive did not write it, remove it; else "
+        "run a major compaction in Hive, or report the case."
+    )

@@ -1,0 +1,382 @@
+"""Footers of ORC files: rows, columns, statistics and the ACID version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+from pyspark.sql import SparkSession
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError, VanishedFileError
+from hiveacid.jvm.bulk import Bulk, bulk_of
+from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, java_exception
+from hiveacid.jvm.filesystem import FILE_SYSTEM, PATH, THREADS, batches, by_file_system
+from hiveacid.reader.timestamps import shows_nanoseconds, timestamps_in
+from hiveacid.reader.types import struct_fields
+
+_ACID_VERSION_KEY = "hive.acid.version"
+_OPTIONS = "org.apache.orc.OrcFile$ReaderOptions"
+_BUFFER = "java.nio.ByteBuffer"
+_CONFIGURATION = "org.apache.hadoop.conf.Configuration"
+_READER = "org.apache.orc.Reader"
+_STATISTICS = "org.apache.orc.ColumnStatistics"
+_INTEGERS = "org.apache.orc.IntegerColumnStatistics"
+_SCHEMA = "org.apache.orc.TypeDescription"
+_ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
+"""The numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
+
+
+class OrcReaders:
+    """Functions of arrays of ORC's `Reader`, of one JVM. Threads may share it.
+
+    They raise JavaError for what Java throws for any of the files.
+    """
+
+    def __init__(self, bulk: Bulk) -> None:
+        self._bulk = bulk
+        self._open = bulk.zipped(_open(bulk), PATH, "long")
+        self.rows = bulk.integers(bulk.method(_READER, "getNumberOfRows", "long"))
+        self.schemas = bulk.strings(bulk.method(_READER, "getSchema", _SCHEMA))
+        # An `Object[]` of each file's statistics: made anew by each call, so ask once.
+        self.statistics = bulk.map(bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"))
+        says_version = bulk.method(_READER, "hasMetadataValue", "boolean", ["String"])
+        self._says_version = bulk.booleans(bulk.with_constants(says_version, 1, _ACID_VERSION_KEY))
+        version = bulk.method(_READER, "getMetadataValue", _BUFFER, ["String"])
+        first_byte = bulk.method(_BUFFER, "get", "byte", ["int"])
+        self._versions = bulk.integers(
+            bulk.then(
+                bulk.with_constants(version, 1, _ACID_VERSION_KEY),
+                bulk.with_constants(first_byte, 1, 0),
+            )
+        )
+        # From statistics of a column that does not hold integers these raise, as they should.
+        # Without statistics the lowest is above the highest (`RowIdRange.of`).
+        self._row_ids = [
+            bulk.integers(
+                bulk.then(bulk.element(_STATISTICS, column), bulk.method(_INTEGERS, name, "long"))
+            )
+            for column in (_ORIGINAL_WRITE_ID, _BUCKET, _ROW)
+            for name in ("getMinimum", "getMaximum")
+        ]
+        self._texts: dict[int, Callable[[Any], list[str]]] = {}
+
+    @staticmethod
+    def of(spark: SparkSession) -> OrcReaders:
+        """That of Spark's JVM."""
+        return _readers_of(bulk_of(spark))
+
+    def opener(
+        self, spark: SparkSession, path: str
+    ) -> Callable[[Sequence[str], Sequence[int]], Any]:
+        """The function from paths and lengths of files to their readers, which are closed.
+
+        `path` is any path on the files' file system.
+        """
+        configuration = spark._jsc.hadoopConfiguration()
+        file_system = self._bulk.java(PATH)(path).getFileSystem(configuration)
+
+        def open_(paths: Sequence[str], lengths: Sequence[int]) -> Any:
+            bulk = self._bulk
+            arrays = bulk.paths(paths), bulk.longs(lengths)
+            return self._open(len(paths), configuration, file_system, *arrays)
+
+        return open_
+
+    def acid_versions(self, readers: Any) -> list[int | None]:
+        """What the ACID writer says of its format, one digit in ASCII; None if it says nothing."""
+        said = self._says_version(readers)
+        members = [i for i, says in enumerate(said) if says]
+        found: list[int | None] = [None] * len(said)
+        digits = self._versions(self.some(readers, members, len(said)))
+        for i, digit in zip(members, digits, strict=True):
+            found[i] = digit - ord("0")
+        return found
+
+    def row_ids(self, statistics: Any) -> list[tuple[int, ...]]:
+        """Of each file the lowest and the highest write id, bucket property and row."""
+        return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
+
+    def texts(self, number: int, statistics: Any) -> list[str]:
+        """The texts of the statistics with that number of each file."""
+        if number not in self._texts:
+            self._texts[number] = self._bulk.strings(self._bulk.element(_STATISTICS, number))
+        return self._texts[number](statistics)
+
+    def some(self, array: Any, members: Sequence[int], length: int) -> Any:
+        """The elements with these numbers of an array of that length."""
+        return array if len(members) == length else self._bulk.some(array, members)
+
+
+@lru_cache(maxsize=1)
+def _readers_of(bulk: Bulk) -> OrcReaders:
+    return OrcReaders(bulk)
+
+
+def _open(bulk: Bulk) -> Any:
+    """The function from a configuration, a file system, a path and a length to a closed reader."""
+    # New options for each file: ORC's library keeps the file's footer in them. The length is known
+    # from the listing, so that nobody asks the file system again.
+    options = bulk.on(
+        bulk.method(_OPTIONS, "filesystem", _OPTIONS, [FILE_SYSTEM]),
+        0,
+        bulk.constructor(_OPTIONS, [_CONFIGURATION]),
+    )
+    options = bulk.on(bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]), 0, options)
+    create = bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS])
+    open_ = bulk.permuted(bulk.on(create, 1, options), 2, 0, 1, 3)
+    # All that is asked is in memory then: an open file has buffers (64 KB by Spark's default), and
+    # there are limits of how many are open.
+    return bulk.then(open_, bulk.after(bulk.method(_READER, "close", "void")))
+
+
+ACID_COLUMNS = (
+    "operation",
+    "originalTransaction",
+    "bucket",
+    "rowId",
+    "currentTransaction",
+    "row",
+)
+"""The columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
+
+_BATCH = 250
+"""Files whose footers are in Java's memory at once in one thread."""
+
+_FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
+"""The number of the statistics of the first user's column, by whether there are ACID columns."""
+
+_ALL_LONGS = (0, (1 << 63) - 1)
+_ALL_BUCKETS = (0, (1 << 31) - 1)
+
+
+@dataclass(frozen=True)
+class RowIdRange:
+    """The lowest and the highest value of each part of the row ids in a file, by its statistics.
+
+    Those of a file of delete events are the ids of the deleted rows. A part of which the file has
+    no statistics can have every value.
+    """
+
+    write_id: tuple[int, int]
+    bucket: tuple[int, int]
+    row: tuple[int, int]
+
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> RowIdRange:
+        """From what `numbers` gives, or from what ORC says.
+
+        For a column without statistics that is a lowest value above the highest one. A file has
+        none if it was written with a row index stride of 0, as by Hive's streaming ingest, by the
+        minor compaction of older versions and into tables with such a property
+        (`VectorizedOrcAcidRowBatchReader.findMinMaxKeys`).
+        """
+        write_id, bucket, row = (
+            (low, high) if low <= high else every
+            for low, high, every in zip(
+                numbers[::2], numbers[1::2], (_ALL_LONGS, _ALL_BUCKETS, _ALL_LONGS), strict=True
+            )
+        )
+        return cls(write_id, bucket, row)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the file has statistics of all parts."""
+        return _ALL_LONGS not in (self.write_id, self.row) and self.bucket != _ALL_BUCKETS
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The lowest and the highest write id, bucket property and row: six numbers."""
+        return *self.write_id, *self.bucket, *self.row
+
+    def intersects(self, other: RowIdRange) -> bool:
+        """Whether both can have a row id in common."""
+        pairs = (
+            (self.write_id, other.write_id),
+            (self.bucket, other.bucket),
+            (self.row, other.row),
+        )
+        return all(a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
+
+    def union(self, other: RowIdRange) -> RowIdRange:
+        """The ranges around both."""
+
+        def both(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+            return min(a[0], b[0]), max(a[1], b[1])
+
+        return RowIdRange(
+            both(self.write_id, other.write_id),
+            both(self.bucket, other.bucket),
+            both(self.row, other.row),
+        )
+
+
+@dataclass(frozen=True)
+class OrcFooter:
+    """The shape of one ORC file.
+
+    `columns` are the names of the user's columns in file order: those inside `row` if the file has
+    the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
+    `row_id_range` is None without ACID columns or without rows. `acid_version` is what the ACID
+    writer says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds`
+    are the positions of the columns for whose timestamps, also inside, the file's statistics show
+    more than microseconds.
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    is_acid: bool
+    row_id_range: RowIdRange | None = None
+    acid_version: int | None = None
+    types: tuple[str, ...] = ()
+    nanoseconds: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What all files with one schema have in common.
+
+    `timestamps` has, for each timestamp in a column or inside of it, the position of the column
+    and the number of the timestamp's statistics.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    is_acid: bool
+    timestamps: tuple[tuple[int, int], ...]
+
+
+class KeptFooters(Protocol):
+    """Where footers are kept from run to run (`FooterCache`)."""
+
+    def get(self, files: Sequence[ListedFile]) -> Mapping[ListedFile, OrcFooter]:
+        """The footers that are known."""
+
+    def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
+        """Keep footers."""
+
+
+class OrcFooters:
+    """Footers of files that do not change, by path, length and modification time. Thread-safe."""
+
+    def __init__(self, kept: KeptFooters | None = None) -> None:
+        """`kept` remembers footers longer than this object lives."""
+        self._kept = kept
+        self._known: dict[ListedFile, OrcFooter] = {}
+
+    def read(self, spark: SparkSession, files: Iterable[ListedFile]) -> dict[ListedFile, OrcFooter]:
+        """The footer of each file.
+
+        Raises:
+            UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
+        """
+        wanted = list(files)
+        new = [file for file in wanted if file not in self._known]
+        if new and self._kept is not None:
+            self._known.update(self._kept.get(new))
+            new = [file for file in new if file not in self._known]
+        with ThreadPoolExecutor(THREADS) as pool:
+            for group in by_file_system(new, lambda file: file.path):
+                reader = _FooterReader(spark, group[0].path)
+                parts = batches(group, _BATCH)
+                for part, found in zip(parts, pool.map(reader.read, parts), strict=True):
+                    self._known.update(zip(part, found, strict=True))
+        footers = {file: self._known[file] for file in wanted}
+        if new and self._kept is not None:
+            self._kept.put({file: footers[file] for file in new})
+        return footers
+
+
+class _FooterReader:
+    """Reads footers of files on one file system."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        """`path` is that of any of the files."""
+        self._ask = OrcReaders.of(spark)
+        self._open = self._ask.opener(spark, path)
+
+    def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
+        """The footer of each file. Raises UnreadableTableError, naming the file."""
+        try:
+            return self._read(files)
+        except (*JAVA_ERRORS, ValueError) as error:
+            if len(files) > 1:
+                # Java does not say which file it was.
+                return [found for file in files for found in self.read([file])]
+            file, reason = files[0], _reason(error)
+            if "java.io.FileNotFoundException" in reason:
+                raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
+            raise UnreadableTableError(
+                f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. It is "
+                "damaged, or Spark's user may not read it: restore it, or its permissions."
+            ) from error
+
+    def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
+        readers = self._open([file.path for file in files], [file.length for file in files])
+        return self._footers(readers)
+
+    def _footers(self, readers: Any) -> list[OrcFooter]:
+        ask = self._ask
+        # Not `toJson`: it does not escape quotes in names.
+        schemas = ask.schemas(readers)
+        known = {schema: _shape(schema) for schema in set(schemas)}
+        shapes = [known[schema] for schema in schemas]
+        rows = ask.rows(readers)
+        statistics = ask.statistics(readers)
+        return [
+            OrcFooter(count, shape.columns, shape.is_acid, row_ids, version, shape.types, finer)
+            for shape, count, row_ids, version, finer in zip(
+                shapes,
+                rows,
+                self._row_id_ranges(statistics, shapes, rows),
+                ask.acid_versions(readers),
+                self._nanoseconds(statistics, shapes),
+                strict=True,
+            )
+        ]
+
+    def _row_id_ranges(
+        self, statistics: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+    ) -> list[RowIdRange | None]:
+        members = [i for i, shape in enumerate(shapes) if shape.is_acid and rows[i] > 0]
+        found: list[RowIdRange | None] = [None] * len(shapes)
+        numbers = self._ask.row_ids(self._ask.some(statistics, members, len(shapes)))
+        for i, of_file in zip(members, numbers, strict=True):
+            found[i] = RowIdRange.of(of_file)
+        return found
+
+    def _nanoseconds(self, statistics: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
+        found: list[set[int]] = [set() for _ in shapes]
+        for shape in {shape for shape in shapes if shape.timestamps}:
+            members = [i for i, other in enumerate(shapes) if other == shape]
+            alike = self._ask.some(statistics, members, len(shapes))
+            for position, number in shape.timestamps:
+                texts = self._ask.texts(number, alike)
+                for i, text in zip(members, texts, strict=True):
+                    if shows_nanoseconds(text):
+                        found[i].add(position)
+        return [tuple(sorted(positions)) for positions in found]
+
+
+def _reason(error: JavaError | ValueError) -> str:
+    """What Java says, without the wrapping that a call by method handle adds."""
+    if isinstance(error, ValueError):
+        return str(error)
+    exception = java_exception(error)
+    cause = exception.getCause()
+    wrapped = exception.getClass().getSimpleName() == "UndeclaredThrowableException"
+    return str((cause if wrapped and cause is not None else exception).toString())
+
+
+def _shape(schema: str) -> _Shape:
+    """From the text of ORC's `TypeDescription`."""
+    fields = struct_fields(schema)
+    is_acid = tuple(name for name, _ in fields) == ACID_COLUMNS
+    if is_acid:
+        fields = struct_fields(dict(fields)["row"])
+    types = tuple(type_ for _, type_ in fields)
+    timestamps = tuple(timestamps_in(types, _FIRST_USER_COLUMN[is_acid]))
+    return _Shape(tuple(name for name, _ in fields), types, is_acid, timestamps)

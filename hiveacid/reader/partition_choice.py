@@ -1,0 +1,133 @@
+"""Which partitions of a source are read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
+from typing import TypeVar
+
+from hiveacid.errors import InvalidSettingError
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.columns import NULL_PARTITION
+from hiveacid.snapshots.tables import UnlockedTable
+
+Seen = TypeVar("Seen", bound=UnlockedTable)
+_KINDS = {
+    "number": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+    "boolean": ("boolean",),
+}
+"""What YAML may take a text for, and the types of the partition keys whose values are that."""
+
+
+@dataclass(frozen=True)
+class PartitionChoice:
+    """For some partition keys the values to read, sorted; without any, all partitions.
+
+    A value is as the metastore keeps it, None stands for NULL. `kinds` has a key, one of `_KINDS`
+    and a text for each value that YAML did not take for a text.
+    """
+
+    values: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+    kinds: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        values: Mapping[str, frozenset[str | None]],
+        kinds: Iterable[tuple[str, str, str]] = (),
+    ) -> PartitionChoice:
+        """From the values of each key."""
+        return cls(
+            tuple(
+                (key, tuple(sorted(values[key], key=lambda value: (value is not None, value))))
+                for key in sorted(values)
+            ),
+            tuple(sorted(kinds)),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def of_table(self, pinned: Seen) -> Seen:
+        """The table with no other partitions than the chosen ones.
+
+        Raises:
+            InvalidSettingError: the table has no such partition keys, or YAML has made numbers or
+                booleans of values of others; all are named.
+        """
+        if not self:
+            return pinned
+        types = _key_types(pinned)
+        self._check(pinned.table.name, types)
+        wanted = [
+            (i, type_, {_comparable(value, type_) for value in values})
+            for _, i, type_, values in self._placed(types)
+        ]
+        chosen = tuple(
+            partition
+            for partition in pinned.partitions
+            if all(_comparable(partition.values[i], type_) in values for i, type_, values in wanted)
+        )
+        return replace(pinned, partitions=chosen)
+
+    def unknown_in(self, pinned: UnlockedTable) -> list[str]:
+        """The chosen values that no partition of the table has, as `key=value`."""
+        unknown = []
+        for key, i, type_, values in self._placed(_key_types(pinned)):
+            known = {_comparable(partition.values[i], type_) for partition in pinned.partitions}
+            unknown += [
+                f"{key}={'NULL' if value is None else value}"
+                for value in values
+                if _comparable(value, type_) not in known
+            ]
+        return unknown
+
+    def _placed(
+        self, types: Mapping[str, str]
+    ) -> list[tuple[str, int, str, tuple[str | None, ...]]]:
+        """Each chosen key with its position among the table's, its type, and its values."""
+        positions = {key: i for i, key in enumerate(types)}
+        return [(key, positions[key], types[key], values) for key, values in self.values]
+
+    def _check(self, table: TableName, types: Mapping[str, str]) -> None:
+        """Refuse a choice that is none of a table with partition keys of these types."""
+        unknown = [key for key, _ in self.values if key not in types]
+        if unknown:
+            raise InvalidSettingError(
+                f"The option `partitions` of the source {table} names "
+                f"{', '.join(unknown)}, by which the table is not partitioned. Its partition keys: "
+                f"{', '.join(types) or 'none'}."
+            )
+        altered = [
+            f"the {kind} {text} for {key}, which is a {types[key]}"
+            for key, kind, text in self.kinds
+            if types[key].partition("(")[0] not in _KINDS[kind]
+        ]
+        if altered:
+            raise InvalidSettingError(
+                f"The option `partitions` of the source {table} has "
+                f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
+                "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
+                "false. Put such values into quotes, as in month: '01'."
+            )
+
+
+def _key_types(pinned: UnlockedTable) -> dict[str, str]:
+    return {column.name.lower(): column.type for column in pinned.table.partition_keys}
+
+
+def _comparable(value: str | None, type_: str) -> Hashable:
+    """A partition's value so that equal ones are equal, as in Hive, however they are written."""
+    if value is None or value == NULL_PARTITION:
+        return None
+    if type_.startswith("char"):
+        # The metastore keeps such a value padded.
+        return value.rstrip(" ")
+    if type_.partition("(")[0] in _KINDS["number"]:
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            return value
+        return value.lower() if number.is_nan() else number
+    return value

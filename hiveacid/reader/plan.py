@@ -1,0 +1,141 @@
+"""The files that a read needs, and what it leaves out. Pure.
+
+A *raw* file has no ACID columns: an original file of a converted table, or one that LOAD DATA moved
+into a delta or base. Its row ids follow from where it lies, as in Hive's
+`VectorizedOrcAcidRowBatchReader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.selection import Skipped
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.deletes import DeletedRows
+from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
+from hiveacid.reader.types import INTEGERS, differ_in_case
+from hiveacid.snapshots.tables import PinnedTable
+
+
+@dataclass(frozen=True)
+class RowPositions:
+    """The row ids of a raw file: its i-th row is (`write_id`, `bucket`, `first_row` + i)."""
+
+    write_id: int
+    bucket: int
+    first_row: int
+
+    def of(self, rows: int) -> RowIdRange | None:
+        """Those of so many rows; None for none."""
+        if rows == 0:
+            return None
+        last_row = self.first_row + rows - 1
+        return RowIdRange(
+            (self.write_id, self.write_id), (self.bucket, self.bucket), (self.first_row, last_row)
+        )
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file with rows of the table.
+
+    `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
+    file's own names of the user's columns, by position; None where the format has none.
+    `hides_rows` says that some rows may have a write id that the snapshot must not show.
+    `row_ids` is set for a raw file that delete events may hit. `row_id_range` is around the row ids
+    in the file; None if it has no row, or is a raw one without `row_ids`. `converted` has the
+    positions of the columns for which the file has another type than the table, integers apart.
+    `nanoseconds` has those of which the file is known to hold timestamps finer than microseconds.
+    """
+
+    file: ListedFile
+    partition: int
+    columns: tuple[str, ...] | None
+    is_acid: bool
+    hides_rows: bool = False
+    row_ids: RowPositions | None = None
+    converted: tuple[int, ...] = ()
+    nanoseconds: tuple[int, ...] = ()
+    row_id_range: RowIdRange | None = None
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """A file of delete events: `rows` of them, which name rows in `row_id_range`.
+
+    The latter is None without any.
+    """
+
+    file: ListedFile
+    partition: int
+    rows: int
+    hides_rows: bool
+    row_id_range: RowIdRange | None
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """All that a read of one pinned table touches, and what it leaves out and why.
+
+    `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
+    there are rows that it was to take in, and that Hive's cleaner will remove. `missing` are the
+    locations that do not exist.
+    `deleted_rows` keeps what has been read of the delete events, for all the plan's users.
+    """
+
+    pinned: PinnedTable
+    data: tuple[DataFile, ...]
+    deletes: tuple[DeleteFile, ...]
+    skipped: tuple[Skipped, ...]
+    to_be_lost: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
+
+    @property
+    def delete_events(self) -> int:
+        """How many delete events there are in all delete files together."""
+        return sum(delete.rows for delete in self.deletes)
+
+    @property
+    def nanoseconds(self) -> dict[str, ListedFile]:
+        """The columns whose timestamps Spark is known to cut, each with a file that has such."""
+        columns = self.pinned.table.storage.columns
+        return {
+            columns[i].name: data.file
+            for data in self.data
+            for i in data.nanoseconds
+            if i < len(columns) and "timestamp" in columns[i].type
+        }
+
+    @property
+    def files(self) -> Iterator[tuple[ListedFile, int]]:
+        """All files, those of delete events too, each with the number of its partition."""
+        for data in self.data:
+            yield data.file, data.partition
+        for delete in self.deletes:
+            yield delete.file, delete.partition
+
+
+def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tuple[int, ...]:
+    """See `DataFile.converted`.
+
+    Raises:
+        UnreadableTableError: the file has names inside of a column that Hive does not find.
+    """
+    types = pinned.table.storage.column_types
+    if types[: len(footer.types)] == footer.types:
+        return ()
+    for type_, file_type in zip(types, footer.types, strict=False):
+        if type_ != file_type and differ_in_case(type_, file_type):
+            raise UnreadableTableError(
+                f"{pinned.table.name}: {file.path} has names in another case inside of a column "
+                f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
+                "values. Load files with the names of the table."
+            )
+    return tuple(
+        i
+        for i, (type_, file_type) in enumerate(zip(types, footer.types, strict=False))
+        if type_ != file_type and not {type_, file_type} <= INTEGERS
+    )

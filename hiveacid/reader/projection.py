@@ -1,0 +1,58 @@
+"""TODO."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hiveacid.jvm.bulk import bulk_of
+from hiveacid.jvm.py4j import scala_seq
+
+Expression = str | Column
+"""A text of SQL, where that is enough, or a column."""
+
+ColumnExpr = tuple[str, Expression]
+"""The name of a column, and what it shows."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
+_COMPUTED = "__hiveacid_computed_"
+
+
+def project(frame: DataFrame, shown: Iterable[ColumnExpr]) -> DataFrame:
+    """`frame.select` of the expressions under their names, in that order."""
+    texts: list[str] = []
+    computed: list[Column] = []
+    for name, expression in shown:
+        if isinstance(expression, Column):
+            own = f"{_COMPUTED}{len(computed)}"
+            computed.append(expression.alias(own))
+            expression = own
+        texts.append(f"{expression} AS {quoted(name)}")
+    if computed:
+        frame = frame.select("*", *computed)
+    spark = frame.sparkSession
+    expressions = scala_seq(spark.sparkContext, bulk_of(spark).texts_list(texts))
+    return DataFrame(frame._jdf.selectExpr(expressions), spark)
+
+
+def named(*parts: str) -> Expression:
+    """The column of a name, or the field of one.
+
+    A session may take quoted names for patterns (`spark.sql.parser.quotedRegexColumnNames`, as in
+    Hive), unless they are plain.
+    """
+    text = ".".join(map(quoted, parts))
+    return text if all(map(_PLAIN.fullmatch, parts)) else F.col(text)
+
+
+def as_column(expression: Expression) -> Column:
+    """The expression as a column."""
+    return F.expr(expression) if isinstance(expression, str) else expression
+
+
+def quoted(name: str) -> str:
+    """A column name in backticks, for Spark's parser."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,43 @@
+"""The properties by which Hive reads the files of a table or partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+
+
+def file_properties(table: Table, storage: StorageDescriptor) -> dict[str, str]:
+    """The properties of a table's or partition's files, as Hive puts them together.
+
+    The table's own go before those of its SerDe (`MetaStoreUtils.getSchemaWithoutCols`). A
+    partition's go before both; what it does not say is as the table says it now
+    (`AbstractSerDe.initialize`).
+    """
+    of_table = {**table.storage.serde_parameters, **table.parameters}
+    return of_table if storage == table.storage else {**of_table, **storage.serde_parameters}
+
+
+def refuse_others(
+    table: TableName,
+    kind: str,
+    properties: Mapping[str, str],
+    harmless: Iterable[tuple[str, str]],
+) -> None:
+    """Refuse a table with a property that has another value than the harmless one.
+
+    Raises:
+        UnreadableTableError: naming the property and its value.
+    """
+    for name, value in harmless:
+        if properties.get(name, value).lower() != value.lower():
+            raise not_read_yet(table, kind, name, properties[name])
+
+
+def not_read_yet(table: TableName, kind: str, name: str, value: str) -> UnreadableTableError:
+    """The error for a property that is not understood here."""
+    return UnreadableTableError(
+        f"{table}: {kind} with {name} = {value!r} cannot be read yet. Let Hive copy the table to "
+        "one without the property, or stored as ORC."
+    )

@@ -1,0 +1,298 @@
+"""Let ORC pass over the row groups of ACID files in which no row can match a statement's filters.
+
+Spark pushes a filter on a user's column down as `row.x`, but ORC resolves the columns of a search
+argument inside `row` already, and finds none of that name. So while a statement runs, its filters
+are handed to ORC under the names that ORC knows. A scan's option refers to a setting of the session
+by name (Hadoop's `Configuration` resolves `${…}` at each look); the setting holds a search argument
+that every row matches, except while such a statement runs.
+
+A search argument only saves reading: Spark applies the filter itself to all rows that come.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from hiveacid.jvm.py4j import active, each, java
+
+_SETTING = "spark.hiveacid.search_argument"
+_SCAN = "hiveacid.scan"
+_SPARKS_OWN = "spark.sql.orc.filterPushdown"
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_SOURCES = "org.apache.spark.sql.sources"
+_SARG = "org.apache.hadoop.hive.ql.io.sarg"
+_numbers = itertools.count(1)
+_COMPARISONS = frozenset(
+    {"EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
+)
+_ORDERED = re.compile("boolean|byte|short|integer|long|decimal.*|date|string")
+"""The types whose statistics are in the order of Spark's comparisons. A timestamp is not among
+them: its statistics depend on time zones. Nor are float and double: ORC puts -0.0 below 0.0, and
+takes the float 1.1 for the double 1.1, so that it passed over rows that Spark finds (seen). Of some
+types there are values with other places in ORC's order: `_is_in_order`."""
+
+_FIRST_SURROGATE = "\ud800"
+_FIRST_GREGORIAN_DAY = "1582-10-15"
+_SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
+"""ORC takes a number for a column's position, and dots and backticks have a meaning."""
+
+_DAY_BY_NAME = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
+_everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
+
+
+@contextmanager
+def for_every_session() -> Iterator[None]:
+    """Scans that are made in the block can be run by other sessions than their own, too."""
+    token = _everywhere.set(True)
+    try:
+        yield
+    finally:
+        _everywhere.reset(token)
+
+
+def scan_options(spark: SparkSession) -> dict[str, str]:
+    """The options of a new scan of ACID files, by which `pushed_down` reaches it."""
+    number = str(next(_numbers))
+    by_all = _matched_by_all(spark.sparkContext)
+    spark.conf.set(f"{_SETTING}.{number}", by_all)
+    if _everywhere.get():
+        # What a session does not set, it has from here.
+        spark.sparkContext._jsc.hadoopConfiguration().set(f"{_SETTING}.{number}", by_all)
+    return {
+        _SCAN: number,
+        "orc.kryo.sarg": f"${{{_SETTING}.{number}}}",
+        "orc.sarg.column.names": "row",
+    }
+
+
+def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, str]:
+    """What `search_arguments` finds for a command, before it is run; nothing for a query.
+
+    Nothing either for a command that asks what time it is: Spark plans it once more to run it, and
+    midnight may lie between.
+
+    Raises:
+        PySparkException: the statement cannot be parsed or analysed.
+    """
+    state = spark._jsparkSession.sessionState()
+    with active(spark):
+        parsed = state.sqlParser().parsePlan(sql)
+    execution = state.executePlan(parsed, _not_run(spark))
+    if not _is_a(spark, execution.analyzed(), "Command") or _tells_time(spark, sql, execution):
+        return {}
+    return search_arguments(spark, execution)
+
+
+def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
+    """The serialised search argument of each scan that one place reads, under a filter.
+
+    Empty where the statement fills a cache, which must not happen under the filters of the
+    statement that happens to be the first; or where it filters other ORC files, too, which would
+    have to do without Spark's own pushdown.
+
+    Args:
+        spark: the session of the statement.
+        execution: Spark's `QueryExecution` of the statement.
+    """
+    with active(spark):
+        return _Filters(spark).of(execution)
+
+
+@contextmanager
+def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[None]:
+    """While the block runs a statement, let its search arguments reach the scans."""
+    if not arguments:
+        yield
+        return
+    # Spark would put its own search argument, which ORC cannot use, in the place of ours.
+    own = spark.conf.get(_SPARKS_OWN)
+    spark.conf.set(_SPARKS_OWN, "false")
+    try:
+        for number, argument in arguments.items():
+            spark.conf.set(f"{_SETTING}.{number}", argument)
+        yield
+    finally:
+        spark.conf.set(_SPARKS_OWN, str(own))
+        for number in arguments:
+            spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
+
+
+def _tells_time(spark: SparkSession, sql: str, execution: Any) -> bool:
+    """Whether a plan has `current_date` or the like, or may have had `date 'today'`.
+
+    Of the latter the parser leaves nothing but the day.
+    """
+    if _DAY_BY_NAME.search(sql):
+        return True
+    current = java(spark.sparkContext, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    analyzed = execution.analyzed()
+    plans = [analyzed, *_held_queries(spark, analyzed)]
+    return any(plan.containsPattern(current.CURRENT_LIKE()) for plan in plans)
+
+
+def _held_queries(spark: SparkSession, plan: Any) -> list[Any]:
+    """The queries that a command such as CREATE TABLE AS holds, which are no children of it."""
+    return [i for i in each(plan.innerChildren()) if _is_a(spark, i, "LogicalPlan")]
+
+
+def _not_run(spark: SparkSession) -> Any:
+    modes = java(spark.sparkContext, "org.apache.spark.sql.execution.CommandExecutionMode")
+    return modes.SKIP()
+
+
+class _Filters:
+    """The filters right above the scans of a statement, as Spark's optimizer leaves them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        #: Of each of our scans, by its number, the search argument of every place that reads it.
+        self._found: dict[str, list[str | None]] = {}
+        self._is_ours_alone = True
+
+    def of(self, execution: Any) -> Mapping[str, str]:
+        """See `search_arguments`."""
+        for plan in self._optimized(execution):
+            for root in (plan, *each(plan.subqueriesAll())):
+                self._walk(root, None)
+        if not self._is_ours_alone:
+            return {}
+        return {
+            number: places[0]
+            for number, places in self._found.items()
+            if len(places) == 1 and places[0] is not None
+        }
+
+    def _optimized(self, execution: Any) -> list[Any]:
+        plan = execution.optimizedPlan()
+        if plan.children().nonEmpty():
+            return [plan]
+        # The optimizer has not seen them yet.
+        queries = _held_queries(self._spark, plan)
+        state, not_run = self._spark._jsparkSession.sessionState(), _not_run(self._spark)
+        return [plan, *(state.executePlan(query, not_run).optimizedPlan() for query in queries)]
+
+    def _walk(self, plan: Any, condition: Any) -> None:
+        kind = plan.nodeName()
+        if kind == "LogicalRelation":
+            self._scan(plan, condition)
+        elif kind == "InMemoryRelation":
+            self._is_ours_alone = False
+        below = plan.condition() if kind == "Filter" else None
+        for child in each(plan.children()):
+            self._walk(child, below)
+
+    def _scan(self, plan: Any, condition: Any) -> None:
+        relation = plan.relation()
+        if relation.getClass().getSimpleName() != "HadoopFsRelation":
+            return
+        number = relation.options().get(_SCAN)
+        if number.isDefined():
+            argument = None if condition is None else self._search_argument(plan, condition)
+            self._found.setdefault(number.get(), []).append(argument)
+        elif condition is not None and "Orc" in relation.fileFormat().getClass().getSimpleName():
+            self._is_ours_alone = False
+
+    def _search_argument(self, plan: Any, condition: Any) -> str | None:
+        strategy = getattr(self._java(f"{_DATASOURCES}.DataSourceStrategy$"), "MODULE$")
+        row = plan.schema().apply("row").dataType()
+        filters = self._java("java.util.ArrayList")()
+        for conjunct in _conjuncts(condition):
+            translated = strategy.translateFilter(conjunct, True)
+            renamed = self._renamed(translated.get(), row) if translated.isDefined() else None
+            if renamed is not None:
+                filters.add(renamed)
+        if not filters:
+            return None
+        converters = self._java("scala.jdk.javaapi.CollectionConverters")
+        argument = self._java(f"{_DATASOURCES}.orc.OrcFilters").createFilter(
+            row, converters.asScala(filters).toSeq()
+        )
+        if not argument.isDefined():
+            return None
+        return _serialized(self._spark.sparkContext, argument.get())
+
+    def _renamed(self, filter: Any, row: Any) -> Any:
+        """The filter on the columns inside `row`, or one that keeps more rows; None for neither."""
+        kind = filter.getClass().getSimpleName()
+        if kind in ("And", "Or"):
+            left = self._renamed(filter.left(), row)
+            right = self._renamed(filter.right(), row)
+            if left is not None and right is not None:
+                return self._java(f"{_SOURCES}.{kind}")(left, right)
+            return (left or right) if kind == "And" else None
+        if kind not in _COMPARISONS and kind != "In":
+            return None
+        inside, _, name = filter.attribute().partition(".")
+        if inside != "row" or not _SIMPLE_NAME.fullmatch(name):
+            return None
+        index = row.getFieldIndex(name)
+        if not index.isDefined():  # the name as the statement has it, in another case
+            return None
+        type_ = row.fields()[index.get()].dataType().typeName()
+        if not _ORDERED.fullmatch(type_):
+            return None
+        value = filter.values() if kind == "In" else filter.value()
+        if type_ in ("string", "date") and not _is_in_order(type_, self._texts(kind, value)):
+            return None
+        return self._java(f"{_SOURCES}.{kind}")(name, value)
+
+    def _texts(self, kind: str, value: Any) -> list[str]:
+        if kind != "In":
+            return [str(value)]
+        return str(self._java("java.util.Arrays").toString(value)).strip("[]").split(", ")
+
+    def _java(self, name: str) -> Any:
+        return java(self._spark.sparkContext, name)
+
+
+def _is_in_order(type_: str, values: Iterable[str]) -> bool:
+    """Whether ORC compares texts or dates with what is in its files as Spark does.
+
+    The statistics of texts are in the order of UTF-8, but ORC compares with them in that of UTF-16,
+    which differs from the surrogates on. Bloom filters have the days of dates in the calendar of
+    the writer, but are asked for those of Spark's, which differ before the Gregorian calendar; of
+    the days that the reform left out Spark makes the first one after them.
+    """
+    if type_ == "string":
+        return all(character < _FIRST_SURROGATE for value in values for character in value)
+    return all(value > _FIRST_GREGORIAN_DAY for value in values)
+
+
+def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
+    """Whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
+    name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
+    return bool(java(spark.sparkContext, "py4j.reflection.TypeUtil").isInstanceOf(name, plan))
+
+
+def _conjuncts(condition: Any) -> Iterator[Any]:
+    if condition.nodeName() == "And":
+        for child in each(condition.children()):
+            yield from _conjuncts(child)
+    else:
+        yield condition
+
+
+@functools.cache
+def _matched_by_all(context: SparkContext) -> str:
+    """The same text always; kept, since each statement makes views, and each view has scans."""
+    every = java(context, f"{_SARG}.SearchArgument$TruthValue").YES_NO_NULL
+    builder = java(context, f"{_SARG}.SearchArgumentFactory").newBuilder()
+    return _serialized(context, builder.startAnd().literal(every).end().build())
+
+
+def _serialized(context: SparkContext, argument: Any) -> str:
+    assert context._gateway is not None
+    configuration = java(context, "org.apache.hadoop.conf.Configuration")(False)
+    names = context._gateway.new_array(java(context, "java.lang.String"), 0)
+    orc = java(context, "org.apache.orc.mapred.OrcInputFormat")
+    orc.setSearchArgument(configuration, argument, names)
+    return str(configuration.get("orc.kryo.sarg"))

@@ -1,0 +1,214 @@
+"""Which version of Hive's ACID format a file has.
+
+Before version 2, which came with Hive 3, updates and deletes stood among the inserts in one delta,
+told apart by the column `operation`. Who writes version 2 says so in the file's footer (Hive), or
+in a file `_orc_acid_version` beside it (Trino, and Hive as well; `AcidUtils.OrcAcidVersion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hiveacid.acid.layout import ACID_VERSION_FILE, ListedFile, without_directory
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.jvm.py4j import java
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.columns import TableColumns, table_columns
+from hiveacid.reader.file_headers import ask_file
+from hiveacid.reader.full_acid import full_acid_rows, plan_full_acid
+from hiveacid.reader.insert_only import file_format, insert_only_rows, plan_insert_only
+from hiveacid.reader.locations import Location, locations
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters
+from hiveacid.reader.plan import ReadPlan
+from hiveacid.snapshots.tables import PinnedTable
+
+LOWEST_VERSION = 2
+
+
+def check_acid_versions(
+    spark: SparkSession, table: TableName, footers: Mapping[ListedFile, OrcFooter]
+) -> None:
+    """Refuse ACID files of Hive 2. Asks the file system only about files that say nothing.
+
+    Raises:
+        UnreadableTableError: naming the file.
+    """
+    beside: dict[str, int | None] = {}
+    for file, footer in footers.items():
+        # An overwrite with no rows leaves a file without rows, which tells no version.
+        if not footer.is_acid or not footer.rows:
+            continue
+        version = footer.acid_version
+        if version is None:
+            directory = file.path.rpartition("/")[0]
+            if directory not in beside:
+                beside[directory] = _version_beside(spark, directory)
+            version = beside[directory]
+        if version is None or version < LOWEST_VERSION:
+            found = "no ACID version" if version is None else f"ACID version {version}"
+            raise UnreadableTableError(
+                f"{table} cannot be read: {file.path} has {found} in its footer or in "
+                f"{ACID_VERSION_FILE} beside it, so a Hive before version 3 wrote it, in another "
+                "format. Let Hive 3 or later write the table anew: INSERT OVERWRITE TABLE … SELECT "
+                "* FROM …, or a major compaction."
+            )
+
+
+def _version_beside(spark: SparkSession, directory: str) -> int | None:
+    path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(directory, ACID_VERSION_FILE)
+    try:
+        file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+        if not file_system.exists(path):
+            return None
+        stream = file_system.open(path)
+        try:
+            return int(stream.read()) - ord("0")
+        finally:
+            stream.close()
+    except JAVA_ERRORS as error:
+        raise UnreadableTableError(
+            f"{path.toString()} cannot be read: {java_exception(error).toString()}. Restore the "
+            "file: it holds the version of the ACID format, the digit 2."
+        ) from error
+
+
+def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> ReadPlan:
+    """List the table's locations and choose the files of the snapshot. Runs no Spark job.
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly; the message says why.
+    """
+    check_readable(pinned.table)
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
+    return plan_places(spark, pinned, locations(pinned, listings), footers)
+
+
+def check_readable(table: Table) -> None:
+    """Refuse tables whose rows are not in ACID files that can be read.
+
+    Raises:
+        UnreadableTableError: the message says why.
+    """
+    if table.table_type not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
+        raise UnreadableTableError(
+            f"{table.name} is a {table.table_type}, whose rows are not in its own files. Name the "
+            "tables behind it as sources instead."
+        )
+    handler = table.parameters.get("storage_handler")
+    if handler:
+        raise UnreadableTableError(
+            f"{table.name} is kept by the storage handler {handler}, whose rows are not in Hive's "
+            "ACID files. Read it with Spark's connector for that storage."
+        )
+    if table.is_full_acid:
+        _check_orc(table, table.storage)
+
+
+def _check_orc(table: Table, storage: StorageDescriptor) -> None:
+    if file_format(table.name, storage) == "orc":
+        return
+    what = str(table.name)
+    if storage is not table.storage:
+        what += f" has a partition in {storage.location} that"
+    raise UnreadableTableError(
+        f"{what} is full ACID but not stored as ORC ({storage.input_format}). "
+        "Let Hive copy it to a table stored as ORC, and read that one."
+    )
+
+
+def plan_places(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    places: Sequence[Location],
+    footers: OrcFooters,
+    row_ids: bool = False,
+) -> ReadPlan:
+    """Plan the read of some of the table's locations, or of parts of them.
+
+    With `row_ids`, raw files of a full-ACID table get their row ids, deleted from or not.
+
+    Raises:
+        UnreadableTableError: the files cannot be read exactly; the message says why.
+    """
+    table = pinned.table
+    if table.is_full_acid:
+        for place in places:
+            _check_orc(table, place.storage)
+    orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
+    known = footers.read(spark, orc)
+    check_acid_versions(spark, table.name, known)
+    if table.is_full_acid:
+        return plan_full_acid(pinned, places, known, row_ids)
+    return plan_insert_only(pinned, places, known)
+
+
+def write_ids_without_directory(
+    spark: SparkSession, pinned: PinnedTable, write_ids: frozenset[int]
+) -> frozenset[int]:
+    """Which of some committed write ids of a table left nothing on disk (`acid.traces`).
+
+    Raises:
+        UnreadableTableError: a location cannot be listed.
+    """
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
+    return without_directory(write_ids, listings)
+
+
+def _is_orc(pinned: PinnedTable, place: Location) -> bool:
+    return file_format(pinned.table.name, place.storage) == "orc"
+
+
+def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+    """The table's rows in the plan's snapshot, lazily, with the table's columns in order.
+
+    Raises:
+        UnreadableTableError: a column's type or a file's format cannot be read, or the files have
+            changed since the plan was made.
+    """
+    table = plan.pinned.table
+    columns = table_columns(table)
+    rows = full_acid_rows if table.is_full_acid else insert_only_rows
+    frame = rows(spark, plan, columns)
+    return no_rows(spark, columns) if frame is None else frame
+
+
+def no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
+    """A DataFrame with the table's columns and no row."""
+    fields = [*columns.data.fields, *columns.partition.fields]
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
+    return spark.range(0).select(*nulls)
+
+
+def has_rows(
+    spark: SparkSession,
+    table: TableName,
+    storage: StorageDescriptor,
+    files: Sequence[ListedFile],
+    footers: OrcFooters,
+) -> bool:
+    """Whether any of some files of one location, all with a length, has a row.
+
+    Hive leaves Parquet and Avro files without rows where it inserts nothing.
+
+    Raises:
+        UnreadableTableError: a file is not there, or not of the table's format.
+    """
+    format = file_format(table, storage)
+    if format == "orc":
+        return any(footer.rows for footer in footers.read(spark, files).values())
+    question = {"parquet": _parquet_has_rows, "avro": _avro_has_rows}.get(format)
+    return question is None or any(ask_file(spark, file, format, question) for file in files)
+
+
+def _parquet_has_rows(reader: Any) -> bool:
+    return bool(reader.getRecordCount() > 0)
+
+
+def _avro_has_rows(reader: Any) -> bool:
+    return bool(reader.hasNext())

@@ -1,0 +1,321 @@
+"""Spark's scan of exactly the planned files."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, IntegerType, LongType, StructField, StructType
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError, VanishedFileError
+from hiveacid.jvm.bulk import Bulk, bulk_of
+from hiveacid.jvm.filesystem import FILE_STATUS, FILE_SYSTEM, PATH, THREADS, batches, by_file_system
+from hiveacid.jvm.py4j import java, scala_seq
+from hiveacid.reader.pushdown import scan_options
+
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_BLOCKS = "[org.apache.hadoop.fs.BlockLocation;"
+_LOCATED = "org.apache.hadoop.fs.LocatedFileStatus"
+_BATCH = 1_000
+_BLOCK_SIZE = 128 << 20
+"""Where a file is split matters to Spark by its own settings only."""
+
+_KEPT_FILES = 200_000
+"""Indexes are kept for so many files together: some 100 MB in Java."""
+
+
+class FileIndexes:
+    """Indexes by their files, the last ones used. The views of all sessions share them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[SparkContext, tuple[ListedFile, ...]], Any] = OrderedDict()
+
+    def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> Any:
+        """The Java object: an `InMemoryFileIndex` of the files, in their order."""
+        key = (spark.sparkContext, tuple(files))
+        with self._lock:
+            index = self._kept.get(key)
+            if index is not None:
+                self._kept.move_to_end(key)
+                return index
+        index = _file_index(spark, files)
+        with self._lock:
+            self._kept[key] = index
+            while len(self._kept) > 1 and sum(len(f) for _, f in self._kept) > _KEPT_FILES:
+                self._kept.popitem(last=False)
+        return index
+
+
+def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
+    """A DataFrame as `frame`, a plain scan of one file, but of the files of `index`."""
+    relation = frame._jdf.queryExecution().analyzed().relation()
+    other = java(spark.sparkContext, f"{_DATASOURCES}.HadoopFsRelation")(
+        index,
+        relation.partitionSchema(),
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        spark._jsparkSession,
+    )
+    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(other), spark)
+
+
+def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
+    bulk = bulk_of(spark)
+    # A cache of its own for each call: other indexes do not see what is put here.
+    cache = bulk.java(f"{_DATASOURCES}.FileStatusCache").getOrCreate(spark._jsparkSession)
+    for group in by_file_system(files, lambda file: file.path):
+        _fill(spark, cache, group)
+    scala = bulk.java("scala.Option")
+    paths = bulk.to_list(bulk.paths([file.path for file in files]))
+    no_partitions = bulk.java(f"{_DATASOURCES}.PartitionSpec").emptySpec()
+    index = bulk.java(f"{_DATASOURCES}.InMemoryFileIndex")(
+        spark._jsparkSession,
+        scala_seq(spark.sparkContext, paths),
+        bulk.java("scala.collection.immutable.Map$").__getattr__("MODULE$").empty(),
+        scala.empty(),
+        cache,
+        bulk.java("scala.Some")(no_partitions),
+        scala.empty(),
+    )
+    cache.invalidateAll()
+    return index
+
+
+def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
+    """Put the statuses of files of one file system into the cache, each under its own path."""
+    bulk = bulk_of(spark)
+    put = _put(bulk)
+    file_system = bulk.java(PATH)(files[0].path).getFileSystem(spark._jsc.hadoopConfiguration())
+
+    def fill(part: Sequence[ListedFile]) -> None:
+        lengths = bulk.longs([file.length for file in part])
+        times = bulk.longs([file.modification_time for file in part])
+        paths = bulk.paths([file.path for file in part])
+        put(len(part), cache, file_system, lengths, times, paths)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(fill, batches(files, _BATCH)))
+
+
+@lru_cache(maxsize=1)
+def _put(bulk: Bulk) -> Callable[..., Any]:
+    """The function that puts statuses of files into a cache.
+
+    It takes the number of files, the cache, the file system, and arrays of the files' lengths,
+    modification times and paths.
+    """
+    new = bulk.with_constants(
+        bulk.constructor(FILE_STATUS, ["long", "boolean", "int", "long", "long", PATH]),
+        1,
+        False,
+        1,
+        bulk.java("java.lang.Long")(_BLOCK_SIZE),
+    )
+    put_leaf_files = bulk.method(
+        f"{_DATASOURCES}.FileStatusCache", "putLeafFiles", "void", [PATH, f"[{FILE_STATUS};"]
+    )
+    put_one = bulk.collecting(put_leaf_files, f"[{FILE_STATUS};")
+    path_of = bulk.method(FILE_STATUS, "getPath", PATH)
+    put = bulk.permuted(bulk.on(put_one, 1, path_of), 0, 1, 1)
+    return bulk.zipped(bulk.on(put, 1, bulk.on(_located(bulk), 1, new)), "long", "long", PATH)
+
+
+def _located(bulk: Bulk) -> Any:
+    """The function from a file system and a status to the status with where the blocks lie.
+
+    Spark does so for its own. HDFS is asked once a file; object stores and the local file system
+    know without asking.
+    """
+    blocks = bulk.method(
+        FILE_SYSTEM, "getFileBlockLocations", _BLOCKS, [FILE_STATUS, "long", "long"]
+    )
+    from_start = bulk.with_constants(blocks, 2, bulk.java("java.lang.Long")(0))
+    length = bulk.method(FILE_STATUS, "getLen", "long")
+    blocks_of = bulk.permuted(bulk.on(from_start, 2, length), 0, 1, 1)
+    located = bulk.on(bulk.constructor(_LOCATED, [FILE_STATUS, _BLOCKS]), 1, blocks_of)
+    return bulk.permuted(located, 1, 0, 1)
+
+
+FILE_PATH = "__hiveacid_file"
+BLOCK_START = "__hiveacid_block_start"
+BLOCK_LENGTH = "__hiveacid_block_length"
+_SOURCES = "org.apache.spark.sql.execution.datasources"
+_FORMATS = {
+    "orc": f"{_SOURCES}.orc.OrcFileFormat",
+    "parquet": f"{_SOURCES}.parquet.ParquetFileFormat",
+    "text": f"{_SOURCES}.text.TextFileFormat",
+    "avro": "org.apache.spark.sql.avro.AvroFileFormat",
+}
+"""The readers by their classes: what the short names stand for, settings decide
+(`spark.sql.orc.impl`, `spark.sql.sources.useV1SourceList`)."""
+
+_LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
+_LISTED_BY_SPARK = 32
+"""Up to so many files Spark looks up the paths itself: about a millisecond each."""
+
+_INDEXES = FileIndexes()
+_FIXED = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "orc.skip.corrupt.data": "false",
+    "orc.force.positional.evolution": "false",
+}
+"""What a session may have otherwise. Rows must not go missing because Spark or ORC pass over files
+or parts of them; and the schema of a scan has the names that are in the files, in Spark's order."""
+
+
+def scan(
+    spark: SparkSession,
+    format: str,
+    files: Sequence[ListedFile],
+    schema: StructType | str,
+    options: Mapping[str, str] = MappingProxyType({}),
+    located: bool = True,
+) -> tuple[DataFrame, dict[str, ListedFile]]:
+    """Read files with Spark's reader of `format` and a given schema, and where each row is from.
+
+    `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of that reader.
+    Spark makes the columns that say where a row is from even for a query that does not use them;
+    without `located` there are none.
+
+    Returns:
+        The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
+        byte and the bytes of the row's split) added; and the planned files by the values that
+        `FILE_PATH` has.
+
+    Raises:
+        UnreadableTableError: Spark would read other files than the planned ones.
+        VanishedFileError: a planned file is gone.
+    """
+    looked_up = files if len(files) <= _LISTED_BY_SPARK else files[:1]
+    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in looked_up]
+    with _listing_in_driver(spark, len(files)):
+        try:
+            reader = spark.read.format(_FORMATS[format]).schema(schema)
+            frame = reader.options(**{**_FIXED, **options}).load(paths)
+        except AnalysisException as error:
+            if "[PATH_NOT_FOUND]" not in str(error):
+                raise
+            gone = str(error).partition("not exist: ")[2].partition(". SQLSTATE")[0]
+            raise VanishedFileError(f"{gone} was in the plan of the read, and is gone.") from error
+        if looked_up is not files:
+            index = _INDEXES.of(spark, files)
+            frame = with_files(spark, frame, index)
+            seen = bulk_of(spark).texts(index.inputFiles())
+        else:
+            seen = frame.inputFiles()
+    by_path = _check(seen, files)
+    if not located:
+        return frame, by_path
+    # Not by name: the table may have a column `_metadata`.
+    metadata = _metadata_column(frame)
+    return (
+        frame.select(
+            "*",
+            metadata["file_path"].alias(FILE_PATH),
+            metadata["file_block_start"].alias(BLOCK_START),
+            metadata["file_block_length"].alias(BLOCK_LENGTH),
+        ),
+        by_path,
+    )
+
+
+def _metadata_column(frame: DataFrame) -> Column:
+    if hasattr(DataFrame, "metadataColumn"):
+        return frame.metadataColumn("_metadata")
+    # PySpark 3.5 lacks the method that its Java side has.
+    return Column(frame._jdf.metadataColumn("_metadata"))
+
+
+@contextmanager
+def _listing_in_driver(spark: SparkSession, paths: int) -> Iterator[None]:
+    """Let Spark look up the given files itself: from 33 on it would start a cluster job for it."""
+    before = spark.conf.get(_LISTING_THRESHOLD)
+    spark.conf.set(_LISTING_THRESHOLD, str(paths + 1))
+    try:
+        yield
+    finally:
+        spark.conf.set(_LISTING_THRESHOLD, str(before))
+
+
+def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, ListedFile]:
+    """Compare what Spark found with the plan: the same files, each once.
+
+    Spark takes every path for a glob and passes over names that it holds for hidden.
+    """
+    planned = {_plain(file.path): file for file in files}
+    found = {unquote(_plain(uri)): _plain(uri) for uri in seen}
+    if len(seen) != len(files) or planned.keys() != found.keys():
+        missing = sorted(planned.keys() - found.keys())
+        surplus = sorted(found.keys() - planned.keys())
+        raise UnreadableTableError(
+            f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
+            f"{missing[:3]}, surplus: {surplus[:3]}. Spark passes over names that it takes for "
+            "hidden; let Hive write the table anew, or report the case."
+        )
+    return {found[path]: file for path, file in planned.items()}
+
+
+def _plain(path: str) -> str:
+    """`file:///a` and `file:/a` are the same; `_metadata.file_path` has the short form."""
+    return path.replace("file:///", "file:/", 1) if path.startswith("file:///") else path
+
+
+_WHOLE_SCHEMA = {
+    "orc.force.positional.evolution": "${orc.include.columns}",
+    "orc.include.columns": "true",
+}
+_WHOLE_SCHEMA_VERSIONS = ("4.1.",)
+"""The Spark versions on which `_WHOLE_SCHEMA` is known to work."""
+
+_ABSENT = StructField("__hiveacid_none", BooleanType())
+"""The field of `row` that no file has, so that reading it costs nothing."""
+
+
+def acid_scan(
+    spark: SparkSession, files: Sequence[ListedFile], row: StructType, located: bool = True
+) -> tuple[DataFrame, dict[str, ListedFile]]:
+    """Read ACID files: their six columns, with the given fields of `row`, as `scan` does.
+
+    Raises:
+        UnreadableTableError: Spark would read other files than the planned ones.
+    """
+    schema = (
+        StructType()
+        .add("operation", IntegerType())
+        .add("originalTransaction", LongType())
+        .add("bucket", IntegerType())
+        .add("rowId", LongType())
+        .add("currentTransaction", LongType())
+        .add("row", StructType([_ABSENT, *row.fields]))
+    )
+    if spark.version.startswith(_WHOLE_SCHEMA_VERSIONS):
+        options = {**_WHOLE_SCHEMA, **scan_options(spark)}
+        return scan(spark, "orc", files, schema, options, located)
+    frame, by_path = scan(spark, "orc", files, schema, located=located)
+    guard = F.coalesce(
+        "operation",
+        "originalTransaction",
+        "bucket",
+        "rowId",
+        "currentTransaction",
+        F.col(f"row.{_ABSENT.name}").cast("bigint"),
+    )
+    return frame.where(guard.isNotNull()), by_path

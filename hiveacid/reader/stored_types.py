@@ -1,0 +1,227 @@
+"""What Parquet and Avro files store in columns that have become something else in the table.
+
+Spark's readers convert few types, and that of Parquet takes the bits of some numbers for others
+without an error: 300 is 44 in a column of tinyint, 12.00 is 1200 in one of int. So a column is read
+as the file has it, and converted as Hive's readers do it (`ETypeConverter`, Avro's resolution).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import starmap
+
+import pyspark
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.file_headers import UnsignedType
+from hiveacid.reader.types import differ_in_case
+
+StoredTypes = tuple[tuple[int, DataType], ...]
+"""The columns to convert: their positions, and the types that a file has for them."""
+
+_UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
+_INTEGERS = (*_UP_TO_32_BITS, LongType)
+_FLOATING = (FloatType, DoubleType)
+_WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
+    LongType: _UP_TO_32_BITS,
+    DoubleType: (*_UP_TO_32_BITS, FloatType),
+}
+_SPARK_WIDENS = not pyspark.__version__.startswith("3.")
+"""Whether Spark's readers widen these by themselves. Those of Spark 3.5 do not: a file is read with
+its own types, and what is read is cast."""
+
+
+def stored_types(
+    columns: TableColumns,
+    format: str,
+    file: ListedFile,
+    types: StructType,
+    case_sensitive: bool = False,
+) -> StoredTypes:
+    """Which columns of a file that has these `types` are to be converted.
+
+    `case_sensitive` is how Spark's reader of Parquet looks for names.
+
+    Raises:
+        UnreadableTableError: Spark would show other values inside of a column than Hive.
+    """
+    in_file = {field.name.lower(): field.dataType for field in types}
+    if format == "avro":
+        _check_case(
+            columns,
+            file,
+            types,
+            "for which Hive shows NULL, and Spark the values. Load files with the names of the "
+            "table.",
+        )
+    elif case_sensitive:
+        _check_case(
+            columns,
+            file,
+            types,
+            "which Hive finds, and Spark does not with spark.sql.caseSensitive: true. Leave that "
+            "setting out of server_side_parameters.",
+        )
+    found = []
+    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        stored = in_file.get(field.name.lower(), field.dataType)
+        if is_converted(format, stored, field.dataType):
+            found.append((i, stored))
+        elif format == "parquet" and _differs_inside(stored, field.dataType):
+            raise UnreadableTableError(
+                f"{columns.table}: {file.path} has {stored.simpleString()} for column "
+                f"{field.name}, which is {hive_type} now, and Hive shows something else in it "
+                "than Spark (NULL for a struct of which the file has no field and for a number "
+                "without room, a double made of a float for an int). Let Hive write the rows anew, "
+                "by a major compaction."
+            )
+        elif not _SPARK_WIDENS:
+            narrow = _not_widened(stored, field.dataType)
+            if narrow != field.dataType:
+                found.append((i, narrow))
+    return tuple(found)
+
+
+def _check_case(columns: TableColumns, file: ListedFile, types: StructType, why: str) -> None:
+    """Refuse names in another case, which Hive or Spark does not find."""
+    wanted = dict(zip(columns.data.names, columns.data_types, strict=True))
+    for field in types:
+        file_type, hive_type = field.dataType.simpleString(), wanted.get(field.name.lower())
+        if hive_type is not None and (
+            field.name != field.name.lower() or differ_in_case(hive_type, file_type)
+        ):
+            raise UnreadableTableError(
+                f"{columns.table}: {file.path} has names in another case in column "
+                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), {why}"
+            )
+
+
+def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
+    """Whether values have to be converted here, for which Hive's reader of the format does it.
+
+    What is left goes to Spark's reader, which widens integers and floats as Hive does (but see
+    `_SPARK_WIDENS`) and fails on all else. A timestamp that became a text is among the latter: it
+    may have nanoseconds.
+    """
+    if stored == wanted:
+        return False
+    if format == "avro":
+        to_float = isinstance(stored, _INTEGERS) and isinstance(wanted, FloatType)
+        return to_float or (isinstance(stored, LongType) and isinstance(wanted, DoubleType))
+    if isinstance(stored, (*_INTEGERS, DecimalType)):
+        others = (*_FLOATING, DecimalType, StringType)
+        return isinstance(wanted, others) or _may_lack_room(stored, wanted)
+    return isinstance(stored, _FLOATING) and isinstance(wanted, StringType)
+
+
+def converted(format: str, column: Column, stored: DataType, wanted: DataType) -> Column:
+    """A column as Hive shows it, NULL for a number that the type has no room for."""
+    if isinstance(wanted, _FLOATING) and isinstance(stored, _INTEGERS):
+        # `ETypeConverter` makes a double of a short integer by way of a float, Avro does not.
+        is_short = format == "parquet" and isinstance(stored, _UP_TO_32_BITS)
+        through = FloatType() if is_short else wanted
+        # Spark drops a cast to float before one to double, also before one of the query's own.
+        return F.negate(F.negate(column.cast(through))).cast(wanted)
+    if isinstance(wanted, StringType) and isinstance(stored, DecimalType) and stored.scale:
+        # A plain cast gives `0E-18`, unless spark.sql.ansi.enabled is true.
+        return F.regexp_replace(try_cast(column, wanted), r"\.?0+\z", "")
+    if isinstance(wanted, _INTEGERS) and isinstance(stored, DecimalType) and stored.scale:
+        return F.when(column % 1 == 0, try_cast(column, wanted))
+    return try_cast(column, wanted)
+
+
+def with_stored(data: StructType, stored: StoredTypes) -> StructType:
+    """The schema to scan with: the file's own types where they are converted."""
+    own = dict(stored)
+    return StructType(
+        [StructField(field.name, own.get(i, field.dataType)) for i, field in enumerate(data)]
+    )
+
+
+def as_wanted(
+    format: str, columns: Sequence[Column], data: StructType, stored: StoredTypes
+) -> list[Column]:
+    """The columns of such a scan, converted."""
+    own = dict(stored)
+    return [
+        converted(format, column, own[i], field.dataType) if i in own else column
+        for i, (column, field) in enumerate(zip(columns, data, strict=True))
+    ]
+
+
+def _differs_inside(stored: DataType, wanted: DataType) -> bool:
+    """Whether Hive shows a value of an array, map or struct in a Parquet file otherwise than Spark.
+
+    Integers become doubles by way of floats, numbers without room are NULL, and so is a struct
+    without any field of the file's, with the array that it is in.
+    """
+    if isinstance(stored, StructType) and isinstance(wanted, StructType):
+        in_file = {field.name.lower(): field.dataType for field in stored}
+        pairs = [
+            (in_file[field.name.lower()], field.dataType)
+            for field in wanted
+            if field.name.lower() in in_file
+        ]
+        return not pairs or any(starmap(_differs_inside, pairs))
+    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
+        return _differs_inside(stored.elementType, wanted.elementType)
+    if isinstance(stored, MapType) and isinstance(wanted, MapType):
+        return _differs_inside(stored.keyType, wanted.keyType) or _differs_inside(
+            stored.valueType, wanted.valueType
+        )
+    if isinstance(stored, UnsignedType) or _may_lack_room(stored, wanted):
+        return True
+    return (isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)) or (
+        isinstance(stored, DecimalType) and isinstance(wanted, StringType)
+    )
+
+
+def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
+    """Whether some numbers are none of the integers wanted."""
+    if not isinstance(wanted, _INTEGERS):
+        return False
+    if isinstance(stored, _INTEGERS):
+        return _INTEGERS.index(type(stored)) > _INTEGERS.index(type(wanted))
+    return isinstance(stored, DecimalType)
+
+
+def _not_widened(stored: DataType, wanted: DataType) -> DataType:
+    """The type wanted, but with the integers and floats of which the file has narrower ones."""
+    if isinstance(stored, StructType) and isinstance(wanted, StructType):
+        in_file = {field.name.lower(): field.dataType for field in stored}
+        return StructType(
+            [
+                StructField(
+                    field.name,
+                    _not_widened(in_file.get(field.name.lower(), field.dataType), field.dataType),
+                )
+                for field in wanted
+            ]
+        )
+    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
+        return ArrayType(_not_widened(stored.elementType, wanted.elementType))
+    if isinstance(stored, MapType) and isinstance(wanted, MapType):
+        return MapType(
+            _not_widened(stored.keyType, wanted.keyType),
+            _not_widened(stored.valueType, wanted.valueType),
+        )
+    return stored if isinstance(stored, _WIDENED.get(type(wanted), ())) else wanted

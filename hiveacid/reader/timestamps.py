@@ -1,0 +1,303 @@
+"""Timestamps and dates: the clocks of writers, and digits that Spark cannot hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    StructType,
+    TimestampType,
+)
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.errors import JAVA_ERRORS
+from hiveacid.jvm.py4j import java
+from hiveacid.reader.file_headers import FileHeader
+
+_MICROS_PER_DAY = 86_400_000_000
+_GREGORIAN_FROM = -141_427
+"""The day 1582-10-15, counted from 1970-01-01. Before it Hive's hybrid calendar is Julian."""
+
+_JULIAN_SHIFTS = [
+    (-719_164, 2),
+    (-682_945, 1),
+    (-646_420, 0),
+    (-609_895, -1),
+    (-536_845, -2),
+    (-500_320, -3),
+    (-463_795, -4),
+    (-390_745, -5),
+    (-354_220, -6),
+    (-317_695, -7),
+    (-244_645, -8),
+    (-208_120, -9),
+    (-171_595, -10),
+]
+"""From each day on: what to add to a day, so that the Gregorian calendar shows the date that the
+Julian one shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """How to show the timestamps of some files in one session.
+
+    `file_zone` is the zone whose clock shows the stored time at the instants that Spark reads. Both
+    zones are as Java normalises them. With `julian`, days before 1582-10-15 were counted in the
+    Julian calendar, and Spark's reader has not taken that into account.
+    """
+
+    file_zone: str
+    session_zone: str
+    julian: bool = False
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, file_zone: str | None = None, julian: bool = False
+    ) -> WallClock:
+        """The clock of files of `file_zone` in a session; the Java process's own zone if None."""
+        zone_id = java(spark.sparkContext, "java.time.ZoneId")
+        # Spark's own parser of zones, which knows more notations than Java's.
+        times = java(spark.sparkContext, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
+        session_zone = _normal(times.getZoneId(str(spark.conf.get("spark.sql.session.timeZone"))))
+        zone = zone_id.systemDefault() if file_zone is None else zone_id.of(file_zone)
+        return cls(_normal(zone), session_zone, julian)
+
+    def show(self, column: Column, data_type: DataType) -> Column:
+        """A column as the session has to show it, timestamps inside of it included."""
+        if not self.moves(data_type):
+            return column
+        return change(column, data_type, TimestampType, lambda instant, _: self._move(instant))
+
+    def moves(self, data_type: DataType) -> bool:
+        """Whether `show` changes a column of the type."""
+        differs = self.file_zone != self.session_zone or self.julian
+        return differs and has(data_type, TimestampType)
+
+    def _move(self, instant: Column) -> Column:
+        # `from_utc_timestamp` moves an instant by its zone's offset, `to_utc_timestamp` back.
+        wall_clock = F.from_utc_timestamp(instant, self.file_zone)
+        if self.julian:
+            micros = F.unix_micros(wall_clock)
+            days = _julian_shift(micros, _MICROS_PER_DAY).cast("bigint")
+            shown = F.timestamp_micros(micros + days * F.lit(_MICROS_PER_DAY))
+            is_julian = micros < F.lit(_GREGORIAN_FROM * _MICROS_PER_DAY)
+            wall_clock = F.when(is_julian, shown).otherwise(wall_clock)
+        return F.to_utc_timestamp(wall_clock, self.session_zone)
+
+
+def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
+    """The clock of ORC files that are read into these columns.
+
+    Raises:
+        UnreadableTableError: Spark's processes have different zones, of which each would show
+            another time.
+    """
+    clock = WallClock.of(spark)
+    if has(columns, TimestampType):
+        others = executors_zones(spark.sparkContext) - {clock.file_zone}
+        if others:
+            option = "extraJavaOptions: -Duser.timezone=UTC"
+            raise UnreadableTableError(
+                "Timestamps in ORC files are read by the time zone of the Java process that reads "
+                f"them. Spark's driver has {clock.file_zone}, and executors have "
+                f"{', '.join(sorted(others))}, so they would be shown at other times than Hive "
+                f"shows. Give all of them one zone: `spark.driver.{option}` and "
+                f"`spark.executor.{option}` in server_side_parameters."
+            )
+    return clock
+
+
+@lru_cache(maxsize=1)
+def executors_zones(context: SparkContext) -> frozenset[str]:
+    """The zones of the Java processes that read; none if that is the driver alone."""
+    if str(context.master).partition("[")[0] == "local":
+        return frozenset()
+    tasks = context.defaultParallelism
+    zones = (
+        SparkSession(context)
+        .range(0, tasks, 1, tasks)
+        .select(F.expr("reflect('java.time.ZoneId', 'systemDefault')").alias("zone"))
+        .distinct()
+        .collect()
+    )
+    zone_id = java(context, "java.time.ZoneId")
+    return frozenset(_normal(zone_id.of(row["zone"])) for row in zones)
+
+
+def gregorian_dates(column: Column, data_type: DataType) -> Column:
+    """A column whose dates before 1582-10-15 were counted in the Julian calendar."""
+
+    def shown(date: Column, _: DataType) -> Column:
+        is_julian = date < F.lit("1582-10-15").cast("date")
+        return F.when(is_julian, F.date_add(date, _julian_shift(F.unix_date(date), 1))).otherwise(
+            date
+        )
+
+    return change(column, data_type, DateType, shown)
+
+
+def _julian_shift(time: Column, units_per_day: int) -> Column:
+    shift = F.lit(_JULIAN_SHIFTS[0][1])
+    for first_day, days in _JULIAN_SHIFTS[1:]:
+        shift = F.when(time >= F.lit(first_day * units_per_day), F.lit(days)).otherwise(shift)
+    return shift
+
+
+def _normal(zone: Any) -> str:
+    """A zone's name; the same for all names of a fixed offset (`UTC`, `Etc/UTC`, `Z`)."""
+    name: str = zone.normalized().getId()
+    return "UTC" if name == "Z" else name
+
+
+_Wanted = type[DataType] | tuple[type[DataType], ...]
+
+
+def has(data_type: DataType, wanted: _Wanted) -> bool:
+    """Whether a type is, or has inside of it, one of the class `wanted`."""
+    if isinstance(data_type, ArrayType):
+        return has(data_type.elementType, wanted)
+    if isinstance(data_type, MapType):
+        return has(data_type.keyType, wanted) or has(data_type.valueType, wanted)
+    if isinstance(data_type, StructType):
+        return any(has(field.dataType, wanted) for field in data_type.fields)
+    return isinstance(data_type, wanted)
+
+
+def change(
+    column: Column, data_type: DataType, wanted: _Wanted, how: Callable[[Column, DataType], Column]
+) -> Column:
+    """A column with `how` applied to every value of the class `wanted`, however deep.
+
+    `how` gets the value and its type.
+    """
+    if not has(data_type, wanted):
+        return column
+
+    def inner(value: Column, of: DataType) -> Column:
+        return change(value, of, wanted, how)
+
+    if isinstance(data_type, ArrayType):
+        element = data_type.elementType
+        return F.transform(column, lambda value: inner(value, element))
+    if isinstance(data_type, MapType):
+        key, value_type = data_type.keyType, data_type.valueType
+        values = F.transform_values(column, lambda _, value: inner(value, value_type))
+        if not has(key, wanted):
+            return values
+        return F.transform_keys(values, lambda value, _: inner(value, key))
+    if isinstance(data_type, StructType):
+        fields = [
+            inner(column.getField(field.name), field.dataType).alias(field.name)
+            for field in data_type.fields
+        ]
+        return F.when(column.isNotNull(), F.struct(*fields))
+    return how(column, data_type)
+
+
+@dataclass(frozen=True)
+class WriterTimes:
+    """`zone` is the writer's, None if no column needs it.
+
+    The two of `julian_…` are how Hive counts the old days of dates and of timestamps.
+    `spark_decides` says that Spark's Parquet reader takes old days as Spark wrote them, whatever it
+    is asked for.
+    """
+
+    zone: str | None
+    julian_dates: bool
+    julian_timestamps: bool
+    spark_decides: bool = False
+
+
+def writer_times(
+    spark: SparkSession, format: str, headers: Mapping[ListedFile, FileHeader], data: StructType
+) -> dict[ListedFile, WriterTimes | None]:
+    """How each file of `format` (`parquet` or `avro`) is to be read; None without times in `data`.
+
+    Raises:
+        UnreadableTableError: a file does not say what its timestamps mean.
+    """
+    with_timestamps = has(data, TimestampType)
+    if not with_timestamps and not has(data, DateType):
+        return dict.fromkeys(headers)
+    return {
+        file: _times(spark, format, file, header, with_timestamps)
+        for file, header in headers.items()
+    }
+
+
+@lru_cache(maxsize=1_000)
+def _is_zone(context: SparkContext, zone: str) -> bool:
+    try:
+        java(context, "java.time.ZoneId").of(zone)
+    except JAVA_ERRORS:
+        return False
+    return True
+
+
+def _times(
+    spark: SparkSession, format: str, file: ListedFile, header: FileHeader, with_timestamps: bool
+) -> WriterTimes:
+    julian = (header.proleptic or "false").lower() != "true"
+    # In Parquet the flag tells of dates alone: `NanoTimeUtils` counts Julian days.
+    julian_timestamps = julian or format == "parquet"
+    if not with_timestamps:
+        return WriterTimes(None, julian, julian_timestamps, header.by_spark)
+    reason = None
+    if header.zone is None:
+        reason = "does not name its writer's time zone (writer.time.zone)"
+    elif not _is_zone(spark.sparkContext, header.zone):
+        reason = f"names a time zone that Java does not know ({header.zone!r}, writer.time.zone)"
+    elif (header.legacy or "false").lower() == "true":
+        reason = "was written with Hive's legacy conversion of time zones"
+    elif header.wall_clocks:
+        reason = "stores timestamps as INT64 (hive.parquet.write.int64.timestamp)"
+    if reason is not None:
+        raise UnreadableTableError(
+            f"{file.path} {reason}, so that its timestamps cannot be read exactly. Let Hive write "
+            "the rows anew: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
+        )
+    return WriterTimes(header.zone, julian, julian_timestamps, header.by_spark)
+
+
+_FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
+_TYPE = re.compile(r"[a-z][a-z ]*")
+_FRACTION = re.compile(r"\.(\d{7,9})(?!\d)")
+
+
+def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]]:
+    """The timestamps in columns of these types, also inside of them.
+
+    Yields for each the position of the column, and the number that ORC gives to the timestamp's
+    statistics: it numbers the types as they stand in the text, here from `number` on.
+    """
+    for position, type_ in enumerate(types):
+        for name in _TYPE.findall(_FIELD_NAME.sub("", type_)):
+            if name == "timestamp":
+                yield position, number
+            number += 1
+
+
+def shows_nanoseconds(statistics: str) -> bool:
+    """Whether the least or the greatest timestamp of some ORC statistics, as text, needs more than
+    microseconds.
+
+    Writers before ORC 1.6 say nothing below the millisecond, which ORC's library shows as a
+    greatest value that ends in 999999: it tells nothing.
+    """
+    return any(
+        fraction[6:].strip("0") and fraction[3:] != "999999"
+        for fraction in _FRACTION.findall(statistics)
+    )

@@ -1,0 +1,1 @@
+"""Snapshots: one transaction, its locks, and the tables pinned under them."""

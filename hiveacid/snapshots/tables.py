@@ -1,0 +1,66 @@
+"""Tables at one moment: with a lock of the snapshot, or without any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
+
+
+@dataclass(frozen=True)
+class UnlockedTable:
+    """A table's metadata, and the ids whose work was committed at that moment.
+
+    `partitions` is empty for an unpartitioned table.
+    """
+
+    table: Table
+    partitions: tuple[Partition, ...]
+    write_ids: ValidWriteIdList
+    valid_txns: ValidTxnList
+
+    @property
+    def storages(self) -> list[StorageDescriptor]:
+        """Where the table's files lie: one place, or one for each partition."""
+        if self.table.partition_keys:
+            return [partition.storage for partition in self.partitions]
+        return [self.table.storage]
+
+
+def look_up_unlocked(
+    client: MetastoreClient, names: Iterable[TableName]
+) -> dict[TableName, UnlockedTable]:
+    """Those of `names` that are transactional tables, as they are now.
+
+    For what needs metadata and no row: it takes no lock and no transaction, so the next moment
+    Hive may compact or drop what is seen. The list of transactions comes first, so that a listing
+    made later has the files of all that it says is committed.
+
+    Raises:
+        MetastoreError: the metastore could not be asked.
+    """
+    valid_txns = client.get_valid_txns()
+    tables = {n: t for n, t in client.get_tables(names).items() if t.is_transactional}
+    write_ids = client.get_valid_write_ids(tables, valid_txns)
+    return {
+        name: UnlockedTable(
+            table,
+            client.get_partitions(name) if table.partition_keys else (),
+            write_ids[name],
+            valid_txns,
+        )
+        for name, table in tables.items()
+    }
+
+
+@dataclass(frozen=True)
+class PinnedTable(UnlockedTable):
+    """A table's metadata and the ids that the run may see of it, fixed for the whole run.
+
+    `transaction_id` is the run's metastore transaction, which holds a shared lock on the table.
+    """
+
+    transaction_id: int

@@ -1,0 +1,269 @@
+"""One open metastore transaction, its heartbeats and its end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hiveacid.errors import (
+    HiveAcidError,
+    InvalidSettingError,
+    MetastoreUnavailableError,
+    TransactionLostError,
+)
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
+
+RETRY_SECONDS = 5.0
+"""Wait before the next heartbeat after one that failed, unless the interval is shorter."""
+
+ATTEMPTS_IN_A_TIMEOUT = 6
+"""So many answers can be waited for in the metastore's timeout: beside the usual interval, a third
+of it, there is time for three addresses that hang."""
+
+STATE_REASONS = {
+    TransactionState.ABORTED: "the metastore has aborted it",
+    TransactionState.UNKNOWN: "the metastore no longer knows it",
+}
+"""Why a transaction in this state is lost."""
+
+
+class Heartbeat:
+    """A daemon thread that sends heartbeats on a connection of its own until stopped.
+
+    A heartbeat that fails is repeated. The transaction counts as lost when the metastore says so,
+    or when none got through for the metastore's timeout, since then it may be aborted any time.
+    """
+
+    def __init__(
+        self,
+        client_factory: Callable[[], MetastoreClient],
+        transaction_id: int,
+        interval: float,
+        transaction_timeout: float,
+        on_lost: Callable[[str], None],
+    ) -> None:
+        """`interval` and `transaction_timeout` in seconds.
+
+        `on_lost` is called at most once, on the heartbeat's thread, with the reason.
+        """
+        self._client_factory = client_factory
+        self._transaction_id = transaction_id
+        self._interval = interval
+        self._timeout = transaction_timeout
+        self._on_lost = on_lost
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"hiveacid-heartbeat-{transaction_id}", daemon=True
+        )
+
+    def start(self) -> None:
+        """Send the first heartbeat one interval from now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Send no more, without waiting for one that is under way; it can no longer report loss."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        client = self._client_factory()
+        client.wait_at_most(self._timeout / ATTEMPTS_IN_A_TIMEOUT)
+        try:
+            reason = self._beat_until_lost(client)
+        finally:
+            client.close()
+        if reason is not None and not self._stopped.is_set():
+            self._on_lost(reason)
+
+    def _beat_until_lost(self, client: MetastoreClient) -> str | None:
+        last_success = time.monotonic()
+        wait = self._interval
+        while not self._stopped.wait(wait):
+            # The metastore counts from when it got the heartbeat, which was not before now.
+            started = time.monotonic()
+            try:
+                state = client.heartbeat(self._transaction_id)
+            except Exception as error:  # whatever it is, the thread must not die silently
+                silence = time.monotonic() - last_success
+                if silence >= self._timeout:
+                    return f"no heartbeat reached the metastore for {silence:.0f} s: {error}"
+                wait = min(self._interval, RETRY_SECONDS)
+                continue
+            if state is not TransactionState.OPEN:
+                return STATE_REASONS[state]
+            last_success = started
+            wait = self._interval
+        return None
+
+
+logger = logging.getLogger("hiveacid")
+
+
+@dataclass(frozen=True)
+class Requester:
+    """Who opens transactions and asks for locks, as SHOW TRANSACTIONS and SHOW LOCKS tell it."""
+
+    user: str
+    host: str
+    agent_info: str
+
+
+class Transaction:
+    """An open transaction that sends heartbeats until it ends; all methods are thread-safe.
+
+    `locked` are the tables on which it holds a shared lock; whoever locks more adds them. `lost`
+    is set once the transaction turns out to be lost.
+    """
+
+    def __init__(
+        self,
+        client_factory: Callable[[], MetastoreClient],
+        settings: SnapshotSettings,
+        requester: Requester,
+        on_lost: Callable[[TransactionLostError], None] | None = None,
+    ) -> None:
+        """Open the transaction and start its heartbeats.
+
+        `on_lost` is called once when the transaction turns out to be lost, on the thread that
+        notices. Raises `InvalidSettingError` for a heartbeat interval above the metastore's
+        timeout.
+        """
+        self.client = client_factory()
+        self.requester = requester
+        self.server: ServerInfo = self.client.server_info()
+        interval = settings.heartbeat_seconds(self.server.transaction_timeout)
+        self.id = self.client.open_txn(requester.user, requester.host, requester.agent_info)
+        self.locked: set[TableName] = set()
+        self.ending = threading.Event()
+        self._on_lost = on_lost
+        self.lost: TransactionLostError | None = None
+        self._state_lock = threading.Lock()
+        self._opened_at = time.monotonic()
+        self._ended_at: float | None = None
+        self._heartbeat = Heartbeat(
+            client_factory, self.id, interval, self.server.transaction_timeout, self._mark_lost
+        )
+        if interval > 0:
+            self._heartbeat.start()
+        else:
+            logger.warning(f"Transaction {self.id} sends no heartbeats (heartbeat_interval: 0).")
+
+    @property
+    def held_seconds(self) -> float:
+        """How long the transaction has been open, or was if it has ended."""
+        return (self._ended_at or time.monotonic()) - self._opened_at
+
+    def check_alive(self) -> None:
+        """Ask the metastore whether the transaction is open. Raises `TransactionLostError`."""
+        self.raise_if_gone()
+        state = self.client.heartbeat(self.id)
+        if state is not TransactionState.OPEN and not self.ending.is_set():
+            self._mark_lost(STATE_REASONS[state])
+        self.raise_if_gone()
+
+    def raise_if_gone(self) -> None:
+        """Raise the `TransactionLostError` of a loss noticed before, or say that it has ended."""
+        if self.lost is not None:
+            # One for each model: dbt writes the model into the error that it catches.
+            raise TransactionLostError(self.lost.message)
+        if self.ending.is_set():
+            raise HiveAcidError(
+                f"The run has ended transaction {self.id}, which held the snapshot of its sources, "
+                "while it was still in use: the run was cancelled or is over."
+            )
+
+    def end(self, commit: bool) -> None:
+        """Commit or abort, which releases the locks. Does nothing the second time.
+
+        If the metastore cannot be told, the log says so; it aborts the transaction after its
+        timeout. Raises nothing but an interrupt (Ctrl-C), after which it may be called again.
+        """
+        with self._state_lock:
+            if self._ended_at is not None:
+                return
+            self._ended_at = time.monotonic()
+        self.ending.set()
+        self._heartbeat.stop()
+        try:
+            self._tell_the_metastore(commit)
+        except HiveAcidError as error:
+            logger.warning(
+                f"Transaction {self.id} could not be ended; its locks stay until the metastore "
+                f"aborts it, {self.server.transaction_timeout:g} s after its last heartbeat. "
+                f"{error}"
+            )
+        except BaseException:
+            self._ended_at = None
+            raise
+        finally:
+            self.client.close()
+
+    def _tell_the_metastore(self, commit: bool) -> None:
+        end = self.client.commit_txn if commit else self.client.abort_txn
+        try:
+            try:
+                end(self.id)
+            except MetastoreUnavailableError:
+                # The connection may have gone stale while Spark worked: once more on a new one.
+                # If the first request did arrive, the second finds no open transaction.
+                end(self.id)
+        except TransactionLostError as error:
+            if commit and self.lost is None:
+                logger.warning(
+                    f"Transaction {self.id} was no longer open when the run ended it. What was "
+                    f"read since it was lost may be wrong. {error}"
+                )
+
+    def _mark_lost(self, reason: str) -> None:
+        tables = ", ".join(map(str, sorted(self.locked))) or "no table yet"
+        error = TransactionLostError(
+            f"Metastore transaction {self.id}, which held this run's snapshot of {tables}, is "
+            f"lost: {reason}. Files of the snapshot may be gone, so nothing read from now on can "
+            "be trusted and no target is replaced. Run dbt again; if it happens again, see in the "
+            "metastore's log who aborted the transaction, or lower heartbeat_interval."
+        )
+        with self._state_lock:
+            if self.lost is not None:
+                return
+            self.lost = error
+        if self._on_lost is not None:
+            self._on_lost(error)
+
+
+@dataclass(frozen=True)
+class SnapshotSettings:
+    """Settings of the run's transaction, in seconds.
+
+    `heartbeat_interval`: how often the metastore is told that the transaction is alive; None takes
+    a third of the metastore's `metastore.txn.timeout`; 0 sends none, so that the metastore aborts
+    the transaction after that timeout (of use only to see what happens then).
+    `lock_timeout`: how long to wait for the shared locks on the sources.
+    Raises `InvalidSettingError` for a negative number.
+    """
+
+    heartbeat_interval: float | None = None
+    lock_timeout: float = 300.0
+
+    def __post_init__(self) -> None:
+        for key, value in vars(self).items():
+            if value is not None and value < 0:
+                raise InvalidSettingError(f"{key} must not be negative, but is {value:g}.")
+
+    def heartbeat_seconds(self, transaction_timeout: float) -> float:
+        """The interval for a metastore whose transactions time out after `transaction_timeout`.
+
+        0 means no heartbeats. Raises `InvalidSettingError` for an interval that could not keep the
+        transaction alive.
+        """
+        if self.heartbeat_interval is None:
+            return transaction_timeout / 3
+        if self.heartbeat_interval >= transaction_timeout:
+            raise InvalidSettingError(
+                f"heartbeat_interval is {self.heartbeat_interval:g} s, but the metastore aborts a "
+                f"transaction after {transaction_timeout:g} s without one "
+                "(metastore.txn.timeout). Leave it out, or set it well below."
+            )
+        return self.heartbeat_interval

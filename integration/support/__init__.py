@@ -1,0 +1,1 @@
+"""Helpers of the integration tests: real Hive, dbt projects, histories, planted faults."""

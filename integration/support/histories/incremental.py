@@ -1,0 +1,211 @@
+"""Histories with dbt runs: one table of Hive feeds incremental models of every kind."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hiveacid.metastore.models import TableName
+from integration.support.held import locks_of_dbt
+from integration.support.histories.actions import NotNow, Step, World
+from integration.support.histories.history import COLUMNS, Broken, Ground, Histories, told
+from integration.support.histories.operations import OPERATIONS
+from integration.support.histories.shape import Shape
+from integration.support.histories.table_state import TableState
+from integration.support.histories.targets import Targets, WrongTarget
+from integration.support.histories.ways import recorded
+from integration.support.hive import HiveSqlError
+
+LENGTH = 12
+"""Steps of a history, besides dbt runs and what is done to a table before it is converted."""
+
+_RUNS = 2
+"""So many dbt runs lie between the first and the last."""
+
+KINDS: Mapping[str, Callable[[Shape], bool]] = {
+    "plain": lambda s: s.full_acid and not (s.partition or s.buckets or s.converted),
+    "partitioned": lambda s: s.full_acid and bool(s.partition) and not (s.buckets or s.converted),
+    "insert-only": lambda s: not s.full_acid,
+    "bucketed": lambda s: s.full_acid and bool(s.buckets) and not s.converted,
+    "converted": lambda s: s.full_acid and s.converted and not s.partition,
+    "partitioned and converted": lambda s: s.full_acid and s.converted and bool(s.partition),
+}
+"""The sources, which histories have in turns."""
+
+
+_DESTRUCTIVE = frozenset(
+    name
+    for name in OPERATIONS
+    if name.startswith(("overwrite", "truncate", "drop")) or name == "delete without where"
+)
+"""What takes all rows of a place at once. Other operations come more often, since most targets
+follow such a one with a full refresh only."""
+
+
+@dataclass
+class FedWorld(World):
+    """A table of a real Hive, and the targets that it feeds."""
+
+    targets: Targets | None = None
+
+    @property
+    def fed(self) -> Targets:
+        """The targets, once they have been made."""
+        assert self.targets is not None
+        return self.targets
+
+    def follow_columns(self) -> None:
+        """Let the models take up the columns that were added to the table."""
+        columns = self.metastore.get_table(self.table).storage.columns
+        self.fed.add_columns(tuple(column.name for column in columns[len(COLUMNS) :]))
+
+    def end(self) -> None:
+        """Remove the targets, too. No lock of dbt's may be left."""
+        super().end()
+        if self.targets is not None:
+            self.targets.drop()
+            assert not locks_of_dbt(self.client, self.table.database)
+
+
+@dataclass(frozen=True)
+class DbtRun:
+    """A dbt run, after which targets are compared with Hive."""
+
+    arguments: tuple[str, ...] = ()
+
+    def run(self, world: World) -> None:
+        """Raises WrongTarget."""
+        assert isinstance(world, FedWorld)
+        world.follow_columns()
+        world.fed.run(*self.arguments)
+
+    def script(self, world: World) -> str:
+        return f"-- $ {' '.join(['dbt run', *self.arguments])}"
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """dbt runs until the models that work in steps have done all."""
+
+    def run(self, world: World) -> None:
+        """Raises WrongTarget."""
+        assert isinstance(world, FedWorld)
+        world.fed.catch_up()
+
+    def script(self, world: World) -> str:
+        return "-- $ dbt run, until nothing has changed"
+
+
+_RUN = Step("dbt run", (DbtRun(),))
+_LAST = (
+    Step("dbt run", (DbtRun(), CatchUp())),
+    Step("dbt run --full-refresh", (DbtRun(("--full-refresh",)),)),
+)
+
+
+class FedHistories(Histories):
+    """Histories with dbt runs, one after the other.
+
+    `ways` counts how runs of models changed their targets, by model and way; `compared` the
+    comparisons by model; `kinds` the sources.
+    """
+
+    # A renamed column, or one of another type, is another model.
+    operations = tuple(name for name in OPERATIONS if name not in ("rename column", "widen column"))
+
+    def __init__(self, ground: Ground, spark_settings: Mapping[str, str]) -> None:
+        """`spark_settings` are those of the session that the differential has."""
+        super().__init__(ground)
+        self.ways: Counter[tuple[str, str]] = Counter()
+        self.compared: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self._spark_settings = spark_settings
+        self._partition: tuple[str, ...] = ()
+
+    def run_one(self, shrink_seconds: float) -> None:
+        """Run the next history; a mismatch ends it, and is made smaller for so long."""
+        number = self.tally.tables
+        self.tally.tables += 1
+        rng = random.Random(f"{self.seed}/{number}")
+        kind = list(KINDS)[(self.seed + number) % len(KINDS)]
+        shape = Shape.choose(rng)
+        while not KINDS[kind](shape):
+            shape = Shape.choose(rng)
+        self.kinds[kind] += 1
+        self.tally.shapes[shape.name] += 1
+        self._partition = tuple(column.name for column in shape.partition)
+        world = self._fed_world(f"t{number}")
+        steps: list[Step] = []
+        try:
+            with recorded(self.ways):
+                self._live(world, self._begin(world, shape, rng, steps), steps)
+        except HiveSqlError as error:
+            script = self._script(world, steps, None)
+            self.tally.failed_in_hive.append(Broken(number, shape.name, str(error), script))
+        except Exception as error:
+            reason = told(error)
+            shrunk = self._shrunk(steps, None, error, shrink_seconds)
+            world.fed.only = error.model if isinstance(error, WrongTarget) else None
+            script = f"{self._script(world, shrunk, None)}\n{world.fed.script()}"
+            self.tally.mismatches.append(Broken(number, shape.name, reason, script))
+        finally:
+            self.compared += world.fed.comparisons
+            # After a mismatch, what is left proves nothing.
+            unproven = (AssertionError,) if self.tally.mismatches else ()
+            with suppress(HiveSqlError, *unproven):
+                world.end()
+
+    def _live(self, world: FedWorld, table: TableState, steps: list[Step]) -> None:
+        """The steps, with dbt runs between them."""
+        first = table.rng.randint(0, 2)
+        runs = {first, *table.rng.sample(range(first + 2, LENGTH), _RUNS)}
+        done = 0
+        while done < LENGTH or table.writers:
+            if done in runs:
+                self._do(world, _RUN, steps)
+            self._next_step(world, table, steps, is_over=done >= LENGTH)
+            done += 1
+        for step in _LAST:
+            self._do(world, step, steps)
+
+    def _times(self, name: str) -> int:
+        times = super()._times(name)
+        return 3 * times + 2 if name in _DESTRUCTIVE else times
+
+    def _fed_world(self, name: str, only: str | None = None) -> FedWorld:
+        scratch = self._scratch / name
+        scratch.mkdir(parents=True)
+        table = TableName(self._database, name)
+        targets = Targets.make(
+            scratch / "project",
+            self._differential,
+            self._spark_settings,
+            table,
+            self._partition,
+            only,
+        )
+        return FedWorld(
+            self._client, self._metastore, self._connect, table, scratch, targets=targets
+        )
+
+    def _fails_alike(
+        self, steps: Sequence[Step], where: str | None, error: Exception, name: str
+    ) -> bool:
+        only = error.model if isinstance(error, WrongTarget) else None
+        world = self._fed_world(name, only)
+        try:
+            for step in steps:
+                step.run(world)
+            return False
+        except (NotNow, KeyError, HiveSqlError):
+            return False
+        except WrongTarget as again:
+            return isinstance(error, WrongTarget) and again.what == error.what
+        except Exception as again:
+            return type(again) is type(error)
+        finally:
+            with suppress(HiveSqlError):
+                world.end()

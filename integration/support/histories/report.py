@@ -1,0 +1,66 @@
+"""What a run of random histories did, as text."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+
+from integration.support.histories.history import Tally
+
+SUMMARY = "random histories"
+"""The property of a test's report by which its summary comes to the end of pytest's output."""
+
+
+def summary(tally: Tally, seed: int, seconds: float) -> str:
+    """A short account for a log."""
+    return (
+        f"Random histories with seed {seed}: {tally.tables} tables, "
+        f"{sum(tally.operations.values())} operations, {tally.comparisons} comparisons, "
+        f"{len(tally.mismatches)} mismatches, {len(tally.failed_in_hive)} failed in Hive, in "
+        f"{seconds:.0f} s. Operations: {listed(tally.operations)}."
+        + "".join(f"\nFailed in Hive: {failure.reason[:500]}" for failure in tally.failed_in_hive)
+        + "".join(f"\nHive contradicted itself: {text}" for text in tally.contradictions)
+    )
+
+
+def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
+    """The content of docs/random-histories.md."""
+    lines = [
+        "# Random histories",
+        "",
+        "Random operations in a real Hive 4.0.1, and after each one our rows, their "
+        "count and a filtered select beside Hive's. `make long` runs them and writes this page; "
+        "a shorter run is part of `make test`.",
+        "",
+        f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "
+        f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "
+        f"comparisons, {len(tally.mismatches)} mismatches; {len(tally.failed_in_hive)} histories "
+        "ended since Hive itself failed a statement; Hive contradicted itself "
+        f"{len(tally.contradictions)} times, and was asked again.",
+        "",
+        *table("operation", tally.operations),
+        "",
+        *table("table", tally.shapes),
+    ]
+    return "\n".join([*lines, *endings(tally)]) + "\n"
+
+
+def endings(tally: Tally) -> list[str]:
+    """The histories that ended before their time, as a document has them."""
+    lines = []
+    ended = [("A mismatch", mismatch) for mismatch in tally.mismatches]
+    ended += [("A failure of Hive's", failure) for failure in tally.failed_in_hive]
+    for title, history in ended:
+        lines += ["", f"## {title}", "", *(f"    {line}" for line in str(history).splitlines())]
+    return lines
+
+
+def listed(counts: Counter[str]) -> str:
+    """Counts in one line."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def table(what: str, counts: Counter[str]) -> list[str]:
+    """Counts as a table."""
+    rows = [f"| {name} | {count} |" for name, count in sorted(counts.items())]
+    return [f"| {what} | times |", "|---|---|", *rows]

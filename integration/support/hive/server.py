@@ -1,0 +1,222 @@
+"""Start and stop a real Apache Hive: metastore and HiveServer2 in one Java process.
+
+They share the process because compaction in HiveServer2 opens the metastore's database itself, and
+an embedded Derby database admits one process.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from integration.support.hive.artifacts import Progress
+from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
+from integration.support.hive.jars import hive_directory, hive_files, say
+from integration.support.hive.java import OPEN_OPTIONS
+from integration.support.hive.jvm import Jvm, JvmError
+from integration.support.hive.schema import create_database
+
+#: Seconds. An idle machine of two cores needs four, a busy one eleven.
+START_TIMEOUT = 180
+
+#: Below the range from which Linux takes the ports of outgoing connections: a port that is free
+#: when it is chosen is then still free some seconds later.
+_PORTS = range(20000, 32000)
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_METASTORE = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+_HIVE_SERVER2 = "org.apache.hive.service.server.HiveServer2"
+
+_JAVA_OPTIONS = [
+    *OPEN_OPTIONS,
+    "-Xmx1g",
+    # Short start and small footprint matter here, throughput does not.
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    # Such a Java has room for 48 MB of code. Hive fills it within half an hour; from then on it
+    # throws code away and compiles it again, and takes twice the time for everything.
+    "-XX:ReservedCodeCacheSize=240m",
+    "-Xms512m",
+    "-XX:MetaspaceSize=200m",
+    # The database need not survive a power cut.
+    "-Dderby.system.durability=test",
+    "-Djava.net.preferIPv4Stack=true",
+]
+
+
+class HiveStartError(RuntimeError):
+    """Hive did not start; the message has the end of its log."""
+
+
+class HiveServer:
+    """One Hive of one's own, as a context manager.
+
+    Everything it writes, its log included, is below `work`: a given directory, which is kept, or a
+    temporary one, which is removed at the end.
+    """
+
+    def __init__(
+        self,
+        settings: HiveSettings | None = None,
+        *,
+        work: Path | None = None,
+        warehouse: Path | None = None,
+        ports: HivePorts | None = None,
+        progress: Progress = say,
+    ) -> None:
+        self.settings = settings or HiveSettings()
+        self._keep = work is not None
+        self.work = work.resolve() if work else Path(tempfile.mkdtemp(prefix="hiveacid-hive-"))
+        self.warehouse = warehouse.resolve() if warehouse else self.work / "warehouse"
+        self.log = self.work / "hive.log"
+        self.ports = ports or HivePorts(*free_ports(2))
+        self._progress = progress
+        self._jvm: Jvm | None = None
+        self.jars: tuple[Path, ...] = ()
+
+    @property
+    def metastore_uri(self) -> str:
+        """Thrift address of the metastore, as `hive.metastore.uris` has it."""
+        return f"thrift://127.0.0.1:{self.ports.metastore}"
+
+    @property
+    def hs2_port(self) -> int:
+        """Port of HiveServer2 (binary transport, NOSASL) on 127.0.0.1."""
+        return self.ports.hs2
+
+    @property
+    def spark_jars(self) -> str:
+        """Value of `spark.sql.hive.metastore.jars.path`, for a Spark that uses this metastore."""
+        return f"{hive_directory()}/jars/*.jar"
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the Java process ended with, None while it runs."""
+        return self._running().exit_code
+
+    @property
+    def pid(self) -> int:
+        """Process id of the Java process."""
+        return self._running().pid
+
+    def __enter__(self) -> HiveServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start both services and return when both answer.
+
+        Raises HiveStartError when they do not, FetchError and JavaError from the preparations.
+        """
+        files = hive_files(self._progress)
+        self.jars = files.jars
+        started = time.monotonic()
+        for directory in (self.work / "conf", self.work / "tmp", self.warehouse):
+            directory.mkdir(parents=True, exist_ok=True)
+        if not (self.work / "metastore_db").exists():
+            create_database(files, self.work, self._progress)
+        write_site(
+            site_properties(self.settings, self.ports, self.warehouse, self.work),
+            self.work / "conf" / "hive-site.xml",
+        )
+        jvm = self._launch()
+        try:
+            self._start_services(jvm)
+        except BaseException:
+            jvm.end(orderly=False)
+            raise
+        self._jvm = jvm
+        self._progress(
+            f"Hive is up after {time.monotonic() - started:.1f} s: metastore {self.metastore_uri}, "
+            f"HiveServer2 on port {self.hs2_port}, log {self.log}"
+        )
+
+    def stop(self) -> None:
+        """End the Java process; harmless when it has ended already."""
+        if self._jvm is not None:
+            # A warehouse that is kept deserves an orderly end, with its database closed.
+            self._jvm.end(orderly=self._keep)
+            self._jvm = None
+        if not self._keep:
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    def log_tail(self, lines: int = 40) -> str:
+        """The last lines of Hive's log, without the frames of Java's stack traces."""
+        if not self.log.exists():
+            return ""
+        text = self.log.read_text(errors="replace")
+        told = [line for line in text.splitlines() if not line.startswith(("\tat ", "\t..."))]
+        return "\n".join(told[-lines:])
+
+    def _running(self) -> Jvm:
+        if self._jvm is None:
+            raise RuntimeError("This Hive was not started, or was stopped")
+        return self._jvm
+
+    def _launch(self) -> Jvm:
+        # Each service sets up its log anew, from the file that has its name.
+        for service in ("hive", "metastore"):
+            shutil.copy(_LOG4J, self.work / "conf" / f"{service}-log4j2.properties")
+        options = [
+            *_JAVA_OPTIONS,
+            f"-Dlog4j2.configurationFile={_LOG4J}",
+            f"-Dderby.stream.error.file={self.work}/derby.log",
+            f"-Djava.io.tmpdir={self.work}/tmp",
+        ]
+        try:
+            return Jvm([self.work / "conf", *self.jars], options, self.work, self.log)
+        except JvmError as error:
+            raise self._start_error(str(error)) from error
+
+    def _start_services(self, jvm: Jvm) -> None:
+        # The metastore's main method returns only when it fails; HiveServer2's returns when it
+        # has started, and ends the process when it fails.
+        metastore = jvm.start_main(_METASTORE, "-p", str(self.ports.metastore))
+        self._wait_for("metastore", self.ports.metastore, jvm, metastore.isAlive)
+        jvm.start_main(_HIVE_SERVER2)
+        self._wait_for("HiveServer2", self.ports.hs2, jvm, lambda: True)
+
+    def _wait_for(self, service: str, port: int, jvm: Jvm, is_alive: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            if jvm.exit_code is not None:
+                raise self._start_error(f"Java ended with {jvm.exit_code} as {service} started")
+            if not is_alive():
+                raise self._start_error(f"The {service} failed to start")
+            time.sleep(0.05)
+        raise self._start_error(f"{service} does not answer after {START_TIMEOUT} s")
+
+    def _start_error(self, what: str) -> HiveStartError:
+        return HiveStartError(f"{what}. The end of its log, {self.log}:\n{self.log_tail()}")
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine on which nobody listens. Raises HiveStartError if they are too few."""
+    free: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        free.append(port)
+        if len(free) == count:
+            return free
+    raise HiveStartError(f"Fewer than {count} free ports in {_PORTS}")

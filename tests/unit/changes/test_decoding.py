@@ -1,0 +1,163 @@
+"""What decides how rows are shown, and whether it is what it was."""
+
+from dataclasses import replace
+
+import pytest
+
+from hiveacid.acid.write_ids import new_write_ids
+from hiveacid.changes.decoding import (
+    changed_settings,
+    decoding_fingerprint,
+    decoding_settings,
+    has_fingerprint,
+)
+from hiveacid.changes.diff import compare, state_of
+from hiveacid.changes.losses import Extent, table_losses
+from hiveacid.metastore.models import Column, StorageDescriptor
+from hiveacid.reader.formats.text import text_format
+from tests.unit.changes.test_diff import INSERT_ONLY, NOTHING, TABLE, pinned_table, places, valid
+
+TEXT = StorageDescriptor(
+    "file:/t",
+    (Column("id", "int"), Column("name", "string")),
+    "org.apache.hadoop.mapred.TextInputFormat",
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+    {"field.delim": ","},
+)
+NONE_NEW = new_write_ids(valid(3), valid(3))
+LOG = replace(TABLE, storage=TEXT, parameters=INSERT_ONLY)
+BY_DAY = replace(LOG, partition_keys=(Column("day", "string"),))
+
+
+def with_columns(*types):
+    return replace(TEXT, columns=tuple(Column(f"c{i}", type_) for i, type_ in enumerate(types)))
+
+
+@pytest.mark.parametrize(
+    ("type_", "zone"),
+    [
+        ("timestamp", "Europe/Berlin"),
+        ("array<struct<at:timestamp>>", "Europe/Berlin"),
+        ("timestamp with local time zone", None),
+        ("date", None),
+        ("struct<my_timestamp:int>", None),
+        ("struct<timestamp:int>", None),
+    ],
+)
+def test_the_time_zone_decides_for_times_on_the_clock(type_, zone):
+    table = replace(TABLE, storage=with_columns("int", type_))
+    found = decoding_settings(table, "Europe/Berlin")
+    assert found == ({} if zone is None else {"session's time zone": zone})
+
+
+@pytest.mark.parametrize("name", ["UTC", "Etc/UTC", "Z", "GMT", "+00:00", "Etc/GMT"])
+def test_utc_has_many_names(name):
+    table = replace(TABLE, storage=with_columns("timestamp"))
+    assert decoding_settings(table, name) == decoding_settings(table, "UTC")
+
+
+def test_a_partition_column_may_be_a_time():
+    table = replace(TABLE, partition_keys=(Column("at", "timestamp"), Column("p", "int")))
+    assert decoding_settings(table, "Asia/Tokyo") == {
+        "type of its partition columns": "at timestamp, p int",
+        "session's time zone": "Asia/Tokyo",
+    }
+
+
+def test_what_an_older_state_does_not_have_has_not_changed():
+    assert list(changed_settings({}, {"a": "1"})) == []
+    assert list(changed_settings({"a": "1"}, {})) == []
+    assert list(changed_settings({"a": "1"}, {"a": "2"})) == ["the a is 2, before 1"]
+
+
+def test_partition_columns_and_time_zones_are_told_of():
+    before = pinned_table(valid(3), "a", storage=with_columns("timestamp"))
+    since = state_of(before, "", "UTC", places(before, ["delta_3_3_0"]))
+    assert table_losses(before, since, "", "Etc/UTC") == []
+    keys = (Column("p", "varchar(3)"),)
+    after = replace(before, table=replace(before.table, partition_keys=keys))
+    losses = table_losses(after, since, "", "Asia/Tokyo")
+    assert sorted(loss.what for loss in losses) == [
+        "the session's time zone is Asia/Tokyo, before UTC",
+        "the type of its partition columns is p varchar(3), before p string",
+    ]
+    assert {loss.extent for loss in losses} == {Extent.TABLE}
+
+
+@pytest.mark.parametrize(
+    ("storage", "is_same"),
+    [
+        (replace(TEXT, location="file:/u"), True),
+        (replace(TEXT, serde_parameters={"field.delim": ",", "comment": "new"}), True),
+        (replace(TEXT, serde_parameters={"field.delim": ";"}), False),
+        (replace(TEXT, serde_parameters={"field.delim": ",", "escape.delim": "\\"}), False),
+        (replace(TEXT, serde="org.apache.hadoop.hive.serde2.JsonSerDe"), False),
+        (replace(TEXT, columns=(*TEXT.columns, Column("more", "int"))), True),
+    ],
+)
+def test_how_files_are_read(storage, is_same):
+    mark = decoding_fingerprint(LOG, TEXT)
+    assert has_fingerprint(replace(LOG, storage=storage), storage, mark) == is_same
+
+
+def test_the_default_delimiter_may_be_said_or_not():
+    """Hive leaves it out of the partitions of a table that has become a transactional one."""
+    of_hive = replace(with_columns("int"), serde_parameters={"serialization.format": "1"})
+    table = replace(BY_DAY, storage=replace(TEXT, serde_parameters={}))
+    silent = replace(of_hive, serde_parameters={})
+    assert has_fingerprint(table, silent, decoding_fingerprint(table, of_hive))
+    other = replace(of_hive, serde_parameters={"serialization.format": "2"})
+    assert not has_fingerprint(table, silent, decoding_fingerprint(table, other))
+
+
+def test_a_partition_has_columns_of_its_own():
+    mark = decoding_fingerprint(BY_DAY, with_columns("int", "int"))
+    assert has_fingerprint(BY_DAY, with_columns("int", "int", "string"), mark)
+    assert not has_fingerprint(BY_DAY, with_columns("int", "string"), mark)
+    # Hive reads full ACID tables by the table's columns alone.
+    acid = replace(BY_DAY, parameters={"transactional": "true"})
+    mark = decoding_fingerprint(acid, with_columns("int", "int"))
+    assert has_fingerprint(acid, with_columns("int", "string"), mark)
+
+
+def test_files_that_are_read_otherwise_are_a_loss_of_the_table():
+    before = pinned_table(valid(3), storage=TEXT, parameters=INSERT_ONLY)
+    since = state_of(before, "", "UTC", places(before, ["delta_3_3_0"]))
+    other = replace(TEXT, serde_parameters={"field.delim": ",", "serialization.null.format": "-"})
+    after = replace(before, table=replace(before.table, storage=other))
+    (change,) = compare(after, since, places(after, ["delta_3_3_0"]), NONE_NEW, NOTHING)
+    assert "SET SERDEPROPERTIES" in change.loss.what
+    assert change.loss.extent is Extent.TABLE
+    old = replace(since, locations=tuple(replace(at, mark=None) for at in since.locations))
+    (change,) = compare(after, old, places(after, ["delta_3_3_0"]), NONE_NEW, NOTHING)
+    assert change.loss is None
+
+
+class _Recording(dict):
+    """Properties that note what they are asked for."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.asked = set()
+
+    def get(self, name, default=None):
+        self.asked.add(name)
+        return super().get(name, default)
+
+
+def test_every_property_that_a_text_is_read_by_is_part_of_the_mark(monkeypatch):
+    recording = _Recording()
+    monkeypatch.setattr(
+        "hiveacid.reader.formats.text.file_properties", lambda table, storage: recording
+    )
+    refused = set()
+    monkeypatch.setattr(
+        "hiveacid.reader.formats.text.refuse_others",
+        lambda table, kind, properties, harmless: refused.update(name for name, _ in harmless),
+    )
+    text_format(LOG, TEXT)
+    assert recording.asked
+    for name in recording.asked - refused:
+        storage = replace(TEXT, serde_parameters={**TEXT.serde_parameters, name: "7"})
+        changed = replace(LOG, storage=storage)
+        assert decoding_fingerprint(changed, storage) != decoding_fingerprint(LOG, TEXT), name

@@ -1,0 +1,32 @@
+import pytest
+from fake_metastore import CUSTOMERS, ORDERS, FakeMetastore
+
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.transaction import SnapshotSettings
+
+
+@pytest.fixture
+def metastore() -> FakeMetastore:
+    metastore = FakeMetastore()
+    metastore.add_table(ORDERS, writes=2)
+    metastore.add_table(CUSTOMERS)
+    return metastore
+
+
+@pytest.fixture
+def make_snapshot(metastore):
+    """Makes run snapshots on the fake metastore and ends them after the test."""
+    made = []
+
+    def make(**options) -> RunSnapshot:
+        settings = SnapshotSettings(
+            heartbeat_interval=options.pop("heartbeat_interval", None),
+            lock_timeout=options.pop("lock_timeout", 5),
+        )
+        made.append(RunSnapshot(metastore.client, settings, "dbt test", **options))
+        return made[-1]
+
+    yield make
+    metastore.down = False
+    for snapshot in made:
+        snapshot.end()

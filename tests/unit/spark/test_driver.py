@@ -1,0 +1,158 @@
+"""Where Spark's own tables live, without starting Spark."""
+
+from unittest.mock import MagicMock
+
+import pytest
+from dbt.adapters.exceptions import FailedToConnectError
+
+from dbt.adapters.hiveacid.spark import driver
+from dbt.adapters.hiveacid.spark.driver import _catalog, _is_in
+
+URI = "thrift://metastore:9083"
+SAME = {"spark.hadoop.hive.metastore.uris": URI}
+
+
+@pytest.fixture(autouse=True)
+def no_spark_on_this_machine(monkeypatch):
+    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "HIVE_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"spark.master": "yarn", "spark.sql.warehouse.dir": "/warehouse"},
+        {"spark.sql.hive.metastore.version": "4.0.1", "spark.sql.hive.metastore.jars": "path"},
+    ],
+)
+def test_they_live_with_the_sources_when_nothing_is_said(parameters):
+    assert _catalog(parameters, URI) == SAME
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.hadoop.hive.metastore.uris",
+        "spark.hive.metastore.uris",
+        "spark.hadoop.javax.jdo.option.ConnectionURL",
+        "spark.sql.catalogImplementation",
+    ],
+)
+def test_a_setting_of_the_catalog_decides(key):
+    assert _catalog({key: "anything"}, URI) == {}
+
+
+@pytest.mark.parametrize(
+    "variable, folder", [("HADOOP_CONF_DIR", ""), ("SPARK_CONF_DIR", ""), ("SPARK_HOME", "conf")]
+)
+def test_a_hive_site_decides(variable, folder, tmp_path, monkeypatch):
+    (tmp_path / folder).mkdir(exist_ok=True)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert _catalog({}, URI) == SAME
+    (tmp_path / folder / "hive-site.xml").touch()
+    assert _catalog({}, URI) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"spark.hadoop.hive.metastore.uris": "thrift://a:9083"}, True),
+        ({"spark.hive.metastore.uris": "thrift://b:9083, thrift://c:9083"}, True),
+        ({"spark.hadoop.hive.metastore.uris": "thrift://c:9083"}, False),
+        ({}, False),
+    ],
+)
+def test_spark_may_share_the_sources_metastore(settings, expected):
+    assert _is_in(settings, "thrift://a:9083,thrift://b:9083") is expected
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The settings that Spark would be started with, in the order of the starts."""
+    settings = []
+
+    def start(given, log):
+        settings.append(given)
+        running = MagicMock()
+        monkeypatch.setattr(driver.SparkContext, "_active_spark_context", running)
+        return running
+
+    monkeypatch.setattr(driver, "_start", start)
+    monkeypatch.setattr(driver, "_started", None)
+    monkeypatch.setattr(driver.SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(driver, "SparkSession", MagicMock())
+    # Which Spark's file systems tell: tests/functional/test_process.py.
+    monkeypatch.setattr(driver, "_is_same_place", lambda *_: False)
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, "hdfs://lake/default"),
+        ({"spark.sql.warehouse.dir": "/mine"}, "/mine"),
+        ({"spark.hadoop.hive.metastore.uris": "thrift://another:9083"}, None),
+        ({"spark.sql.catalogImplementation": "in-memory"}, None),
+    ],
+)
+def test_new_databases_are_where_the_metastore_has_its_own(parameters, expected, started):
+    driver.root_session(parameters, URI, lambda: "hdfs://lake/default", None)
+    (settings,) = started
+    assert settings.get("spark.sql.warehouse.dir") == expected
+
+
+OTHER = "thrift://another:9083"
+LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
+EMBEDDED = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=secret"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "uri", "refused"),
+    [
+        ({}, {}, URI, None),
+        ({}, {}, OTHER, "spark.hadoop.hive.metastore.uris"),
+        ({}, {"spark.hive.metastore.uris": URI}, OTHER, None),
+        ({}, {"spark.hive.metastore.uris": OTHER}, URI, "spark.hive.metastore.uris"),
+        ({}, EMBEDDED, URI, "spark.hadoop.javax.jdo.option.ConnectionURL"),
+        (EMBEDDED, {}, URI, "spark.hadoop.hive.metastore.uris"),
+        (EMBEDDED, EMBEDDED, OTHER, None),
+        ({}, LAKE, URI, "spark.sql.catalog.lake"),
+        (LAKE, LAKE, URI, None),
+        (LAKE, {}, URI, None),
+        ({}, {"spark.sql.warehouse.dir": "/mine"}, URI, "spark.sql.warehouse.dir"),
+        ({}, {"spark.sql.warehouse.dir": "hdfs://lake/default"}, URI, None),
+        ({}, {"spark.sql.catalogImplementation": "hive"}, URI, None),
+        ({}, {"spark.sql.shuffle.partitions": "7", "spark.executor.memory": "9g"}, URI, None),
+    ],
+)
+def test_a_second_target_does_not_use_the_tables_of_the_first(first, second, uri, refused, started):
+    driver.root_session(first, URI, lambda: "hdfs://lake/default", None)
+    if refused is None:
+        driver.root_session(second, uri, lambda: "unused", None)
+    else:
+        with pytest.raises(FailedToConnectError, match=f"other values of {refused} than") as raised:
+            driver.root_session(second, uri, lambda: "unused", None)
+        assert "secret" not in str(raised.value)
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "refused"),
+    [
+        ({}, None),
+        ({"spark.sql.catalogImplementation": "in-memory"}, None),
+        ({"spark.sql.catalogImplementation": "hive"}, "spark.sql.catalogImplementation"),
+        (LAKE, "spark.sql.catalog.lake"),
+    ],
+)
+def test_a_spark_of_others_is_used_unless_the_profile_says_where(parameters, refused, started):
+    running = MagicMock()
+    running.getConf.return_value.getAll.return_value = [("spark.master", "local[2]")]
+    driver.SparkContext._active_spark_context = running
+    if refused is None:
+        driver.root_session(parameters, URI, lambda: "unused", None)
+    else:
+        with pytest.raises(FailedToConnectError, match=f"other values of {refused} than"):
+            driver.root_session(parameters, URI, lambda: "unused", None)
+    assert started == []

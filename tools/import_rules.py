@@ -1,0 +1,166 @@
+"""Check who may import whom: `python -m tools.import_rules`, a part of `make lint`.
+
+The rules are those of docs/architecture.md. Imports are read from the source, those inside of
+functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = "hiveacid"
+ADAPTER = "dbt.adapters.hiveacid"
+
+LAYERS = (
+    ("api",),
+    ("changes",),
+    ("reader",),
+    ("snapshots",),
+    ("metastore", "jvm"),
+    ("acid",),
+    ("formatting",),
+    ("errors",),
+)
+"""Rooms of the library, from the roof to the ground: each may import those below it."""
+
+FORBIDDEN = (
+    (LIBRARY, "dbt", "the library must be importable without dbt"),
+    (LIBRARY, "dbt_common", "the library must be importable without dbt"),
+    (LIBRARY, "agate", "the library must be importable without dbt"),
+    (f"{ADAPTER}.spark", f"{ADAPTER}.incremental", "Spark's side knows no models"),
+    (f"{ADAPTER}.spark", f"{ADAPTER}.targets", "Spark's side knows no targets"),
+    (ADAPTER, f"{ADAPTER}.impl", "nothing stands on the adapter's face"),
+)
+"""Who must not import whom, and why. The package itself (`__init__`) may import its face."""
+
+
+@dataclass(frozen=True, order=True)
+class Import:
+    """One module imports another one, at a line."""
+
+    importer: str
+    imported: str
+    line: int
+
+
+def main() -> int:
+    """Print each breach; return 1 if there is any."""
+    breaches = list(find_breaches(read_imports(ROOT)))
+    for breach in breaches:
+        print(breach)
+    if not breaches:
+        print("Import rules kept.")
+    return 1 if breaches else 0
+
+
+def read_imports(root: Path) -> list[Import]:
+    """Return the imports of all modules of the library and of the adapter below `root`."""
+    paths = {
+        module_name(path.relative_to(root)): path
+        for package in (LIBRARY, ADAPTER)
+        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
+    }
+    return [
+        found
+        for module, path in paths.items()
+        for found in imports_of(module, path.read_text(encoding="utf-8"), paths)
+    ]
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a module by its path."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of(module: str, source: str, modules: Mapping[str, object]) -> Iterator[Import]:
+    """Yield the imports in a module's source; `modules` tells modules from names in them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield Import(module, full if full in modules else node.module, node.lineno)
+
+
+def find_breaches(imports: list[Import]) -> Iterator[str]:
+    """Yield a line for each import that breaks a rule, and for each circle."""
+    for found in sorted(set(imports)):
+        reason = reason_against(found)
+        if reason is not None:
+            yield f"{found.importer}:{found.line} imports {found.imported}: {reason}"
+    for circle in find_circles(imports):
+        yield f"a circle of imports: {' -> '.join(circle)}"
+
+
+def reason_against(found: Import) -> str | None:
+    """Return why one import is not allowed; None if it is."""
+    for importer, imported, reason in FORBIDDEN:
+        is_face = found.importer == ADAPTER and imported == f"{ADAPTER}.impl"
+        if is_in(found.importer, importer) and is_in(found.imported, imported) and not is_face:
+            return reason
+    above, below = layer_of(found.importer), layer_of(found.imported)
+    if above is None or below is None or room_of(found.importer) == room_of(found.imported):
+        return None
+    if below <= above:
+        return "it is not below in the library's stack"
+    return None
+
+
+def is_in(module: str, package: str) -> bool:
+    """Tell whether a module is a package or in it."""
+    return module == package or module.startswith(f"{package}.")
+
+
+def room_of(module: str) -> str | None:
+    """Return the first part of a library module's name after the library's own."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == LIBRARY and len(parts) > 1 else None
+
+
+def layer_of(module: str) -> int | None:
+    """Return the number of a library module's layer, 0 for the roof; None outside of all."""
+    room = room_of(module)
+    return next((i for i, rooms in enumerate(LAYERS) if room in rooms), None)
+
+
+def find_circles(imports: list[Import]) -> Iterator[list[str]]:
+    """Yield one circle of modules for each group of modules that import each other."""
+    graph: dict[str, set[str]] = {}
+    for found in imports:
+        if found.importer != found.imported:
+            graph.setdefault(found.importer, set()).add(found.imported)
+    done: set[str] = set()
+    for start in sorted(graph):
+        if start not in done:
+            circle = circle_through(start, graph)
+            if circle is not None:
+                yield circle
+                done.update(circle)
+
+
+def circle_through(start: str, graph: Mapping[str, set[str]]) -> list[str] | None:
+    """Return a shortest way from a module back to itself; None if there is none."""
+    ways = [[start]]
+    seen: set[str] = set()
+    while ways:
+        longer = []
+        for way in ways:
+            for imported in sorted(graph.get(way[-1], ())):
+                if imported == start:
+                    return [*way, start]
+                if imported not in seen:
+                    seen.add(imported)
+                    longer.append([*way, imported])
+        ways = longer
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
