@@ -1,0 +1,110 @@
+"""Print the numbers of the code's structure: `python -m tools.structure [DIRECTORY]`.
+
+DIRECTORY is another checkout to count, for a comparison with an earlier commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import median
+
+from tools.import_rules import ADAPTER, LIBRARY, ROOT, Import, find_circles, read_imports
+
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def main() -> None:
+    """Count the checkout that the command line names, else this one."""
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("directory", nargs="?", type=Path, default=ROOT)
+    root = parser.parse_args().directory
+    for name, number in measure(root):
+        print(f"{name:<46}{number:>10}")
+
+
+def measure(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name of each number of a checkout, and the number."""
+    sources = {
+        path: path.read_text(encoding="utf-8")
+        for package in (LIBRARY, ADAPTER)
+        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
+    }
+    lines = {path: source.count("\n") for path, source in sources.items()}
+    rooms = {path: n for path, n in lines.items() if path.name != "__init__.py"}
+    largest = max(rooms, key=lambda path: rooms[path])
+    imports = read_imports(root)
+    adapter = {path: text for path, text in sources.items() if path.is_relative_to(root / "dbt")}
+    yield "modules", f"{len(sources):,}"
+    yield "modules without __init__", f"{len(rooms):,}"
+    yield "lines", f"{sum(lines.values()):,}"
+    yield "lines of code alone", f"{sum(map(count_code_lines, sources.values())):,}"
+    yield "median lines of a module without __init__", f"{median(rooms.values()):g}"
+    yield f"largest module, {largest.name}", f"{rooms[largest]:,}"
+    yield "modules imported by exactly one other", f"{count_imported_once(imports):,}"
+    yield "circles of imports, those for types too", f"{len(list(find_circles(imports))):,}"
+    yield "`Any` in annotations below dbt/", f"{sum(map(count_any, adapter.values())):,}"
+    yield "public names of hiveacid", f"{count_public(root):,}"
+
+
+def count_code_lines(source: str) -> int:
+    """Count the lines with code: no blank lines, comments and docstrings."""
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    code = {
+        line
+        for token in tokens
+        if token.type not in _NO_CODE
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    return len(code - docstrings)
+
+
+def count_imported_once(imports: Iterable[Import]) -> int:
+    """Count the project's modules that one other module imports, and no more."""
+    importers: dict[str, set[str]] = {}
+    own = (f"{LIBRARY}.", f"{ADAPTER}.")
+    for found in imports:
+        if found.imported.startswith(own) and found.imported != found.importer:
+            importers.setdefault(found.imported, set()).add(found.importer)
+    return sum(len(found) == 1 for found in importers.values())
+
+
+def count_any(source: str) -> int:
+    """Count where a source names `Any`, its import apart."""
+    return sum(
+        isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(ast.parse(source))
+    )
+
+
+def count_public(root: Path) -> int:
+    """Count the names in the library's `__all__`; 0 where there is no library."""
+    door = root / LIBRARY / "__init__.py"
+    if not door.exists():
+        return 0
+    for node in ast.parse(door.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            assert isinstance(node.value, ast.List | ast.Tuple)
+            return len(node.value.elts)
+    return 0
+
+
+if __name__ == "__main__":
+    main()
