@@ -25,10 +25,11 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.errors import as_dbt_error, dbt_errors, raising_dbt_errors
 from dbt.adapters.hiveacid.invocation import Invocation
+from dbt.adapters.hiveacid.node_context import NodeContext, NodeCursor
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, amounts_by_table
 from dbt.adapters.hiveacid.spark.driver import CONSOLE_PROGRESS, root_session
 from dbt.adapters.hiveacid.spark.progress import ProgressLine, tasks_in
-from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
+from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import HiveAcidError, VanishedFileError
 from hiveacid.jvm.errors import full_text, is_missing, short_message, with_statement
 from hiveacid.metastore.client import MetastoreClient
@@ -85,7 +86,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         try:
             warehouse = partial(_default_location, credentials)
             root = root_session(parameters, credentials.metastore_uri, warehouse, _log_directory())
-            connection.handle = SessionHandle(root, parameters, _progress_line(root, parameters))
+            session = SessionHandle(root, parameters, _progress_line(root, parameters))
+            connection.handle = NodeContext(session)
         except BaseException:
             connection.state = ConnectionState.FAIL
             raise
@@ -98,14 +100,14 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         """Run a statement, once what it reads of the ACID sources is there."""
         # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
-        handle: SessionHandle = connection.handle
-        handle.raise_if_cancelled()
-        handle.name = connection.name or ""
+        node: NodeContext = connection.handle
+        node.raise_if_cancelled()
+        node.name = connection.name or ""
         with self.exception_handler(sql):
             if bindings:
-                handle.named, handle.reads = frozenset(), frozenset()
+                node.named, node.reads = frozenset(), frozenset()
             else:
-                self.run.prepare(handle, sql)
+                self.run.prepare(node, sql)
         return super().add_query(sql, auto_begin, bindings, *args, **kwargs)
 
     def execute(
@@ -153,7 +155,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             raise DbtDatabaseError(with_statement(told, sql)) from error
 
     @classmethod
-    def get_response(cls, cursor: Cursor | None) -> HiveAcidAdapterResponse:
+    def get_response(cls, cursor: NodeCursor | None) -> HiveAcidAdapterResponse:
         """What a statement did: rows written, and the snapshot that they come from."""
         if cursor is None:
             return HiveAcidAdapterResponse("OK")

@@ -21,12 +21,12 @@ from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
 from dbt.adapters.hiveacid.metadata.schemas import SchemaMethods
+from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.report import ReportMethods
 from dbt.adapters.hiveacid.selected_nodes import Selection, needing
 from dbt.adapters.hiveacid.signals import TerminationHandler
-from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.targets.python_models import PythonModelMethods
 from dbt.adapters.hiveacid.targets.recovery import RecoveryMethods, current_version, restore
 from dbt.adapters.hiveacid.targets.seeds import SeedMethods
@@ -212,7 +212,7 @@ class HiveAcidAdapter(
             sql = source.read_in(sql)
         return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
-    def _handle(self) -> SessionHandle:
+    def _handle(self) -> NodeContext:
         return self.connections.get_thread_connection().handle
 
     def _foreseen(self) -> set[TableName]:

@@ -14,13 +14,12 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
 from dbt.adapters.hiveacid.errors import ViewOverAcidError
-from dbt.adapters.hiveacid.incremental.model_run import ModelChanges
+from dbt.adapters.hiveacid.node_context import NodeContext, ViewMaker, ViewMakers
 from dbt.adapters.hiveacid.release import EarlyRelease
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from dbt.adapters.hiveacid.sources.views import SourceTables, SourceView, SourceViews
 from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
-from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.statements import NameParts, parse
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.errors import VanishedFileError, VerificationError, WriteIdsNotSupportedError
@@ -105,40 +104,45 @@ class Invocation:
             foreseen,
             OrcFooters(_cache(credentials)),
         )
-        self.models: dict[str, ModelChanges] = {}
+        self.models: dict[str, ViewMaker] = {}
         self.reads = ReadLog()
 
-    def prepare(self, handle: SessionHandle, sql: str) -> None:
-        """Make a statement ready to run: the views of its ACID sources, and `handle.reads`.
+    def prepare(self, node: NodeContext, sql: str, makers: ViewMakers | None = None) -> None:
+        """Make a statement ready to run: create the views of its ACID sources, set `node.reads`.
 
-        What is read is on account of the node that runs on this thread, else of `handle.name`.
+        What is read is on account of the node that runs on this thread, else of `node.name`.
+
+        Args:
+            node: the node whose statement it is.
+            sql: the statement.
+            makers: makers of views of changes for this statement only, in place of `models`.
 
         Raises:
             HiveAcidError: the statement cannot be run as it is, or a source cannot be read.
         """
-        session = handle.session
+        session = node.session
         statement = parse(session, sql)
-        handle.named, handle.reads = statement.reads, frozenset()
+        node.named, node.reads = statement.reads, frozenset()
         views = self.views.among(statement.mentions)
         if statement.is_permanent_view:
             _refuse_view(views)
         names = {(view.name,) for view in views}
         refuse_raw_acid(session, statement.without(names))
         for view in views:
-            model = self.models.get(view.name)
+            maker = (makers or {}).get(view.name) or self.models.get(view.name)
             reading = (
-                self.views.create(session, view) if model is None else model.create_view(session)
+                self.views.create(session, view) if maker is None else maker.create_view(session)
             )
-            handle.reads |= {reading}
-            self.reads.add(get_node_info().get("unique_id") or handle.name, reading)
+            node.reads |= {reading}
+            self.reads.add(get_node_info().get("unique_id") or node.name, reading)
         for parts in statement.reads:
-            handle.reads |= handle.temporary_views.get(parts[-1].lower(), frozenset())
-        handle.has_read |= handle.reads
+            node.reads |= node.temporary_views.get(parts[-1].lower(), frozenset())
+        node.has_read |= node.reads
         if statement.temporary_view is not None:
-            handle.temporary_views[statement.temporary_view] = handle.reads
-            handle.temporary_sources[statement.temporary_view] = frozenset(
+            node.temporary_views[statement.temporary_view] = node.reads
+            node.temporary_sources[statement.temporary_view] = frozenset(
                 view.name for view in views
-            ) | handle.sources_behind(statement.reads)
+            ) | node.sources_behind(statement.reads)
 
     def verify(self, session: SparkSession, name: TableName) -> None:
         """Check a table and print the report.

@@ -10,6 +10,7 @@ from dbt.adapters.hiveacid.incremental import methods, operations
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
 from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
 from dbt.adapters.hiveacid.incremental.model_run import Decision, ModelChanges, Step
+from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.targets.state import TargetState
@@ -43,7 +44,7 @@ class Adapter(IncrementalMethods):
     """An adapter over it, with dbt's way to word an error."""
 
     def __init__(self):
-        self.handle, self.connections = SessionHandle(Spark(), {}), self
+        self.handle, self.connections = NodeContext(SessionHandle(Spark(), {})), self
         self.run = SimpleNamespace(prepare=lambda handle, sql: None)
         self.checked = []
         self._check_new_key = self.checked.append
@@ -118,14 +119,14 @@ def test_what_is_stopped_is_the_innermost_statement_then_the_outer_one(adapter):
     handle, seen = adapter.handle, []
 
     def outer():
-        seen.append(handle._running)
+        seen.append(handle.spark._running)
         with pytest.raises(DbtRuntimeError):
             adapter._query("select 1")
-        seen.append(handle._running)
+        seen.append(handle.spark._running)
 
     adapter._as_statement("outer", outer)
     assert seen[0] is seen[1] is not None
-    assert handle._running is None
+    assert handle.spark._running is None
 
 
 def test_nothing_begins_once_the_run_is_cancelled(adapter, monkeypatch):

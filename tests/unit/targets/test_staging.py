@@ -8,13 +8,13 @@ from dbt.adapters.hiveacid.targets import recovery, staging
 from dbt.adapters.hiveacid.targets.recovery import RecoveryMethods
 from dbt.adapters.hiveacid.targets.staging import (
     Leftover,
-    Stage,
     StagingMethods,
     beside,
     build_location,
     discard,
     leftovers,
     remove_backup,
+    stage_of,
     switch,
 )
 
@@ -47,14 +47,14 @@ class NoSession:
 
 
 def test_stages_of_different_invocations_do_not_meet():
-    stage = Stage.of(TARGET, INVOCATION, None)
+    stage = stage_of(TARGET, INVOCATION, None)
     assert str(stage.relation) == "marts.orders__dbt_stage_0123abcd"
     assert stage.relation.type == "table"
 
 
 def test_batches_of_a_model_do_not_meet():
     names = [
-        str(Stage.of(TARGET, INVOCATION, None, batch=batch).relation.identifier)
+        str(stage_of(TARGET, INVOCATION, None, batch=batch).relation.identifier)
         for batch in ("20240102", "20240102T07", None)
     ]
     assert names == [
@@ -90,7 +90,7 @@ def test_only_a_directory_of_a_build_goes_with_a_former_table(monkeypatch, locat
 
 
 def test_a_new_table_is_renamed():
-    stage = Stage.of(TARGET, INVOCATION, None)
+    stage = stage_of(TARGET, INVOCATION, None)
     catalog = Catalog(str(stage.relation))
     assert switch(catalog, stage, None) is None
     assert catalog.names == ["marts.orders"]
@@ -98,7 +98,7 @@ def test_a_new_table_is_renamed():
 
 @pytest.mark.parametrize("kind", ["table", "view"])
 def test_the_former_table_or_view_goes(kind):
-    stage = Stage.of(TARGET, INVOCATION, None)
+    stage = stage_of(TARGET, INVOCATION, None)
     catalog = Catalog("marts.orders", str(stage.relation))
     backup = switch(catalog, stage, TARGET.incorporate(type=kind))
     assert sorted(catalog.names) == ["marts.orders", "marts.orders__dbt_backup_0123abcd"]
@@ -107,7 +107,7 @@ def test_the_former_table_or_view_goes(kind):
 
 
 def test_a_failed_switch_leaves_the_former_table_in_place():
-    stage = Stage.of(TARGET, INVOCATION, None)
+    stage = stage_of(TARGET, INVOCATION, None)
     catalog = Catalog("marts.orders", str(stage.relation), failing=str(stage.relation))
     with pytest.raises(RuntimeError, match="the metastore said no"):
         switch(catalog, stage, TARGET)
@@ -130,7 +130,7 @@ def test_a_stage_that_is_the_target_by_now_keeps_its_files(
     monkeypatch.setattr(staging, "location_if_any", lambda session, schema, name: f"{lives_in}/")
     monkeypatch.setattr(staging, "default_location", lambda session, schema, name: built_in)
     monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
-    stage = Stage.of(TARGET, INVOCATION, location_root)
+    stage = stage_of(TARGET, INVOCATION, location_root)
     discard(Catalog("marts.orders"), stage, NoSession())
     assert removed == ([] if is_in_place else [built_in])
 
@@ -182,7 +182,7 @@ class Adapter(Catalog, StagingMethods, RecoveryMethods):
 def test_a_former_version_that_cannot_be_removed_does_not_undo_a_switch(monkeypatch):
     warnings = []
     monkeypatch.setattr(staging, "logger", SimpleNamespace(warning=warnings.append))
-    stage = Stage.of(TARGET, INVOCATION, None)
+    stage = stage_of(TARGET, INVOCATION, None)
     handle = Handle(stage=stage)
     adapter = Adapter(handle, "marts.orders", str(stage.relation))
     adapter.hiveacid_switch(TARGET)

@@ -107,7 +107,9 @@ class IncrementalMethods(ApplyMethods):
         reads = parse(handle.session, compiled_code).reads
         behind = handle.sources_behind(reads)
         views = self.run.views.among(reads | {(name,) for name in behind})
-        ours = [self.run.models[view.name] for view in views if view.name in self.run.models]
+        ours: list[Any] = [
+            self.run.models[view.name] for view in views if view.name in self.run.models
+        ]
         name = model["name"]
         if any(changes.view.name in behind for changes in ours):
             raise IncrementalError(
@@ -209,7 +211,7 @@ class IncrementalMethods(ApplyMethods):
         shows = Rows.SNAPSHOT if self._changes().is_partial else Rows.INSERTS
         frame = self._rows(compiled_code, shows)
         self._check_key(target, frame)
-        return self._temporary_view(target, "tmp", frame.limit(0))
+        return self._handle().make_temporary_view(target, "tmp", frame.limit(0))
 
     @available
     def hiveacid_changed_rows(
@@ -224,7 +226,7 @@ class IncrementalMethods(ApplyMethods):
         frame = self._rows(compiled_code, Rows.ALL if changes.mode is Mode.OWN else Rows.INSERTS)
         self._check_key(target, frame)
         self._check_new_key(changes)
-        rows = self._temporary_view(target, "tmp", frame)
+        rows = self._handle().make_temporary_view(target, "tmp", frame)
         staged = self._as_statement(
             compiled_code,
             lambda: staged_changes(
@@ -235,7 +237,10 @@ class IncrementalMethods(ApplyMethods):
                 self._handle().session,
             ),
         )
-        return {"rows": rows, "changes": self._temporary_view(target, "changes", staged)}
+        return {
+            "rows": rows,
+            "changes": self._handle().make_temporary_view(target, "changes", staged),
+        }
 
     def _check_key(self, target: HiveAcidRelation, frame: DataFrame) -> None:
         """Refuse a key that a part of the target's rows would not have.
@@ -288,16 +293,6 @@ class IncrementalMethods(ApplyMethods):
             return handle.session.sql(sql.strip().removesuffix(";"))
 
         return self._as_statement(sql, rows)
-
-    def _temporary_view(
-        self, target: HiveAcidRelation, role: str, frame: DataFrame
-    ) -> HiveAcidRelation:
-        handle = self._handle()
-        name = f"{target.identifier}__dbt_{role}"
-        frame.createOrReplaceTempView(f"`{name}`")
-        handle.temporary_views[name.lower()] = handle.reads
-        relation = target.incorporate(path={"identifier": name}, type="view")
-        return relation.include(database=False, schema=False)
 
 
 def _row_id_of(columns: Collection[str]) -> str | None:

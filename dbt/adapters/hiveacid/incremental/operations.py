@@ -27,7 +27,7 @@ from dbt.adapters.hiveacid.targets.state import (
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.invocation import Invocation
-    from dbt.adapters.hiveacid.spark.session import SessionHandle
+    from dbt.adapters.hiveacid.node_context import NodeContext
 
 
 logger = AdapterLogger("HiveAcid")
@@ -44,7 +44,7 @@ class StateMethods(metaclass=AdapterMeta):
     connections: Any
     get_relation: Any
     run: Invocation
-    _handle: Callable[[], SessionHandle]
+    _handle: Callable[[], NodeContext]
 
     @available
     def hiveacid_show_state(self, node: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ from hiveacid.snapshots.tables import UnlockedTable
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.invocation import Invocation
-    from dbt.adapters.hiveacid.spark.session import SessionHandle
+    from dbt.adapters.hiveacid.node_context import NodeContext
 
 
 logger = AdapterLogger("HiveAcid")
@@ -275,7 +275,7 @@ class MetadataMethods(SparkAdapter):
         return {TableName(source.schema, source.identifier) for source in sources.values()}
 
     def _session(self) -> Any:
-        handle: SessionHandle = self.connections.get_thread_connection().handle
+        handle: NodeContext = self.connections.get_thread_connection().handle
         return handle.session
 
 

@@ -25,7 +25,7 @@ from hiveacid.jvm.errors import unless_missing
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-    from dbt.adapters.hiveacid.spark.session import SessionHandle
+    from dbt.adapters.hiveacid.node_context import NodeContext
 
 
 _LOOKS = 10
@@ -43,7 +43,7 @@ class SchemaMethods(SparkAdapter):
     """
 
     connections: HiveAcidConnectionManager
-    _handle: Callable[[], SessionHandle]
+    _handle: Callable[[], NodeContext]
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """dbt-spark's relations, under the schema's name as it was given, and functions.

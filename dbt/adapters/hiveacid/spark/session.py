@@ -1,4 +1,4 @@
-"""The handle and the cursor behind a dbt connection: a Spark session of its own.
+"""Spark session and cursor behind a dbt connection.
 
 dbt's threads must share neither configuration nor temporary views, so each connection has a session
 (`newSession()`, tens of milliseconds). All share the driver, its catalog and its executors.
@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.sql import as_shown, text_literal
-from dbt.adapters.hiveacid.spark.statements import NameParts
-from dbt.adapters.hiveacid.targets.staging import Stage
 from hiveacid.jvm.py4j import each
 from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
-
-if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.incremental.model_run import ModelChanges
-
 
 T = TypeVar("T")
 _CANCEL_PERIOD = 0.2
@@ -37,17 +30,7 @@ _CANCEL_PERIOD = 0.2
 
 
 class SessionHandle:
-    """What dbt keeps as a connection's handle.
-
-    The connection manager sets what is known of the next statement: `name`, the connection's, which
-    is a node's unique id or says what else dbt does (`master` for hooks); `named`, the relations
-    that it names, and `reads`, what it reads of ACID tables, also through the session's temporary
-    views (whose own reads are in `temporary_views`, and the names of the sources' views that they
-    are made of in `temporary_sources`). `has_read` gathers what all statements read
-    since the connection was opened, which dbt does for each node. `stages` are the tables that a
-    model is being built in, by their roles, until they have served. `incremental` is set for a
-    model over `acid_changes`, `write_lock` while no other thread may write the model's target.
-    """
+    """A Spark session of its own, with the statement that runs in it and how to stop it."""
 
     def __init__(
         self,
@@ -60,30 +43,12 @@ class SessionHandle:
         for key, value in parameters.items():
             if self.session.conf.isModifiable(key):
                 self.session.conf.set(key, value)
-        self.name = ""
-        self.named: frozenset[NameParts] = frozenset()
-        self.reads: frozenset[FilesRead] = frozenset()
-        self.has_read: frozenset[FilesRead] = frozenset()
-        self.temporary_views: dict[str, frozenset[FilesRead]] = {}
-        self.temporary_sources: dict[str, frozenset[str]] = {}
-        self.stages: dict[str, Stage] = {}
-        self.incremental: ModelChanges | None = None
-        self.write_lock: threading.Lock | None = None
         self._uninterrupted = False
         self._cancelled = threading.Event()
         self._running: Cursor | None = None
 
-    def sources_behind(self, names: Iterable[NameParts]) -> frozenset[str]:
-        """The names of the sources' views behind those of the names that are temporary views."""
-        return frozenset(
-            source
-            for parts in names
-            if len(parts) == 1
-            for source in self.temporary_sources.get(parts[0].lower(), ())
-        )
-
     def cursor(self) -> Cursor:
-        """A cursor for one statement."""
+        """Return a cursor for one statement."""
         return Cursor(self)
 
     def cancel(self) -> None:
@@ -117,12 +82,6 @@ class SessionHandle:
         if self._running is not None and not self._uninterrupted:
             threading.Thread(target=self._running.cancel_jobs, daemon=True).start()
 
-    def close(self) -> None:
-        """Nothing to release: the session goes with the last reference to it."""
-
-    def rollback(self) -> None:
-        """Spark has no transactions."""
-
     @contextmanager
     def running(self, cursor: Cursor) -> Iterator[None]:
         """Mark `cursor` as what `cancel` has to stop.
@@ -144,10 +103,11 @@ class SessionHandle:
 class Cursor:
     """One statement, from its execution to its rows (the part of PEP 249 that dbt uses)."""
 
-    def __init__(self, handle: SessionHandle) -> None:
-        self.has_read = handle.has_read
-        self._reads_acid = bool(handle.reads)
+    def __init__(self, handle: SessionHandle, name: str = "", *, reads_acid: bool = False) -> None:
+        """`name` says on the progress line what runs. `reads_acid`: ACID tables are read."""
+        self._reads_acid = reads_acid
         self._handle = handle
+        self._name = name
         self._tag = f"dbt-{uuid.uuid4().hex}"
         self._done = threading.Event()
         self._frame: DataFrame | None = None
@@ -260,8 +220,8 @@ class Cursor:
             context.removeJobTag(self._tag)
 
     def _shown(self) -> AbstractContextManager[None]:
-        progress, name = self._handle.progress, self._handle.name
-        return nullcontext() if progress is None else progress.watching(self._tag, name)
+        progress = self._handle.progress
+        return nullcontext() if progress is None else progress.watching(self._tag, self._name)
 
 
 def _is_yet_to_run(frame: DataFrame) -> bool:

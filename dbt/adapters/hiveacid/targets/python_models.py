@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hiveacid.errors import PythonModelError, available
 from dbt.adapters.hiveacid.incremental.config import STRATEGY
+from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import HiveAcidError
 from hiveacid.jvm.py4j import java
 from hiveacid.reader.pushdown import for_every_session
@@ -33,8 +33,7 @@ class PythonModelMethods(metaclass=AdapterMeta):
 
     run: Invocation
     connections: Any
-    _handle: Callable[[], SessionHandle]
-    _temporary_view: Callable[[HiveAcidRelation, str, DataFrame], HiveAcidRelation]
+    _handle: Callable[[], NodeContext]
 
     @available
     def hiveacid_model_query(
@@ -67,7 +66,7 @@ class PythonModelMethods(metaclass=AdapterMeta):
         with self.connections.exception_handler(compiled_code):
             found = handle.cursor().run(lambda: _run(model, compiled_code, load, handle.session))
             frame = _as_dataframe(found, model["name"], handle.session)
-            view = self._temporary_view(target, "python", frame)
+            view = handle.make_temporary_view(target, "python", frame)
         return f"select * from {view}"
 
 

@@ -35,7 +35,7 @@ from dbt.adapters.hiveacid.targets.state import WaitForRun
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.invocation import Invocation
-    from dbt.adapters.hiveacid.spark.session import SessionHandle
+    from dbt.adapters.hiveacid.node_context import NodeContext
 
 
 def current_version(session: SparkSession, relation: SparkRelation) -> Any:
@@ -68,7 +68,7 @@ class RecoveryMethods(metaclass=AdapterMeta):
     list_relations: Any
     list_relations_without_caching: Any
     rename_relation: Any
-    _handle: Callable[[], SessionHandle]
+    _handle: Callable[[], NodeContext]
 
     @available
     def hiveacid_recover(self, target: HiveAcidRelation) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 import agate
 from dbt.adapters.base.meta import AdapterMeta
-from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt.adapters.hiveacid.errors import available
+from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.sql import checked_cast
 
 
@@ -23,8 +22,7 @@ class SeedMethods(metaclass=AdapterMeta):
     """The adapter's method for the macro of seeds."""
 
     convert_type: Callable[[agate.Table, int], str | None]
-    _handle: Callable[[], SessionHandle]
-    _temporary_view: Callable[[HiveAcidRelation, str, DataFrame], HiveAcidRelation]
+    _handle: Callable[[], NodeContext]
 
     @available
     def hiveacid_seed_rows(
@@ -52,7 +50,7 @@ class SeedMethods(metaclass=AdapterMeta):
                 "`column_types`."
             )
             casts.append(expr(checked_cast(names[place], type_, before, after)).alias(names[place]))
-        return self._temporary_view(target, "seed", frame.select(*casts))
+        return self._handle().make_temporary_view(target, "seed", frame.select(*casts))
 
 
 def _text(value: Any) -> str | None:

@@ -16,6 +16,7 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import available
+from dbt.adapters.hiveacid.node_context import NodeContext, Stage
 from dbt.adapters.hiveacid.spark.table_locations import (
     default_location,
     delete_directory,
@@ -27,7 +28,6 @@ from dbt.adapters.hiveacid.targets.state import overtaken
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-    from dbt.adapters.hiveacid.spark.session import SessionHandle
 
 
 class Catalog(Protocol):
@@ -40,34 +40,20 @@ class Catalog(Protocol):
         """Drop a table or view, if it exists."""
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Where a table is being built.
+def stage_of(
+    target: BaseRelation,
+    invocation_id: str,
+    location_root: str | None,
+    role: str = "stage",
+    batch: str | None = None,
+) -> Stage:
+    """Return the stage for building `target` in this invocation.
 
-    `location_root` is the model's configuration of that name: with it the table is external, and
-    each build gets a directory of its own (`build_location`).
+    No other invocation has the same. `batch` is the id of a microbatch: several microbatches of a
+    model are staged at the same time.
     """
-
-    relation: BaseRelation
-    target: BaseRelation
-    invocation_id: str
-    location_root: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        target: BaseRelation,
-        invocation_id: str,
-        location_root: str | None,
-        role: str = "stage",
-        batch: str | None = None,
-    ) -> Stage:
-        """The stage for building `target` in this invocation; no other invocation has the same.
-
-        `batch` is the id of a microbatch: several of a model are staged at the same time.
-        """
-        stage = beside(target, role, invocation_id, batch)
-        return cls(stage, target, invocation_id, location_root)
+    relation = beside(target, role, invocation_id, batch)
+    return Stage(relation, target, invocation_id, location_root)
 
 
 BACKUP = "backup"
@@ -232,7 +218,7 @@ class StagingMethods(metaclass=AdapterMeta):
     exists: Callable[[BaseRelation], bool]
     rename_relation: Any
     replacing_target: Any
-    _handle: Callable[[], SessionHandle]
+    _handle: Callable[[], NodeContext]
 
     @available
     def hiveacid_stage(
@@ -250,7 +236,7 @@ class StagingMethods(metaclass=AdapterMeta):
             DbtRuntimeError: `location_root` would have it in the directory of a managed table.
         """
         batch_id = None if batch is None else str(batch["id"])
-        stage = Stage.of(target, get_invocation_id(), location_root, role, batch_id)
+        stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
         with self.connections.exception_handler(f"find a place for {stage.relation}"):
             refuse_nested_build(self._handle().session, stage)
         self._handle().stages[role] = stage
@@ -294,7 +280,7 @@ class StagingMethods(metaclass=AdapterMeta):
             if backup is not None:
                 self._remove_backup(handle, stage, backup)
 
-    def _remove_backup(self, handle: SessionHandle, stage: Stage, backup: BaseRelation) -> None:
+    def _remove_backup(self, handle: NodeContext, stage: Stage, backup: BaseRelation) -> None:
         session = handle.session if stage.location_root else None
         try:
             remove_backup(self, backup, stage.target, session)
@@ -316,7 +302,7 @@ class StagingMethods(metaclass=AdapterMeta):
         for role in list(handle.stages):
             self._discard(handle, handle.stages.pop(role))
 
-    def _discard(self, handle: SessionHandle, stage: Stage) -> None:
+    def _discard(self, handle: NodeContext, stage: Stage) -> None:
         try:
             with (
                 handle.uninterrupted(),

@@ -1,0 +1,173 @@
+"""State of one node while it runs on its connection, and statements on behalf of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+from dbt.adapters.base.relation import BaseRelation
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.read_log import FilesRead
+from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
+from dbt.adapters.hiveacid.spark.statements import NameParts
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A table in which a node's target is being built.
+
+    `location_root` is the model's configuration of that name. With a `location_root` the table is
+    external, and each build gets a directory of its own (`targets.staging.build_location`).
+    """
+
+    relation: BaseRelation
+    target: BaseRelation
+    invocation_id: str
+    location_root: str | None = None
+
+
+class ViewMaker(Protocol):
+    """Maker of a temporary view that shows changes of a source instead of its rows."""
+
+    def create_view(self, session: SparkSession) -> FilesRead:
+        """Make the temporary view in `session` and return the files that it reads."""
+
+
+ViewMakers = Mapping[str, ViewMaker]
+"""Makers of views, by the names of the views."""
+
+
+class NodeContext:
+    """State of the node that runs on a connection. dbt keeps it as the connection's handle.
+
+    dbt opens a connection for each node, so the state ends with the node.
+
+    Attributes:
+        spark: the Spark session of the connection.
+        name: the connection's name: a node's unique id, or what else dbt does (`master` for hooks).
+        named: the relations that the current statement names.
+        reads: the files of ACID tables that the current statement reads, also through temporary
+            views of the session.
+        has_read: the files that all statements of the node have read.
+        temporary_views: the files that each temporary view of the session reads.
+        temporary_sources: the views of sources that each temporary view is made of.
+        stages: the tables in which the node's target is being built, by their roles.
+        write_lock: the lock that keeps other threads from writing the node's target, while held.
+        changes_view: the view of changes that the node's model is built from, once the
+            materialization has begun.
+        is_full_load: whether an incremental run has turned into building its table again.
+    """
+
+    def __init__(self, spark: SessionHandle) -> None:
+        self.spark = spark
+        self.name = ""
+        self.named: frozenset[NameParts] = frozenset()
+        self.reads: frozenset[FilesRead] = frozenset()
+        self.has_read: frozenset[FilesRead] = frozenset()
+        self.temporary_views: dict[str, frozenset[FilesRead]] = {}
+        self.temporary_sources: dict[str, frozenset[str]] = {}
+        self.stages: dict[str, Stage] = {}
+        self.write_lock: Lock | None = None
+        self.changes_view: str | None = None
+        self.is_full_load = False
+        self.incremental: Any = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session of the connection."""
+        return self.spark.session
+
+    def cursor(self) -> NodeCursor:
+        """Return a cursor for one statement."""
+        return NodeCursor(self)
+
+    def cancel(self) -> None:
+        """Stop the running statement, and let no further statement start. Does not wait."""
+        self.spark.cancel()
+
+    def raise_if_cancelled(self) -> None:
+        """Raise a DbtRuntimeError if the connection is cancelled."""
+        self.spark.raise_if_cancelled()
+
+    def stop_statement(self) -> None:
+        """Stop the Spark jobs of the running statement, if there is one. Does not wait."""
+        self.spark.stop_statement()
+
+    def uninterrupted(self) -> AbstractContextManager[None]:
+        """Let a few statements that belong together run to their end, whatever is cancelled."""
+        return self.spark.uninterrupted()
+
+    def close(self) -> None:
+        """Release nothing: the session goes with the last reference to it."""
+
+    def rollback(self) -> None:
+        """Undo nothing: Spark has no transactions."""
+
+    def sources_behind(self, names: Iterable[NameParts]) -> frozenset[str]:
+        """Return the names of the sources' views behind the temporary views among `names`."""
+        return frozenset(
+            source
+            for parts in names
+            if len(parts) == 1
+            for source in self.temporary_sources.get(parts[0].lower(), ())
+        )
+
+    def make_temporary_view(
+        self, target: HiveAcidRelation, role: str, frame: DataFrame
+    ) -> HiveAcidRelation:
+        """Make a temporary view of `frame`, which the current statement has read, and return it."""
+        name = f"{target.identifier}__dbt_{role}"
+        frame.createOrReplaceTempView(f"`{name}`")
+        self.temporary_views[name.lower()] = self.reads
+        relation = target.incorporate(path={"identifier": name}, type="view")
+        return relation.include(database=False, schema=False)
+
+
+class NodeCursor(Cursor):
+    """Cursor for a statement of a node; `has_read` are the files that the node has read by then."""
+
+    def __init__(self, node: NodeContext) -> None:
+        super().__init__(node.spark, node.name, reads_acid=bool(node.reads))
+        self.has_read = node.has_read
+
+
+class Statements:
+    """Statements of the node that runs on the calling thread."""
+
+    def __init__(
+        self,
+        node: Callable[[], NodeContext],
+        errors: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
+        """`node` returns the node of the thread. `errors` turns the errors of a text into dbt's."""
+        self._node = node
+        self.errors = errors
+
+    @property
+    def node(self) -> NodeContext:
+        """The node that runs on this thread."""
+        return self._node()
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session of that node."""
+        return self._node().session
+
+    def run(self, sql: str, function: Callable[[], T]) -> T:
+        """Run Python code as a statement is run; `sql` is the statement, or describes the code.
+
+        Spark's jobs are those of the node, Ctrl-C stops them, and errors are dbt's.
+        """
+        with self.errors(sql):
+            return self._node().cursor().run(function)
+
+    def query(self, sql: str) -> Iterable[Any]:
+        """Run a statement and return its rows."""
+        return self.run(sql, lambda: self.session.sql(sql).collect())
