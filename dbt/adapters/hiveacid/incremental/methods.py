@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.incremental.model_run import ModelChanges, Rows, Step
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.statements import check_syntax, parse
 from hiveacid.changes.plan import ROW_ID_NAMES
+from hiveacid.formatting import quoted
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.invocation import Invocation
@@ -294,7 +295,7 @@ class IncrementalMethods(ApplyMethods):
     ) -> HiveAcidRelation:
         handle = self._handle()
         name = f"{target.identifier}__dbt_{role}"
-        frame.createOrReplaceTempView(f"`{name}`")
+        frame.createOrReplaceTempView(quoted(name))
         handle.temporary_views[name.lower()] = handle.reads
         relation = target.incorporate(path={"identifier": name}, type="view")
         return relation.include(database=False, schema=False)
