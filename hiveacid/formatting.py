@@ -1,12 +1,14 @@
-"""Numbers as people read them, for logs."""
+"""Text for people and for Spark's parser: numbers, lists and names."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def human_bytes(length: int) -> str:
-    """A number of bytes as people read it: `999 bytes`, `1.2 kB`, `34 MB`."""
+    """Return a number of bytes as people read it: `999 bytes`, `1.2 kB`, `34 MB`."""
     if length == 1:
         return "1 byte"
     number, unit = float(length), 0
@@ -17,5 +19,16 @@ def human_bytes(length: int) -> str:
 
 
 def pluralize(number: int, what: str) -> str:
-    """A number of things: `1 row`, `1,204 rows`."""
+    """Return a number of things: `1 row`, `1,204 rows`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def first_few(items: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return a list that stays short: `a, b, c and 4 more`."""
+    rest = len(items) - most
+    return separator.join(items[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def quoted(*names: str) -> str:
+    """Return a name in backticks for Spark's parser, its parts joined by dots: `` `shop`.`a` ``."""
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.projection import quoted
+from hiveacid.formatting import quoted
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
 from integration.support.tables import FULL_ACID, make_table

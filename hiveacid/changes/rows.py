@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 
 from hiveacid.changes.diff import Kind, location_names
 from hiveacid.changes.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
+from hiveacid.formatting import quoted
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.deletes import (
     BUCKET,
@@ -45,7 +46,7 @@ from hiveacid.reader.full_acid import full_acid_rows, row_id_columns
 from hiveacid.reader.insert_only import insert_only_rows
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.reader.projection import project, quoted
+from hiveacid.reader.projection import project
 from hiveacid.reader.read import no_rows, plan_places
 from hiveacid.reader.scan import acid_scan
 from hiveacid.snapshots.tables import PinnedTable

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hiveacid.formatting import quoted
 from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.py4j import scala_seq
 
@@ -44,15 +45,10 @@ def named(*parts: str) -> Expression:
     A session may take quoted names for patterns (`spark.sql.parser.quotedRegexColumnNames`, as in
     Hive), unless they are plain.
     """
-    text = ".".join(map(quoted, parts))
+    text = quoted(*parts)
     return text if all(map(_PLAIN.fullmatch, parts)) else F.col(text)
 
 
 def as_column(expression: Expression) -> Column:
     """The expression as a column."""
     return F.expr(expression) if isinstance(expression, str) else expression
-
-
-def quoted(name: str) -> str:
-    """A column name in backticks, for Spark's parser."""
-    return "`" + name.replace("`", "``") + "`"

@@ -21,6 +21,7 @@ from pyspark.sql.types import BooleanType, IntegerType, LongType, StructField, S
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError, VanishedFileError
+from hiveacid.formatting import first_few
 from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.filesystem import FILE_STATUS, FILE_SYSTEM, PATH, THREADS, batches, by_file_system
 from hiveacid.jvm.py4j import java, scala_seq
@@ -267,8 +268,9 @@ def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, Listed
         surplus = sorted(found.keys() - planned.keys())
         raise UnreadableTableError(
             f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
-            f"{missing[:3]}, surplus: {surplus[:3]}. Spark passes over names that it takes for "
-            "hidden; let Hive write the table anew, or report the case."
+            f"{first_few(missing, 3) or 'none'}; surplus: {first_few(surplus, 3) or 'none'}. Spark "
+            "passes over names that it takes for hidden; let Hive write the table again, or report "
+            "the case."
         )
     return {found[path]: file for path, file in planned.items()}
 

@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hiveacid.reader.projection import named, project, quoted
+from hiveacid.formatting import quoted
+from hiveacid.reader.projection import named, project
 from tests.functional.jvm_calls import count
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from hiveacid.formatting import human_bytes, pluralize
+from hiveacid.formatting import first_few, human_bytes, pluralize, quoted
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,20 @@ def test_bytes_are_as_people_read_them(length, text):
 
 def test_things_are_counted():
     assert [pluralize(n, "row") for n in (0, 1, 1204)] == ["0 rows", "1 row", "1,204 rows"]
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [("", ""), ("a", "a"), ("abc", "a, b, c"), ("abcd", "a, b, c and 1 more")],
+)
+def test_a_long_list_is_cut(items, text):
+    assert first_few(list(items), 3) == text
+
+
+def test_a_long_list_of_sentences_has_its_own_separator_and_a_readable_count():
+    assert first_few(["a, b", "c", *"d" * 1500], 2, separator="; ") == "a, b; c and 1,500 more"
+
+
+def test_names_are_quoted_for_sparks_parser():
+    assert quoted("a`b") == "`a``b`"
+    assert quoted("shop", "big orders") == "`shop`.`big orders`"

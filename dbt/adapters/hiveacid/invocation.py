@@ -23,6 +23,7 @@ from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
 from dbt.adapters.hiveacid.spark.statements import NameParts, parse
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.errors import VanishedFileError, VerificationError, WriteIdsNotSupportedError
+from hiveacid.formatting import first_few
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, Table, TableName
 from hiveacid.reader.footer_cache import FooterCache, default_directory
@@ -156,7 +157,7 @@ class Invocation:
         problems = verification.problems
         if problems:
             raise VerificationError(
-                f"{name} did not pass its verification: {'; '.join(problems[:SHOWN])}. "
+                f"{name} did not pass its verification: {first_few(problems, SHOWN, '; ')}. "
                 "Compare it with what Hive shows before you trust either; the report above has "
                 "the details."
             )

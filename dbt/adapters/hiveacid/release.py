@@ -14,6 +14,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 
 from dbt.adapters.hiveacid.errors import SnapshotEndedError
+from hiveacid.formatting import first_few
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
@@ -189,6 +190,4 @@ class EarlyRelease:
                 nodes = (nodes - self._ended) | self._readers
         if not nodes:
             return "until the run ends"
-        shown = sorted(nodes)[:_SHOWN]
-        more = len(nodes) - len(shown)
-        return f"until these have ended: {', '.join(shown)}{f' and {more} more' if more else ''}"
+        return f"until these have ended: {first_few(sorted(nodes), _SHOWN)}"

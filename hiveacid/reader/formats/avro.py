@@ -17,10 +17,11 @@ from pyspark.sql.types import (
 )
 
 from hiveacid.errors import UnreadableTableError
+from hiveacid.formatting import quoted
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, within_length
-from hiveacid.reader.projection import ColumnExpr, quoted
+from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates

@@ -8,8 +8,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StructType
 
+from hiveacid.formatting import quoted
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
-from hiveacid.reader.projection import ColumnExpr, quoted
+from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
 from hiveacid.reader.types import spark_type

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.hiveacid.spark.sql import checked_cast
+from hiveacid.formatting import quoted
 
 CHANGE = "_hiveacid_change"
 INSERT = "insert"
@@ -159,15 +160,15 @@ def passed_by_deletes(predicate: str, key: Sequence[str]) -> str:
 
     A delete has NULL in all columns but the key: compared with them, it would never be applied.
     """
-    names = {quoted or plain for quoted, plain in _SOURCE_COLUMN.findall(predicate)}
+    names = {in_ticks or plain for in_ticks, plain in _SOURCE_COLUMN.findall(predicate)}
     if {quote(name).lower() for name in names} <= {quote(name).lower() for name in key}:
         return predicate
     return f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}' or ({predicate})"
 
 
 def quote(name: str) -> str:
-    """A column's name in SQL."""
-    return "`" + name.strip("`").replace("`", "``") + "`"
+    """Return a column's name in backticks; the name in a `unique_key` may have them already."""
+    return quoted(name.strip("`"))
 
 
 def _effective_changes(stage: str, key: Sequence[str]) -> str:

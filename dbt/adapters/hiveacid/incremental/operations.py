@@ -24,6 +24,7 @@ from dbt.adapters.hiveacid.targets.state import (
     Store,
     TargetState,
 )
+from hiveacid.formatting import quoted
 
 if TYPE_CHECKING:
     from dbt.adapters.hiveacid.invocation import Invocation
@@ -125,8 +126,7 @@ class StateMethods(metaclass=AdapterMeta):
         log = f"{place}/_delta_log"
         if not self._as_statement(f"look for {log}", lambda: exists(session, log)):
             return None
-        quoted = place.replace("`", "``")
-        return DeltaStore(session, self._query, f"delta.`{quoted}`").read()
+        return DeltaStore(session, self._query, f"delta.{quoted(place)}").read()
 
     def _store(self, target: HiveAcidRelation, config: IncrementalConfig) -> Store:
         return self._plain_store(target) if config.is_plain else self._commit_store(target, config)

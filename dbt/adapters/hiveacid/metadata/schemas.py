@@ -21,6 +21,7 @@ from dbt.adapters.hiveacid.spark.table_locations import (
     follow_directory,
     location_apart,
 )
+from hiveacid.formatting import first_few, quoted
 from hiveacid.jvm.errors import unless_missing
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class SchemaMethods(SparkAdapter):
                     found.update({row.tableName: row for row in rows})
         raise DbtRuntimeError(
             f"The tables of {schema} cannot be listed: each of the {_LOOKS} times, Spark's catalog "
-            f"named some that it did not find then (the last time {', '.join(new[:3])}). Run again "
+            f"named some that it did not find then (the last time {first_few(new, 3)}). Run again "
             "when no other run replaces tables there. A table that is always named and never "
             "found is broken: drop it in Hive."
         )
@@ -111,7 +112,7 @@ class SchemaMethods(SparkAdapter):
         session = self._handle().session
         with self.connections.exception_handler(f"list the functions of {schema}"):
             listed = unless_missing(
-                lambda: session.sql(f"show user functions in `{schema}`").collect()
+                lambda: session.sql(f"show user functions in {quoted(schema)}").collect()
             )
         names = {row[0].rpartition(".")[2] for row in listed or ()}
         return [

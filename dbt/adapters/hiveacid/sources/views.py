@@ -20,6 +20,7 @@ from dbt.adapters.hiveacid.errors import RawAcidReferenceError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.statements import NameParts
+from hiveacid.formatting import first_few
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.orc_footers import OrcFooters
@@ -237,9 +238,9 @@ class SourceViews:
                 self._to_be_lost[name] = tuple(to_be_lost)
             logger.warning(
                 f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{_shortened(to_be_lost)} without any file. What it was to take in is still "
-                "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
-                "before that (CREATE TABLE … AS SELECT)."
+                f"{first_few(to_be_lost, _SHOWN)} without any file. What it was to take in is "
+                "still there, and is read, but Hive's cleaner will remove it. Copy the table in "
+                "Hive before that (CREATE TABLE … AS SELECT)."
             )
 
     def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
@@ -251,9 +252,9 @@ class SourceViews:
         """
         if missing and self._is_first_warning(name, "missing"):
             logger.warning(
-                f"{name} has partitions without a directory: {_shortened(missing)}. They are read "
-                "as empty, as Hive does. If Hive shows rows of them, Spark does not see the file "
-                "system that they are on; else drop them, or make the directories anew."
+                f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They "
+                "are read as empty, as Hive does. If Hive shows rows of them, Spark does not see "
+                "the file system that they are on; else drop them, or make the directories again."
             )
 
     def tables_to_lose(self, message: str) -> list[str]:
@@ -280,11 +281,6 @@ class SourceViews:
     def _pinned(self, view: SourceView) -> PinnedTable:
         names = {view.table, *self._tables.transactional(self._foreseen())}
         return self._pin(names)[view.table]
-
-
-def _shortened(paths: Sequence[str]) -> str:
-    rest = len(paths) - _SHOWN
-    return ", ".join(paths[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 @dataclass

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from hiveacid.formatting import quoted
 from hiveacid.jvm.py4j import java
 from hiveacid.reader.types import with_leaves
 
@@ -111,9 +112,7 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
 def sql_type(type_: DataType) -> str:
     """A type in SQL: DESCRIBE leaves out fields of long structs, and the quotes of their names."""
     if isinstance(type_, StructType):
-        fields = ", ".join(
-            f"`{field.name.replace('`', '``')}`: {sql_type(field.dataType)}" for field in type_
-        )
+        fields = ", ".join(f"{quoted(field.name)}: {sql_type(field.dataType)}" for field in type_)
         return f"struct<{fields}>"
     if isinstance(type_, ArrayType):
         return f"array<{sql_type(type_.elementType)}>"

@@ -12,6 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.spark.sql import text_literal
+from hiveacid.formatting import quoted
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import java
 
@@ -141,7 +142,7 @@ def follow_directory(session: SparkSession, database: str, table: str, former: s
             "and run again."
         )
     location = text_literal(found.toString())
-    session.sql(f"alter table `{database}`.`{table}` set location {location}")
+    session.sql(f"alter table {quoted(database, table)} set location {location}")
     if found != believed:
         # The metastore refuses to rename a table to a name whose directory is there.
         _delete_if_empty(session, believed)

@@ -17,6 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from hiveacid.formatting import first_few
 from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.filesystem import (
     BATCH,
@@ -131,7 +132,7 @@ class WrittenFiles:
             return None
         whole = sum(map(len, self.by_directory.values()))
         where = sorted(name for name, count in gone.items() if name and count)
-        places = f" ({_some(where)})" if where else ""
+        places = f" ({first_few(where, _SHOWN)})" if where else ""
         return f"{lost} of the {whole} files that its runs have written are gone from it{places}"
 
 
@@ -150,11 +151,6 @@ def _without_case(partition: str) -> str:
         return partition
     parts = (part.partition("=") for part in partition.split("/"))
     return "/".join(f"{column.lower()}={value}" for column, _, value in parts)
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 _SHOWN_NAMES = "(?s)[^._].*|_.*=.*"

@@ -49,6 +49,7 @@ from dbt.adapters.hiveacid.targets.state import (
     parse,
     reset_text,
 )
+from hiveacid.formatting import first_few, quoted
 from hiveacid.jvm.errors import is_missing
 
 logger = AdapterLogger("HiveAcid")
@@ -106,7 +107,7 @@ class FileStore:
         written = self._check(base, verified=False)
         source = location(self._session, database, stage)
         files = Directory(self._session, source).data_files()
-        moves = {"table": f"`{database}`.`{stage}`", "location": source, "files": files}
+        moves = {"table": quoted(database, stage), "location": source, "files": files}
         self._create(base, _text(state, written.with_more(files), {_MOVES: moves}))
 
     @contextmanager
@@ -245,9 +246,9 @@ class FileStore:
         if missing:
             return (
                 f"files of its last append are neither in the table nor in {moves['table']}, "
-                f"where they were: {', '.join(missing[:3])}"
+                f"where they were: {first_few(missing, 3)}"
             )
-        name_in_sql = f"`{self._database}`.`{self._table}`"
+        name_in_sql = quoted(self._database, self._table)
         # Files in subdirectories are those of partitions, which may be new.
         if any("/" in name for name in moves["files"]):
             self._query(f"alter table {name_in_sql} recover partitions")
