@@ -1,14 +1,13 @@
-"""Write docs/configuration.md from where the keys are declared. `make reference` runs it."""
+"""Write docs/configuration.md from the declarations of the options. `make reference` runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-from dbt.adapters.hiveacid.credentials import ProfileKey, profile_keys
+from dbt.adapters.hiveacid.credentials import profile_keys
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
+from dbt.adapters.hiveacid.options import Option, declared_options
 from dbt.adapters.hiveacid.sources.options import OPTIONS_KEY, SourceOptions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,10 +45,10 @@ The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, 
 
 - `materialized: view` over an ACID source is refused, directly or through ephemeral models.
 - With `location_root` each build of a `table` gets a directory of its own below \
-`<location_root>/<model>`, and the former one goes after the switch. \
+`<location_root>/<model>`, and the previous one is removed after the switch. \
 It must not be the directory of the model's database, where managed tables are. Delta, Iceberg \
 and Hudi tables are in `<location_root>/<alias>`, as with dbt-spark: models of one alias in two \
-schemas or targets would share that directory, and need a root each.
+schemas or targets would share that directory, and need different roots.
 - A data test that stores its failures over an ACID source needs `store_failures_as: table`.
 
 Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are refused:
@@ -67,36 +66,22 @@ refused.
 
 
 def reference() -> str:
-    """The text of docs/configuration.md."""
+    """Return the text of docs/configuration.md."""
     return TEXT.format(
-        profile=profile_table(profile_keys()),
+        profile=options_table(profile_keys()),
         example=PROFILES.read_text(encoding="utf-8").rstrip(),
         key=OPTIONS_KEY,
-        options=options_list(SourceOptions),
-        incremental=options_list(IncrementalConfig),
+        options=options_table(declared_options(SourceOptions)),
+        incremental=options_table(declared_options(IncrementalConfig)),
     )
 
 
-def profile_table(keys: Iterable[ProfileKey]) -> str:
-    """A row for each key of a target."""
+def options_table(options: Iterable[Option]) -> str:
+    """Return a Markdown table with a row for each option."""
     rows = ["| key | default | unit | meaning |", "|---|---|---|---|"]
-    rows += [f"| `{k.name}` | {_default(k)} | {k.unit} | {k.meaning} |" for k in keys]
+    for o in options:
+        rows.append(f"| `{o.name}` | {o.shown_default} | {o.unit} | {o.meaning} |")
     return "\n".join(rows)
-
-
-def options_list(options: type[Any]) -> str:
-    """A line for each option of a source, or key of a model."""
-    return "\n".join(
-        f"- `{f.name}`: {f.metadata['meaning']}" for f in fields(options) if "meaning" in f.metadata
-    )
-
-
-def _default(key: ProfileKey) -> str:
-    if key.required:
-        return "required"
-    if key.default is None:
-        return ""
-    return f"`{key.default:g}`" if isinstance(key.default, float) else f"`{key.default}`"
 
 
 if __name__ == "__main__":

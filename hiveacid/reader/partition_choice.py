@@ -1,31 +1,32 @@
-"""Which partitions of a source are read."""
+"""The choice of a table's partitions to read, by values of their keys."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.columns import NULL_PARTITION
 from hiveacid.snapshots.tables import UnlockedTable
 
-Seen = TypeVar("Seen", bound=UnlockedTable)
+AnyTable = TypeVar("AnyTable", bound=UnlockedTable)
 _KINDS = {
     "number": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     "boolean": ("boolean",),
 }
-"""What YAML may take a text for, and the types of the partition keys whose values are that."""
+"""What YAML may make of a text, and the types of the partition keys that have such values."""
 
 
 @dataclass(frozen=True)
 class PartitionChoice:
-    """For some partition keys the values to read, sorted; without any, all partitions.
+    """For some partition keys the values to read, sorted. Without any key: all partitions.
 
     A value is as the metastore keeps it, None stands for NULL. `kinds` has a key, one of `_KINDS`
-    and a text for each value that YAML did not take for a text.
+    and a text for each value that was given as a number or a boolean.
     """
 
     values: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
@@ -37,7 +38,7 @@ class PartitionChoice:
         values: Mapping[str, frozenset[str | None]],
         kinds: Iterable[tuple[str, str, str]] = (),
     ) -> PartitionChoice:
-        """From the values of each key."""
+        """Make a choice of the values of each key."""
         return cls(
             tuple(
                 (key, tuple(sorted(values[key], key=lambda value: (value is not None, value))))
@@ -46,15 +47,37 @@ class PartitionChoice:
             tuple(sorted(kinds)),
         )
 
+    @classmethod
+    def parse(cls, given: Any) -> PartitionChoice:
+        """Make a choice of what a user has written: a value, or a list of them, for each key.
+
+        Raises:
+            ValueError: saying what is given instead.
+        """
+        if not isinstance(given, Mapping):
+            raise ValueError(f"it is {given!r}")
+        values, kinds = {}, []
+        for name, wanted in given.items():
+            several = wanted if isinstance(wanted, list | tuple) else [wanted]
+            if not several:
+                raise ValueError(f"{name} has no value")
+            key = str(name).lower()
+            texts = [_as_text(name, value) for value in several]
+            values[key] = frozenset(texts)
+            for value, text in zip(several, texts, strict=True):
+                if text is not None and isinstance(value, int | float):
+                    kinds.append((key, "boolean" if isinstance(value, bool) else "number", text))
+        return cls.of(values, kinds)
+
     def __bool__(self) -> bool:
         return bool(self.values)
 
-    def of_table(self, pinned: Seen) -> Seen:
-        """The table with no other partitions than the chosen ones.
+    def of_table(self, pinned: AnyTable) -> AnyTable:
+        """Return the table with no other partitions than the chosen ones.
 
         Raises:
-            InvalidSettingError: the table has no such partition keys, or YAML has made numbers or
-                booleans of values of others; all are named.
+            InvalidSettingError: the table is not partitioned by some of the chosen keys, or values
+                of keys of other types are numbers or booleans. All of them are named.
         """
         if not self:
             return pinned
@@ -72,7 +95,7 @@ class PartitionChoice:
         return replace(pinned, partitions=chosen)
 
     def unknown_in(self, pinned: UnlockedTable) -> list[str]:
-        """The chosen values that no partition of the table has, as `key=value`."""
+        """Return the chosen values that no partition of the table has, as `key=value`."""
         unknown = []
         for key, i, type_, values in self._placed(_key_types(pinned)):
             known = {_comparable(partition.values[i], type_) for partition in pinned.partitions}
@@ -86,12 +109,12 @@ class PartitionChoice:
     def _placed(
         self, types: Mapping[str, str]
     ) -> list[tuple[str, int, str, tuple[str | None, ...]]]:
-        """Each chosen key with its position among the table's, its type, and its values."""
+        """Return each chosen key with its position among the table's, its type, and its values."""
         positions = {key: i for i, key in enumerate(types)}
         return [(key, positions[key], types[key], values) for key, values in self.values]
 
     def _check(self, table: TableName, types: Mapping[str, str]) -> None:
-        """Refuse a choice that is none of a table with partition keys of these types."""
+        """Refuse a choice that does not fit a table with partition keys of these types."""
         unknown = [key for key, _ in self.values if key not in types]
         if unknown:
             raise InvalidSettingError(
@@ -108,8 +131,8 @@ class PartitionChoice:
             raise InvalidSettingError(
                 f"The option `partitions` of the source {table} has "
                 f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
-                "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
-                "false. Put such values into quotes, as in month: '01'."
+                "and their text changes: 01 becomes 1, 1.10 becomes 1.1, NO becomes false. Put "
+                "such values into quotes, as in month: '01'."
             )
 
 
@@ -117,8 +140,21 @@ def _key_types(pinned: UnlockedTable) -> dict[str, str]:
     return {column.name.lower(): column.type for column in pinned.table.partition_keys}
 
 
+def _as_text(key: Any, value: Any) -> str | None:
+    """Return a partition's value as Hive writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
+        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
+    if isinstance(value, int | float | date):
+        return str(value)
+    raise ValueError(f"{key} has {value!r}")
+
+
 def _comparable(value: str | None, type_: str) -> Hashable:
-    """A partition's value so that equal ones are equal, as in Hive, however they are written."""
+    """Return a partition's value in a form in which values that are equal in Hive are equal."""
     if value is None or value == NULL_PARTITION:
         return None
     if type_.startswith("char"):

@@ -98,6 +98,22 @@ def test_debug_shows_no_spark_parameters_for_they_may_hold_secrets():
     assert "hush" not in str(shown)
 
 
+def test_debug_shows_every_other_key():
+    shown = [key.name for key in profile_keys() if not key.secret]
+    assert [*read()._connection_keys()] == shown[2:], "dbt shows type and threads itself"
+
+
+@pytest.mark.parametrize("wrong", [["thrift://a:1"], {"host": "a"}, True])
+def test_an_address_is_a_text(wrong):
+    with pytest.raises(DbtRuntimeError, match="`metastore_uri` must be a text, not"):
+        read(metastore_uri=wrong)
+
+
+def test_credentials_that_dbt_has_not_validated_are_checked_as_well():
+    with pytest.raises(DbtRuntimeError, match="`lock_timeout` must be a number of seconds"):
+        HiveAcidCredentials(**MINIMAL, lock_timeout=-1)
+
+
 def test_the_documented_keys_are_the_read_ones():
     keys = {key.name: key for key in profile_keys()}
     assert [key.name for key in keys.values() if key.required] == [

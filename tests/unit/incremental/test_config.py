@@ -45,13 +45,19 @@ def test_all_that_is_wrong_is_told_at_once():
             incremental_strategy="microbatch",
         )
     assert error.value.msg == (
-        "Model orders cannot be built from acid_changes: `on_history_loss` must be one of "
-        "reconcile, full_refresh, error, not 'ignore'; `on_multi_source` must be one of error, "
-        "full_refresh, not 'merge'; `max_write_ids` must be a whole number from 1 up, not 0; "
-        "`file_format` must be one of delta, iceberg, parquet, orc, which can keep the state of "
-        "the sources with the rows, not 'csv'; `incremental_strategy: microbatch` cuts a run by "
-        "time, acid_changes by write ids; use one of them."
+        "Model orders cannot be built from acid_changes:\n"
+        "  - `on_history_loss` must be one of reconcile, full_refresh, error, not 'ignore'\n"
+        "  - `on_multi_source` must be one of error, full_refresh, not 'merge'\n"
+        "  - `max_write_ids` must be a whole number from 1 up, not 0\n"
+        "  - `file_format` must be one of delta, iceberg, parquet, orc, which can keep the state "
+        "of the sources with the rows, not 'csv'\n"
+        "  - `incremental_strategy: microbatch` cuts a run by time, acid_changes by write ids; use "
+        "one of them"
     )
+
+
+def test_keys_of_dbt_are_left_to_dbt():
+    assert of(materialized="incremental", tags=["daily"]) == of()
 
 
 @pytest.mark.parametrize("limit", [True, "3", -1, 1.5])

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hiveacid.options import (
+    list_problems,
+    one_of,
+    option,
+    parse_count,
+    read_options,
+)
 
 STRATEGY = "acid_changes"
 FORMATS = ("delta", "iceberg", "parquet", "orc")
@@ -17,44 +25,38 @@ _MERGEABLE = ("delta", "iceberg")
 
 
 class Mode(Enum):
-    """How changes get into a target."""
+    """The way in which changes get into a target."""
 
     UNIQUE_KEY = "unique_key"
     ROW_ID = "row_id"
     APPEND = "append"
     OWN = "own"
-    """By one of dbt-spark's strategies: the model's author owns the merge."""
+    """One of dbt-spark's strategies: the model's author owns the merge."""
 
 
 @dataclass(frozen=True)
 class IncrementalConfig:
-    """What a model says in its `config`. Each field with a `meaning` is a key of ours."""
+    """What a model says in its `config`. The fields made by `option` are keys of this adapter."""
 
-    on_history_loss: str = field(
+    on_history_loss: str = option(
+        "What to do when the source no longer has what changed since the last run: `reconcile` "
+        "compares row ids (the target needs a column `_row_id`; else as `full_refresh`), "
+        "`full_refresh` builds the target again and warns, `error` stops.",
+        one_of("reconcile", "full_refresh", "error"),
         default="full_refresh",
-        metadata={
-            "allowed": ("reconcile", "full_refresh", "error"),
-            "meaning": "What to do when the source no longer has what changed since the last run: "
-            "`reconcile` compares row ids (the target needs a column `_row_id`; else as "
-            "`full_refresh`), `full_refresh` builds the target anew and warns, `error` stops. "
-            "Default: `full_refresh`.",
-        },
     )
-    on_multi_source: str = field(
+    on_multi_source: str = option(
+        "What to do when the model reads another ACID source that is not declared `static`: "
+        "`error` stops, `full_refresh` builds the target again whenever the other source has "
+        "changed.",
+        one_of("error", "full_refresh"),
         default="error",
-        metadata={
-            "allowed": ("error", "full_refresh"),
-            "meaning": "What to do when the model reads another ACID source that is not declared "
-            "`static`: `error` stops, `full_refresh` builds the target anew whenever the other "
-            "source has changed. Default: `error`.",
-        },
     )
-    max_write_ids: int | None = field(
+    max_write_ids: int | None = option(
+        "The number of new write ids that one run works off at most, the oldest first.",
+        parse_count,
         default=None,
-        metadata={
-            "meaning": "At most so many new write ids are worked off in one run, the oldest first. "
-            "Default: all."
-        },
+        shown_default="all",
     )
     strategy: str = "append"
     file_format: str = "parquet"
@@ -67,40 +69,21 @@ class IncrementalConfig:
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, Any]) -> IncrementalConfig:
-        """The configuration of model `name`, of which dbt gives the mapping `config`.
+        """Read the configuration of model `name` from the mapping `config` that dbt gives.
 
         Raises:
             DbtRuntimeError: with everything that is wrong.
         """
         strategy = config.get("incremental_strategy") or "append"
         file_format = config.get("file_format") or "parquet"
-        problems = [
-            f"`{f.name}` must be one of {', '.join(f.metadata['allowed'])}, not {config[f.name]!r}"
-            for f in fields(cls)
-            if "allowed" in f.metadata
-            and config.get(f.name) is not None
-            and config[f.name] not in f.metadata["allowed"]
-        ]
-        limit = config.get("max_write_ids")
-        if limit is not None and (type(limit) is not int or limit < 1):
-            problems.append(f"`max_write_ids` must be a whole number from 1 up, not {limit!r}")
-        if file_format not in FORMATS:
-            problems.append(
-                f"`file_format` must be one of {', '.join(FORMATS)}, which can keep the state of "
-                f"the sources with the rows, not {file_format!r}"
-            )
-        problems += _strategy_problems(strategy, file_format, config)
+        read = read_options(cls, config, also_allowed=None)
+        problems = [*read.problems, *_format_problems(strategy, file_format, config)]
         if problems:
             raise DbtRuntimeError(
-                f"Model {name} cannot be built from acid_changes: {'; '.join(problems)}."
+                f"Model {name} cannot be built from acid_changes:{list_problems(problems)}"
             )
-        given = {
-            f.name: config[f.name]
-            for f in fields(cls)
-            if "meaning" in f.metadata and config.get(f.name) is not None
-        }
         return cls(
-            **given,
+            **read.values,
             strategy=strategy,
             file_format=file_format,
             unique_key=_names(config.get("unique_key")),
@@ -118,18 +101,22 @@ class IncrementalConfig:
 
     @property
     def adds_columns(self) -> bool:
-        """Whether a target gets the columns that its model has and it has not."""
+        """Whether a target gets the columns of its model that it lacks."""
         return self.on_schema_change in ("append_new_columns", "sync_all_columns")
 
     @property
     def checked_key(self) -> tuple[str, ...]:
-        """The columns of `unique_key`, in lower case and in order, where changes go by them."""
+        """The columns of `unique_key`, in lower case and sorted, if changes are applied by them."""
         if self.mode(has_row_id=False) is not Mode.UNIQUE_KEY:
             return ()
         return tuple(sorted({name.strip("`").lower() for name in self.unique_key}))
 
     def mode(self, *, has_row_id: bool) -> Mode:
-        """How changes get into the target; `has_row_id` says that it has a column of row ids."""
+        """Return how changes get into the target.
+
+        Args:
+            has_row_id: whether the target has a column of row ids.
+        """
         if self.strategy != STRATEGY:
             return Mode.OWN
         if self.unique_key:
@@ -141,8 +128,14 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
-def _strategy_problems(strategy: str, file_format: str, config: Mapping[str, Any]) -> list[str]:
+def _format_problems(strategy: str, file_format: str, config: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a model's strategy, its file format, and both together."""
     problems = []
+    if file_format not in FORMATS:
+        problems.append(
+            f"`file_format` must be one of {', '.join(FORMATS)}, which can keep the state of the "
+            f"sources with the rows, not {file_format!r}"
+        )
     if strategy == "microbatch":
         problems.append(
             "`incremental_strategy: microbatch` cuts a run by time, acid_changes by write ids; use "

@@ -3,110 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from dataclasses import dataclass
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid.options import (
+    declared_options,
+    list_problems,
+    option,
+    parse_bool,
+    read_options,
+)
 from hiveacid.reader.partition_choice import PartitionChoice
 
 OPTIONS_KEY = "hiveacid"
 
 
+def _parse_partitions(value: Any) -> PartitionChoice:
+    try:
+        return PartitionChoice.parse(value)
+    except ValueError as error:
+        raise ValueError(
+            f"must map partition keys to a value or to a list of values each, but {error}"
+        ) from error
+
+
 @dataclass(frozen=True)
 class SourceOptions:
-    """How one source is to be read. Each field is an option; `meaning` is for the reference."""
+    """How one source is read."""
 
-    partitions: PartitionChoice = field(
+    partitions: PartitionChoice = option(
+        "The partitions to read: a value, or a list of values, for each of some partition keys, as "
+        "in `partitions: {day: [2026-01-31, 2026-02-01], region: eu}`. Values are written as `SHOW "
+        "PARTITIONS` shows them, without its escapes; `null` stands for NULL. Put texts that YAML "
+        "reads as a number or a boolean into quotes: `month: '01'`. Other partitions are not even "
+        "listed, and the source shows none of their rows.",
+        _parse_partitions,
         default=PartitionChoice(),
-        metadata={
-            "meaning": "The partitions to read: a value, or a list of values, for each of some "
-            "partition keys, as in `partitions: {day: [2026-01-31, 2026-02-01], region: eu}`. "
-            "Values are written as `SHOW PARTITIONS` shows them, without its escapes; `null` "
-            "stands for NULL. Texts that YAML would take for a number or a boolean stand in "
-            "quotes: `month: '01'`. Other partitions are not even listed, and the source shows "
-            "none of their rows. Default: all."
-        },
+        shown_default="all",
     )
-
-    static: bool = field(
+    static: bool = option(
+        "`true` says that the source hardly changes and is read whole wherever a model joins it to "
+        "another source's `acid_changes`. When it does change, the rows that a target already has "
+        "are not computed again.",
+        parse_bool,
         default=False,
-        metadata={
-            "meaning": "`true` says that the source hardly changes and is read whole wherever a "
-            "model joins it to another source's `acid_changes`. Rows that are there already are "
-            "not computed again when it does change. Default: `false`."
-        },
     )
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
-        """The options of a dbt source definition; what `config` says wins over `meta`.
+        """Read the options of a dbt source definition; `config` wins over `meta`.
 
         Raises:
             DbtRuntimeError: naming the source and every unknown or wrong option.
         """
         given = {**_block(source, source.meta, "meta"), **_block(source, source.config, "config")}
-        name = f"Source {source.source_name}.{source.name}"
-        allowed = [f.name for f in fields(cls)]
-        unknown = sorted(set(given) - set(allowed))
-        problems = []
-        if unknown:
-            problems.append(
-                f"{name} has unknown {OPTIONS_KEY} options: {', '.join(unknown)}. "
-                f"Allowed: {', '.join(allowed)}."
+        read = read_options(cls, given)
+        if read.problems:
+            allowed = ", ".join(option.name for option in declared_options(cls))
+            raise DbtRuntimeError(
+                f"Source {source.source_name}.{source.name} has wrong {OPTIONS_KEY} options:"
+                f"{list_problems(read.problems)}\nAllowed keys: {allowed}"
             )
-        choice = PartitionChoice()
-        if given.get("partitions") is not None:
-            try:
-                choice = _choice(given["partitions"])
-            except ValueError as error:
-                problems.append(
-                    f"{name}: the option `partitions` must map partition keys to a value or to a "
-                    f"list of values each, but {error}."
-                )
-        static = given.get("static")
-        if static is not None and not isinstance(static, bool):
-            problems.append(
-                f"{name}: the option `static` must be true or false, but it is {static!r}."
-            )
-        if problems:
-            raise DbtRuntimeError(" ".join(problems))
-        return cls(choice, bool(static))
+        return cls(**read.values)
 
     def __str__(self) -> str:
-        """What sets this source's rows apart from the whole table; empty if nothing does."""
+        """What distinguishes this source's rows from the whole table; empty if nothing does."""
         return f"partitions={self.partitions!r}" if self.partitions else ""
-
-
-def _choice(given: Any) -> PartitionChoice:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"it is {given!r}")
-    values, kinds = {}, []
-    for name, wanted in given.items():
-        several = wanted if isinstance(wanted, list | tuple) else [wanted]
-        if not several:
-            raise ValueError(f"{name} has no value")
-        key = str(name).lower()
-        texts = [_value(name, value) for value in several]
-        values[key] = frozenset(texts)
-        for value, text in zip(several, texts, strict=True):
-            if text is not None and isinstance(value, int | float):
-                kinds.append((key, "boolean" if isinstance(value, bool) else "number", text))
-    return PartitionChoice.of(values, kinds)
-
-
-def _value(key: Any, value: Any) -> str | None:
-    """What YAML makes of a partition's value, as Hive writes it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
-        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
-    if isinstance(value, int | float | date):
-        return str(value)
-    raise ValueError(f"{key} has {value!r}")
 
 
 def _block(source: Any, holder: Any, where: str) -> Mapping[str, Any]:
