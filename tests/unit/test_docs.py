@@ -1,4 +1,4 @@
-"""The documents say what is so: code blocks, links, the profile, the reference."""
+"""Documents that stay true: code blocks, links, named files, decisions, quirks, the profile."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Block:
 
 
 def blocks(*languages: str) -> list[Block]:
-    """The code blocks in these languages."""
+    """Return the code blocks in these languages."""
     return [
         Block(document, language, textwrap.dedent(text))
         for document in DOCUMENTS
@@ -60,7 +60,7 @@ def blocks(*languages: str) -> list[Block]:
 
 
 def is_excerpt(block: str, text: str) -> bool:
-    """Whether a block is a run of lines of a text, but for the indentation of the whole."""
+    """Tell whether a block is a run of lines of a text, whatever the indentation of the whole."""
     wanted, lines = block.splitlines(), text.splitlines()
     windows = (lines[i : i + len(wanted)] for i in range(len(lines) - len(wanted) + 1))
     return any(textwrap.dedent("\n".join(window)).splitlines() == wanted for window in windows)
@@ -87,7 +87,7 @@ def test_an_excerpt_keeps_lines_and_relative_indentation() -> None:
 
 
 def commands() -> list[str]:
-    """Every command that the documents show."""
+    """Return every command that the documents show."""
     return sorted({line for block in blocks("sh") for line in block.text.splitlines()})
 
 
@@ -108,7 +108,7 @@ def test_a_command_exists(command: str) -> None:
 
 
 def links() -> list[tuple[Path, str]]:
-    """Every link of a document to another one or to a part of itself."""
+    """Return every link of a document to another one or to a part of itself."""
     return [
         (document, target)
         for document in DOCUMENTS
@@ -130,7 +130,7 @@ def test_a_link_leads_somewhere(document: Path, target: str) -> None:
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading."""
     kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
     return kept.replace(" ", "-")
 
@@ -233,7 +233,7 @@ def test_the_architecture_answers_ten_questions_with_files() -> None:
 
 
 def targets() -> list[tuple[str, dict[str, Any]]]:
-    """The targets of the example profiles."""
+    """Return the targets of the example profiles."""
     profiles = yaml.safe_load(PROFILES.read_text(encoding="utf-8"))
     return [item for profile in profiles.values() for item in profile["outputs"].items()]
 
