@@ -213,7 +213,7 @@ def test_partitions_that_swap_their_names(
 def test_what_a_compaction_of_hive_loses(
     changes: Changes, hive_client: HiveClient, database: str
 ) -> None:
-    """Hive 4.0.1 loses what it compacts where a path is not ASCII (docs/decisions.md)."""
+    """Hive 4.0.1 loses what it compacts where a path is not ASCII (docs/hive-quirks.md)."""
     table, partition = f"{database}.emptied", "p='日'"
     hive_client.execute(f"CREATE TABLE {table} (id int) PARTITIONED BY (p string) {ORC}")
     hive_client.execute(f"INSERT OVERWRITE TABLE {table} PARTITION ({partition}) VALUES (1), (2)")
@@ -245,7 +245,7 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
     database: str,
     tmp_path: Path,
 ) -> None:
-    """Hive 4.0.1 takes nothing in beside an aborted and an open write id (docs/decisions.md)."""
+    """Hive 4.0.1 takes nothing in beside an aborted and an open write id (docs/hive-quirks.md)."""
     name = TableName(database, "emptied")
     with Emptied.make(hive, hive_client, name, tmp_path) as table:
         story = Story(changes, hive_client, str(name))

@@ -84,7 +84,7 @@ def test_rows_that_a_compaction_loses(
     database: str,
     tmp_path: Path,
 ) -> None:
-    """Hive 4.0.1 compacts an insert-only table to nothing (docs/decisions.md)."""
+    """Hive 4.0.1 compacts an insert-only table to nothing (docs/hive-quirks.md)."""
     project = incremental.project
     project.sources("events")
     source = "{{ source('shop', 'events') }}"

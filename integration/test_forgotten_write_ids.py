@@ -1,7 +1,7 @@
 """Write ids that the metastore does not know of for a while: the high-water mark goes back.
 
-See docs/decisions.md. What makes Hive forget is the lowest aborted transaction, so these tests need
-a Hive in which no other test has left one.
+See docs/hive-quirks.md. What makes Hive forget is the lowest aborted transaction, so these tests
+need a Hive in which no other test has left one.
 """
 
 from __future__ import annotations

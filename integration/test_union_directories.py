@@ -63,7 +63,7 @@ def test_original_files(
 ) -> None:
     """The names of the directories decide how Hive numbers the rows.
 
-    Hive's own count(*) fails here: it takes the directory for a delta (docs/decisions.md).
+    Hive's own count(*) fails here: it takes the directory for a delta (docs/hive-quirks.md).
     """
     table = f"{database}.united"
     create(client, table, partition, "ORC", "'transactional'='false'")

@@ -24,10 +24,10 @@ PROJECT = Path(__file__).parent
 SOURCES = ("orders", "customers", "events", "shipments")
 MARTS = ("customer_orders", "daily_revenue", "event_log", "shipment_states")
 LINES = 8
-"""Of a model with more changed rows only so many are shown."""
+"""Changed rows of a model that are shown at most."""
 
 SHIPMENT_STATES = "SELECT shipment_id, tracking_code, upper(state) FROM shop.shipments"
-"""What Hive has to say to the query of the incremental model."""
+"""The query of the incremental model, as Hive is asked it."""
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def tell(hive: HiveServer) -> None:
-    """The story itself, on a running Hive."""
+    """Tell the story on a running Hive."""
     with HiveClient(hive.hs2_port) as client:
         heading("Hive writes orders, customers and events")
         run_script(client, PROJECT / "hive_writes.sql")
@@ -83,7 +83,7 @@ def run_script(client: HiveClient, path: Path) -> None:
 
 
 def environment(hive: HiveServer) -> dict[str, str]:
-    """The variables that `profiles.yml` asks for."""
+    """Return the variables that `profiles.yml` asks for."""
     return {
         "QUICKSTART_METASTORE_URI": hive.metastore_uri,
         "QUICKSTART_HIVE_JARS": hive.spark_jars,
@@ -102,7 +102,7 @@ def dbt(hive: HiveServer, *arguments: str) -> None:
 
 
 def changes_applied(model: str) -> list[tuple[str, int, int]]:
-    """What a model has read of its source and applied, from the artifact of the last run."""
+    """Return what a model has read of its source, by the artifact of the last run."""
     target = Path(os.environ.get("DBT_TARGET_PATH", PROJECT / "target"))
     run = json.loads((target / "run_results.json").read_text(encoding="utf-8"))
     (node,) = (r for r in run["results"] if r["unique_id"] == f"model.quickstart.{model}")
@@ -111,7 +111,7 @@ def changes_applied(model: str) -> list[tuple[str, int, int]]:
 
 
 def look(hive: HiveServer) -> tuple[Rows, dict[str, int]]:
-    """The rows of the marts, and how many rows of each source a Spark without the adapter sees."""
+    """Return the rows of the marts, and how many rows of each source a plain Spark sees."""
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("plain Spark")
@@ -137,7 +137,7 @@ def look(hive: HiveServer) -> tuple[Rows, dict[str, int]]:
 def print_changes(
     name: str, before: Sequence[tuple[Any, ...]], after: Sequence[tuple[Any, ...]]
 ) -> None:
-    """The rows that went and came between two builds."""
+    """Print the rows that went and came between two builds."""
     lines = [("-", row) for row in {*before} - {*after}]
     lines += [("+", row) for row in {*after} - {*before}]
     print(f"\n  {name}: {len(before)} rows, then {len(after)}")
@@ -149,7 +149,7 @@ def print_changes(
 
 
 def print_table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    """A plain table, columns aligned."""
+    """Print a plain table, columns aligned."""
     cells = [tuple(map(str, line)) for line in (header, *lines)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(header))]
     for line in cells:
@@ -157,7 +157,7 @@ def print_table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
 
 
 def heading(text: str) -> None:
-    """A line that starts a part of the story."""
+    """Print a line that starts a part of the story."""
     print(f"\n=== {text}", flush=True)
 
 

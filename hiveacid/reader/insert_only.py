@@ -115,7 +115,7 @@ def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -
     """A compaction leaves out what was aborted, but never what is still open.
 
     One that the snapshot may see began when all its write ids had ended. If they go on above the
-    high-water mark, that has gone back since (docs/decisions.md). The base of an overwrite or a
+    high-water mark, that has gone back since (docs/hive-quirks.md). The base of an overwrite or a
     truncate holds what that wrote and nothing else.
     """
     low, high = directory.write_id_range

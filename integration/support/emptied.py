@@ -1,4 +1,4 @@
-"""An insert-only table whose minor compaction takes nothing in (docs/decisions.md)."""
+"""An insert-only table whose minor compaction takes nothing in (docs/hive-quirks.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The documents say what is so: code blocks, links, the profile, the reference."""
+"""Documents that stay true: code blocks, links, named files, decisions, quirks, the profile."""
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 import shlex
@@ -24,7 +25,7 @@ from integration.support.lake_settings import PACKAGES, example_settings
 from tools.configuration_reference import PROFILES, REFERENCE, options_table, reference
 
 ROOT = Path(__file__).parent.parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = [
     path
     for path in sorted((ROOT / "examples").rglob("*"))
@@ -50,7 +51,7 @@ class Block:
 
 
 def blocks(*languages: str) -> list[Block]:
-    """The code blocks in these languages."""
+    """Return the code blocks in these languages."""
     return [
         Block(document, language, textwrap.dedent(text))
         for document in DOCUMENTS
@@ -60,7 +61,7 @@ def blocks(*languages: str) -> list[Block]:
 
 
 def is_excerpt(block: str, text: str) -> bool:
-    """Whether a block is a run of lines of a text, but for the indentation of the whole."""
+    """Tell whether a block is a run of lines of a text, whatever the indentation of the whole."""
     wanted, lines = block.splitlines(), text.splitlines()
     windows = (lines[i : i + len(wanted)] for i in range(len(lines) - len(wanted) + 1))
     return any(textwrap.dedent("\n".join(window)).splitlines() == wanted for window in windows)
@@ -87,7 +88,7 @@ def test_an_excerpt_keeps_lines_and_relative_indentation() -> None:
 
 
 def commands() -> list[str]:
-    """Every command that the documents show."""
+    """Return every command that the documents show."""
     return sorted({line for block in blocks("sh") for line in block.text.splitlines()})
 
 
@@ -108,7 +109,7 @@ def test_a_command_exists(command: str) -> None:
 
 
 def links() -> list[tuple[Path, str]]:
-    """Every link of a document to another one or to a part of itself."""
+    """Return every link of a document to another one or to a part of itself."""
     return [
         (document, target)
         for document in DOCUMENTS
@@ -130,13 +131,110 @@ def test_a_link_leads_somewhere(document: Path, target: str) -> None:
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading."""
     kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
     return kept.replace(" ", "-")
 
 
+THEMES = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+
+def test_the_index_of_decisions_names_each_record_once() -> None:
+    index = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    records = [
+        f"decisions/{page.name}#{slug(heading)}"
+        for page in THEMES
+        for heading in re.findall(r"^## (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    named = [link for link in _LINK.findall(index) if link.startswith("decisions/")]
+    assert sorted(named) == sorted(records)
+    assert records
+
+
+@pytest.mark.parametrize("page", THEMES, ids=lambda page: page.name)
+def test_a_decision_says_what_and_why(page: Path) -> None:
+    _, *records = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for record in records:
+        words = set(re.findall(r"^\*\*([\w ]+)[.*]", record, re.MULTILINE))
+        assert {"Decision", "Why"} <= words or "Decision and why" in words, record[:60]
+
+
+def quirks() -> list[tuple[str, str]]:
+    """Return what each quirk of Hive is, and the cell that names its tests."""
+    text = (ROOT / "docs" / "hive-quirks.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [(row[0].strip(), row[-1].strip()) for row in rows if row[-1].strip() != "Test"]
+
+
+@pytest.mark.parametrize(("quirk", "tests"), quirks())
+def test_a_quirk_of_hive_names_the_tests_that_show_it(quirk: str, tests: str) -> None:
+    if tests.startswith("-"):
+        assert re.fullmatch(r"- \(.+\)", tests), "the reason why no test shows it"
+        return
+    named = re.findall(r"`(\w+)::(\w+)`", tests)
+    assert named, tests
+    for module, test in named:
+        assert test in definitions(ROOT / "integration" / f"{module}.py"), f"{module}::{test}"
+
+
+def definitions(path: Path) -> set[str]:
+    """Return the names that a file defines: functions, classes, methods, constants, macros."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".sql":
+        return set(re.findall(r"{%-? *(?:macro|materialization) (\w+)", text))
+    if path.suffix != ".py":
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+            names |= {f"{node.name}.{method.name}" for method in methods}
+        if isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def named_files() -> list[tuple[Path, str, str]]:
+    """Return each file of the code that a document names, and the name in it, if it names one.
+
+    A name is said as `` `name` in `path.py` ``, or as `path.py::name` in diagrams.
+    """
+    found = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for path in _NAMED_FILE.findall(text):
+            found.append((document, path, ""))
+        for name, path in _NAME_IN_FILE.findall(text):
+            found.append((document, path, name))
+    return sorted(set(found))
+
+
+_CODE = r"(?:hiveacid|dbt|tools|integration|tests|benchmarks|examples)/[\w/.-]*"
+_NAMED_FILE = re.compile(rf"`({_CODE})`")
+_NAME_IN_FILE = re.compile(rf"`([A-Za-z_][\w.]*)(?:\([^`]*\))?` in `({_CODE})`")
+
+
+@pytest.mark.parametrize(("document", "path", "name"), named_files())
+def test_a_named_file_exists_and_has_what_is_said_to_be_in_it(
+    document: Path, path: str, name: str
+) -> None:
+    assert (ROOT / path).exists(), f"{document.name} names {path}"
+    if name:
+        assert name in definitions(ROOT / path), f"{document.name} says that {path} has {name}"
+
+
+def test_the_architecture_answers_ten_questions_with_files() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition("## Where is X?\n")
+    answers = [line for line in rest.split("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    assert len(answers) >= 10
+    assert all(_NAME_IN_FILE.search(answer) for answer in answers)
+
+
 def targets() -> list[tuple[str, dict[str, Any]]]:
-    """The targets of the example profiles."""
+    """Return the targets of the example profiles."""
     profiles = yaml.safe_load(PROFILES.read_text(encoding="utf-8"))
     return [item for profile in profiles.values() for item in profile["outputs"].items()]
 

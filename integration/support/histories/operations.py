@@ -213,7 +213,7 @@ def load_data(table: TableState) -> Actions | None:
 def compact_minor(table: TableState) -> Actions | None:
     if not table.shape.full_acid and table.aborted and table.writers:
         # Hive would take nothing in, and lose the rows at a time of its cleaner's choice
-        # (docs/decisions.md).
+        # (docs/hive-quirks.md).
         return None
     return _compact(table, "minor")
 
