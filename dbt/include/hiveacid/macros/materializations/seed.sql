@@ -14,8 +14,8 @@
 {% endmacro %}
 
 
-{#-- Delta takes the rows that it finds at a new table's place for the table's: those of the seed's
-     previous table, and the seed would have its rows twice. The rows of a query replace them; then the
+{#-- Delta takes over the rows that it finds in a new table's directory: the rows of the seed's previous
+     table, and the seed would have its rows twice. The rows of a query replace them; then the
      columns get their types, with lengths, which a query cannot give them. --#}
 {% macro hiveacid__create_csv_table(model, agate_table) %}
   {%- if config.get('file_format') != 'delta' or not config.get('location_root') -%}
