@@ -14,7 +14,8 @@ from integration.support.stopped_dbt import Stop
 
 _PACKAGE = "dbt.adapters.hiveacid"
 _ADAPTER = f"{_PACKAGE}.impl:HiveAcidAdapter"
-_METHODS = f"{_PACKAGE}.incremental.apply"
+_APPLY = f"{_PACKAGE}.incremental.apply"
+_BUILDS = f"{_PACKAGE}.incremental.builds"
 _TARGETS = f"{_PACKAGE}.targets"
 _PLAIN = f"{_TARGETS}.files"
 _DIRECTORY = f"{_TARGETS}.file_records:Directory"
@@ -23,10 +24,10 @@ _ICEBERG = f"{_TARGETS}.iceberg:IcebergStore"
 
 _STATEMENT = f"{_PACKAGE}.spark.session:Cursor.execute"
 _WRITING = Stop(_STATEMENT, like="create", during=True)
-_STAGED = Stop(f"{_METHODS}:ApplyMethods.hiveacid_way")
+_STAGED = Stop(f"{_APPLY}:StagedRun.choose_apply")
 
 _BUILT = {
-    "new version built": Stop(f"{_METHODS}:write_record"),
+    "new version built": Stop(f"{_BUILDS}:write_record"),
     "its state written": Stop(f"{_PLAIN}:FileStore.replacing"),
 }
 _SWITCHED = {
@@ -72,7 +73,7 @@ _DELTA_STEPS: dict[str, dict[str, Stop]] = {
     "first run": _IN_PLACE,
     "table": {
         "being written": _WRITING,
-        "committed": Stop(f"{_ADAPTER}.hiveacid_or_restore"),
+        "committed": Stop(f"{_BUILDS}:BuiltInPlace.run_or_restore"),
     },
 }
 
@@ -80,7 +81,7 @@ _ICEBERG_STATEMENT = {"before the statement": Stop(f"{_ICEBERG}.committing")}
 _PUBLISHED = {
     **_ICEBERG_STATEMENT,
     "written in a branch": Stop(f"{_ICEBERG}._publish"),
-    "branch published": Stop(f"{_METHODS}:ApplyMethods.hiveacid_applied"),
+    "branch published": Stop(f"{_APPLY}:AppliedRun.report"),
 }
 _ICEBERG_APPLIED = {"changes being staged": _WRITING, "changes staged": _STAGED, **_PUBLISHED}
 _ICEBERG_BUILT = {

@@ -421,7 +421,7 @@ class TestPlain:
     def store(self, session: Any, name: str) -> FileStore:
         others = OtherRuns(
             lambda invocation: invocation in self.alive,
-            patience=0.1,
+            seconds=0.1,
             raise_if_cancelled=lambda: None,
         )
         return FileStore(session, lambda sql: session.sql(sql).collect(), "default", name, others)

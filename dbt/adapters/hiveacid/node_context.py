@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
-from dbt.adapters.base.relation import BaseRelation
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
@@ -27,8 +26,8 @@ class Stage:
     external, and each build gets a directory of its own (`targets.staging.build_location`).
     """
 
-    relation: BaseRelation
-    target: BaseRelation
+    relation: HiveAcidRelation
+    target: HiveAcidRelation
     invocation_id: str
     location_root: str | None = None
 
@@ -77,7 +76,6 @@ class NodeContext:
         self.write_lock: Lock | None = None
         self.changes_view: str | None = None
         self.is_full_load = False
-        self.incremental: Any = None
 
     @property
     def session(self) -> SparkSession:

@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.hiveacid.incremental.methods import IncrementalMethods
-from dbt.adapters.hiveacid.incremental.model_run import Decision, ModelChanges, Step
+from dbt.adapters.hiveacid.incremental import model_run
+from dbt.adapters.hiveacid.incremental.apply import (
+    ApplyByFiles,
+    ApplyByStatement,
+    RepeatedKeyInBatch,
+    StagedRun,
+)
+from dbt.adapters.hiveacid.incremental.decision import FullRun, PlannedRun, QuietRun
 
 #: A part of the reason for building a target anew, and its short name.
 _REASONS = {
@@ -32,27 +38,39 @@ def recorded(ways: Counter[tuple[str, str]]) -> Iterator[None]:
 
     First runs, and those with --full-refresh, decide nothing, and do not count.
     """
-    decide, way_of = ModelChanges.decide, IncrementalMethods.hiveacid_way
+    plan, choose = model_run.plan_run, StagedRun.choose_apply
 
-    def recording_decide(self: ModelChanges, *args: Any, **kwargs: Any) -> Decision:
-        decision = decide(self, *args, **kwargs)
-        if decision.step is Step.NOTHING:
-            ways[self.model, "nothing had changed"] += 1
-        elif decision.step is Step.FULL:
-            ways[self.model, f"full refresh: {_short(decision.reason)}"] += 1
-        return decision
+    def recording_plan(context: Any, *args: Any) -> FullRun | QuietRun | PlannedRun:
+        planned = plan(context, *args)
+        if isinstance(planned, QuietRun) and not planned.is_partial:
+            ways[context.model.name, "nothing had changed"] += 1
+        elif isinstance(planned, FullRun):
+            ways[context.model.name, f"full refresh: {_short(planned.reason)}"] += 1
+        return planned
 
-    def recording_way(self: IncrementalMethods, stage: Any) -> str:
-        way = way_of(self, stage)
-        changes = self._changes()
-        name = "no change for the target" if way == "nothing" else way
-        ways[changes.model, f"reconcile, {name}" if changes.reconciled else name] += 1
-        return way
+    def recording_choose(self: StagedRun) -> Any:
+        step = choose(self)
+        planned = self.planned
+        name = _name_of(step)
+        ways[planned.context.model.name, f"reconcile, {name}" if planned.reconciles else name] += 1
+        return step
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ModelChanges, "decide", recording_decide)
-        patch.setattr(IncrementalMethods, "hiveacid_way", recording_way)
+        patch.setattr(model_run, "plan_run", recording_plan)
+        patch.setattr(StagedRun, "choose_apply", recording_choose)
         yield
+
+
+def _name_of(
+    step: QuietRun | ApplyByStatement | ApplyByFiles | RepeatedKeyInBatch,
+) -> str:
+    if isinstance(step, QuietRun):
+        return "no change for the target"
+    if isinstance(step, RepeatedKeyInBatch):
+        return "again"
+    if isinstance(step, ApplyByStatement):
+        return "strategy" if step.is_by_strategy else "merge"
+    return "append" if step.is_append else "rewrite"
 
 
 def _short(reason: str) -> str:

@@ -246,7 +246,7 @@ def test_a_response_tells_the_snapshot():
     }
 
 
-def test_a_replaced_target_gets_its_former_version_back_when_what_follows_fails(
+def test_a_replaced_target_gets_its_previous_version_back_when_what_follows_fails(
     adapter, monkeypatch
 ):
     ran = []
@@ -255,16 +255,17 @@ def test_a_replaced_target_gets_its_former_version_back_when_what_follows_fails(
         raise TransactionLostError("transaction 17 is lost")
 
     session = SimpleNamespace(sql=ran.append)
-    handle = SimpleNamespace(uninterrupted=nullcontext, session=session)
-    monkeypatch.setattr(adapter, "_handle", lambda: handle)
+    node = SimpleNamespace(uninterrupted=nullcontext, session=session)
+    recovery = adapter._recovery
+    monkeypatch.setattr(recovery, "_statements", SimpleNamespace(node=node, session=session))
     monkeypatch.setattr(adapter, "drop_relation", ran.append)
     target = adapter.Relation.create(schema="marts", identifier="m", type="table")
-    former = target.replace(is_delta=True)
+    previous = target.replace(is_delta=True)
     with pytest.raises(TransactionLostError):
-        adapter.hiveacid_or_restore(target, former, 7, caller=lost)
+        recovery.run_or_restore(target, previous, 7, lost)
     with pytest.raises(TransactionLostError):
-        adapter.hiveacid_or_restore(target, None, None, caller=lost)
-    adapter.hiveacid_or_restore(target, former, 7, caller=lambda: None)
+        recovery.run_or_restore(target, None, None, lost)
+    recovery.run_or_restore(target, previous, 7, lambda: None)
     assert ran == ["restore table marts.m to version as of 7", target]
 
 
@@ -372,9 +373,8 @@ def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatc
         raise PySparkException("Invalid method name: 'get_table'")
 
     target = adapter.Relation.create(schema="marts", identifier="m", type="table")
-    handle = SimpleNamespace(
-        session=None, write_lock=None, stages={}, uninterrupted=nullcontext, incremental=None
-    )
+    handle = SimpleNamespace(session=None, write_lock=None, stages={}, uninterrupted=nullcontext)
+    monkeypatch.setattr(adapter._staging._statements, "_node", lambda: handle)
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
     monkeypatch.setattr(schemas, "refuse_acid_target", fail)
     warnings = []

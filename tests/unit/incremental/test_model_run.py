@@ -1,87 +1,90 @@
-"""What a run of a model has to do."""
+"""What `acid_changes` renders to, and who makes its view, from pre-hooks to post-hooks."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
-from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.incremental.model_run import ModelChanges, Rows, Step, known_source
-from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns
+from dbt.adapters.hiveacid.incremental.plans import ViewAfterRun, ViewBeforeRun
 from dbt.adapters.hiveacid.sources.views import SourceView
-from dbt.adapters.hiveacid.targets.state import LostState
-from hiveacid.acid.write_ids import ValidWriteIdList
-from hiveacid.changes.state import SourceState
-from hiveacid.metastore.models import TableName
-from hiveacid.reader.partition_choice import PartitionChoice
+from tests.unit.incremental.runs import SOURCE, TARGET, context
 
-TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
-SOURCE = SourceView("hiveacid__shop__orders__01234567", TableName("shop", "orders"))
+CHANGES = SourceView("hiveacid__shop__orders__changes0", SOURCE.table)
+ORDERS = TARGET.incorporate(path={"schema": "shop"}).read_through(SOURCE.name)
 
 
-def model(known=None, **config):
-    """A model in an incremental run whose target knows `known`."""
-    options = IncrementalConfig.of("m", {"incremental_strategy": "acid_changes", **config})
-    return ModelChanges("m", SOURCE, SOURCE, TARGET, options, lambda: known, None, True, False)
+class Node:
+    """A node whose run has begun, or not."""
+
+    is_full_load = False
+
+    def __init__(self, changes_view=None):
+        self.changes_view = changes_view
 
 
-@pytest.mark.parametrize("value", [None, True])
-def test_a_target_without_a_state_is_built_anew(value):
-    decision = model(full_refresh=value).decide(None, None)
-    assert decision.step is Step.FULL and decision.is_loss
+def model_of(**config):
+    given = {"materialized": "incremental", "incremental_strategy": "acid_changes", **config}
+    return {"name": "m", "config": given}
 
 
-@pytest.mark.parametrize("on_history_loss", ["full_refresh", "reconcile", "error"])
-def test_a_table_that_is_never_to_be_built_anew_is_not(on_history_loss):
-    never = model(full_refresh=False, on_history_loss=on_history_loss)
-    with pytest.raises(IncrementalError) as error:
-        never.decide(None, None)
-    assert error.value.msg == (
-        "Model m would have to be built anew: marts.orders does not say which state of shop.orders "
-        "its rows come from. Its config `full_refresh: false` forbids it. Nothing has been "
-        "changed. Take that out for one run if all rows may come from the source as it is now."
+@pytest.fixture
+def invocation():
+    views = SimpleNamespace(changes_of=lambda source, target: (SOURCE, CHANGES))
+    return SimpleNamespace(views=views, models={})
+
+
+def declare(invocation, node=None, source=ORDERS, **config):
+    services = SimpleNamespace(invocation=invocation, read_state=lambda model: None)
+    return ModelRuns(services, lambda: node).changes_of(
+        source, TARGET, model_of(**config), is_incremental=True, is_partial=False
     )
 
 
-def state(options=""):
-    write_ids = ValidWriteIdList(3, table="shop.orders")
-    return SourceState(SOURCE.table, 7, 100, True, (("id", "int"),), write_ids, options, ())
+def test_a_model_reads_changes_by_the_name_of_a_view_of_its_own(invocation):
+    assert str(declare(invocation)) == CHANGES.name
+    maker = invocation.models[CHANGES.name]
+    assert isinstance(maker, ViewBeforeRun)
+    assert (maker.model.name, maker.model.source) == ("m", SOURCE)
+    assert maker.model.target.is_table, "it is dropped and renamed as a table"
 
 
-def test_two_parts_of_one_table_have_a_state_each():
-    part = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
-    other = replace(SOURCE, name="hiveacid__part", options=SourceOptions(part))
-    changes = model(on_multi_source="full_refresh")
-    changes.others, changes.shows = [other], Rows.INSERTS
-    changes.plan = SimpleNamespace(state=state())
-    changes._wholes[other.name] = SimpleNamespace(state=state(str(other.options)))
-    known = changes.next_state(None, "i")
-    assert known_source(known, SOURCE) == state()
-    assert known_source(known, other) == state(str(other.options))
-    # A state from before has the one that was written last.
-    former = replace(known, sources={"shop.orders": state(str(other.options)).to_json()})
-    assert known_source(former, other) == state(str(other.options))
-    neither = replace(known, sources={"shop.names": state().to_json()})
-    lost = known_source(neither, other)
-    assert isinstance(lost, LostState)
-    assert lost.reason == (f"its rows come from shop.names, not from shop.orders ({other.options})")
+@pytest.mark.parametrize("node", [None, Node(), Node("hiveacid__of__another")])
+def test_the_sql_of_a_node_that_has_not_begun_is_declared_again(invocation, node):
+    invocation.models[CHANGES.name] = "the maker of an earlier compilation"
+    declare(invocation, node)
+    assert isinstance(invocation.models[CHANGES.name], ViewBeforeRun)
 
 
-def test_a_state_has_the_key_that_its_rows_are_made_with():
-    changes = model(unique_key=["ID"])
-    changes.shows, changes.plan = Rows.INSERTS, SimpleNamespace(state=state())
-    known = changes.next_state(None, "i")
-    assert known.unique_key == ("id",)
-    changes = model(known)
-    changes.shows, changes.plan = Rows.INSERTS, SimpleNamespace(state=state())
-    changes.known = known
-    assert changes.next_state(None, "i").unique_key == ()
+def test_rendering_the_sql_of_a_run_that_has_begun_leaves_its_view_alone(invocation):
+    invocation.models[CHANGES.name] = "the run's maker"
+    assert str(declare(invocation, Node(CHANGES.name))) == CHANGES.name
+    assert invocation.models[CHANGES.name] == "the run's maker"
 
 
-def test_post_hooks_cannot_read_changes_that_are_applied():
-    changes = model()
-    changes.is_applied = True
-    with pytest.raises(IncrementalError, match="m reads acid_changes in a post-hook, .* marts.ord"):
-        changes.create_view(None)
+@pytest.mark.parametrize(
+    ("source", "config", "message"),
+    [
+        (TARGET, {}, r"m uses acid_changes\(marts.orders\), which is not an ACID table"),
+        (ORDERS, {"materialized": "ephemeral"}, "m uses acid_changes, which shows what changed"),
+        (ORDERS, {"incremental_strategy": None}, "m uses acid_changes and has no `incremental_st"),
+    ],
+)
+def test_a_use_that_makes_no_sense_is_refused(invocation, source, config, message):
+    with pytest.raises(IncrementalError, match=message):
+        declare(invocation, source=source, **config)
+
+
+def test_an_open_node_tells_whether_it_loads_in_full():
+    services = SimpleNamespace()
+    assert not ModelRuns(services, lambda: None).is_full_load()
+    node = Node()
+    assert not ModelRuns(services, lambda: node).is_full_load()
+    node.is_full_load = True
+    assert ModelRuns(services, lambda: node).is_full_load()
+
+
+def test_the_view_is_refused_once_the_run_has_ended(invocation):
+    run = context(services={"invocation": invocation})
+    ModelRun(run).end()
+    assert isinstance(invocation.models[run.model.view.name], ViewAfterRun)

@@ -3,16 +3,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from dbt.adapters.hiveacid.node_context import Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.targets import recovery, staging
-from dbt.adapters.hiveacid.targets.recovery import RecoveryMethods
+from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.staging import (
     Leftover,
-    StagingMethods,
-    beside,
+    Staging,
     build_location,
     discard,
     leftovers,
+    next_to,
     remove_backup,
     stage_of,
     switch,
@@ -84,7 +85,7 @@ def test_only_a_directory_of_a_build_goes_with_a_former_table(monkeypatch, locat
     removed = []
     monkeypatch.setattr(staging, "table_location", lambda session, schema, name: location)
     monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
-    backup = beside(TARGET, "backup", INVOCATION)
+    backup = next_to(TARGET, "backup", INVOCATION)
     remove_backup(Catalog(str(backup)), backup, TARGET, NoSession())
     assert removed == ([location] if is_removed else [])
 
@@ -135,7 +136,7 @@ def test_a_stage_that_is_the_target_by_now_keeps_its_files(
     assert removed == ([] if is_in_place else [built_in])
 
 
-def test_what_other_invocations_made_beside_a_target_is_told_by_its_name():
+def test_what_other_invocations_made_next_to_a_target_is_told_by_its_name():
     names = [
         "orders__dbt_stage_0123abcd",
         "orders__dbt_backup_ffff0000",
@@ -149,29 +150,28 @@ def test_what_other_invocations_made_beside_a_target_is_told_by_its_name():
         Leftover("orders__dbt_backup_ffff0000", "backup", "ffff0000"),
         Leftover("Orders__DBT_changes_ffff0000", "changes", "ffff0000"),
     ]
-    name = beside(TARGET, "backup", INVOCATION).identifier
+    name = next_to(TARGET, "backup", INVOCATION).identifier
     assert leftovers("orders", [name], "ffff0000") == [Leftover(name, "backup", "0123abcd")]
 
 
-class Handle:
-    """A connection's handle."""
+class Node:
+    """A node that is building."""
 
     session = NoSession()
+    changes_view = None
+    has_read = frozenset()
     uninterrupted = staticmethod(nullcontext)
 
     def __init__(self, **stages):
         self.stages = stages
 
 
-class Adapter(Catalog, StagingMethods, RecoveryMethods):
-    """An adapter over a catalog, in which a target's former version cannot be dropped."""
+def statements_of(node):
+    return Statements(lambda: node, nullcontext)
 
-    replacing_target = staticmethod(nullcontext)
-    finish_append = staticmethod(lambda existing: None)
 
-    def __init__(self, handle, *names):
-        super().__init__(*names)
-        self._handle = lambda: handle
+class Undroppable(Catalog):
+    """A catalog in which a target's previous version cannot be dropped."""
 
     def drop_relation(self, relation):
         if "__dbt_backup_" in relation.identifier:
@@ -179,17 +179,17 @@ class Adapter(Catalog, StagingMethods, RecoveryMethods):
         super().drop_relation(relation)
 
 
-def test_a_former_version_that_cannot_be_removed_does_not_undo_a_switch(monkeypatch):
+def test_a_previous_version_that_cannot_be_removed_does_not_undo_a_switch(monkeypatch):
     warnings = []
     monkeypatch.setattr(staging, "logger", SimpleNamespace(warning=warnings.append))
     stage = stage_of(TARGET, INVOCATION, None)
-    handle = Handle(stage=stage)
-    adapter = Adapter(handle, "marts.orders", str(stage.relation))
-    adapter.hiveacid_switch(TARGET)
-    assert handle.stages == {}, "nobody may remove the files of what was the stage"
-    assert sorted(adapter.names) == ["marts.orders", "marts.orders__dbt_backup_0123abcd"]
+    node = Node(stage=stage)
+    catalog = Undroppable("marts.orders", str(stage.relation))
+    Staging(catalog, statements_of(node)).switch(TARGET)
+    assert node.stages == {}, "nobody may remove the files of what was the stage"
+    assert sorted(catalog.names) == ["marts.orders", "marts.orders__dbt_backup_0123abcd"]
     (warning,) = warnings
-    assert "marts.orders is up to date, but its former version" in warning
+    assert "marts.orders is up to date, but its previous version" in warning
 
 
 @pytest.mark.parametrize(
@@ -202,19 +202,20 @@ def test_a_former_version_that_cannot_be_removed_does_not_undo_a_switch(monkeypa
 def test_a_stage_that_has_become_the_target_is_no_leftover(monkeypatch, lives_in, removed):
     deleted = []
     stage = "orders__dbt_stage_ffff0000"
-    adapter = Adapter(Handle(), "marts.orders")
+    catalog = Undroppable("marts.orders")
+    found = Recovery(catalog, statements_of(Node()), None, lambda existing: None)
     monkeypatch.setattr(
         recovery, "location_if_any", lambda session, schema, name: {"orders": lives_in}.get(name)
     )
     monkeypatch.setattr(recovery, "delete_directory", lambda session, path: deleted.append(path))
     monkeypatch.setattr(staging, "table_location", lambda *names: None)
     monkeypatch.setattr(recovery, "get_invocation_id", lambda: INVOCATION)
-    adapter._place = lambda target, name: f"file:/warehouse/{name}"
-    adapter._is_dead = lambda target, left: True
-    adapter._directories = lambda target: set()
+    found._location = lambda target, name: f"file:/warehouse/{name}"
+    found._is_dead = lambda target, left: True
+    found._directories = lambda target: set()
     # dbt's cache is from before the other run's switch.
-    adapter._cached = lambda target: {
+    found._cached = lambda target: {
         name: TARGET.incorporate(path={"identifier": name}) for name in ("orders", stage)
     }
-    adapter.hiveacid_remove_leftovers(TARGET)
+    found.remove_leftovers(TARGET)
     assert deleted == removed

@@ -1,22 +1,24 @@
-"""What the macros ask of the adapter once a model's changes are staged."""
+"""Application of staged changes: a model's run from its stage to its target."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.base.column import Column
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
-from dbt.adapters.hiveacid.errors import IncrementalError, available
+from dbt.adapters.hiveacid.errors import IncrementalError, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental import merge_sql
-from dbt.adapters.hiveacid.incremental.config import Mode
-from dbt.adapters.hiveacid.incremental.key_checks import CheckMethods
-from dbt.adapters.hiveacid.incremental.model_run import ModelChanges
+from dbt.adapters.hiveacid.incremental.builds import replacing_files
+from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.decision import PlannedRun, QuietRun
+from dbt.adapters.hiveacid.incremental.key_checks import refuse_duplicates
+from dbt.adapters.hiveacid.incremental.outcome import Outcome
+from dbt.adapters.hiveacid.incremental.plans import ChangesModel
+from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.incremental.stage import (
     KeyPart,
     StageSummary,
@@ -29,265 +31,385 @@ from dbt.adapters.hiveacid.incremental.stage import (
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
 from dbt.adapters.hiveacid.spark.table_locations import table_layout
-from dbt.adapters.hiveacid.targets.files import write_record
-from dbt.adapters.hiveacid.targets.state import Checks, LostState, TargetState
+from dbt.adapters.hiveacid.targets.state import CommitStore, LostState
 
 logger = AdapterLogger("HiveAcid")
 _TEXT_OF_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 """Spark's key for the declared type of a CHAR or VARCHAR in a field's metadata."""
 
+CheckRows = Callable[[HiveAcidRelation, HiveAcidRelation], Sequence[Column]]
+"""A macro that checks a view of the new rows, and fits the columns of the target to theirs.
 
-class ApplyMethods(CheckMethods):
-    """The adapter's methods that bring staged changes into a target, in the order of a run."""
+It returns the columns of the new rows; none if they must be the target's.
+"""
 
-    execute: Any
 
-    @available
-    def hiveacid_way(self, stage: HiveAcidRelation) -> str:
-        """How the staged changes get into the target.
+@dataclass(frozen=True)
+class RepeatedKeyInBatch:
+    """A batch of new write ids in which rows with the same key seem to be there together."""
 
-        `nothing`: there are none. `strategy`: by dbt-spark's strategy. `merge`: one statement.
-        `append`: a table of new rows, whose files the target takes over. `rewrite`: a new version.
-        `again`: not at all; the whole backlog is to be staged instead.
+    stage: HiveAcidRelation
+
+
+@dataclass(frozen=True)
+class StagedRun:
+    """A run whose changes are in a table, the stage. The target is still as it was."""
+
+    planned: PlannedRun
+    existing: HiveAcidRelation
+    stage: HiveAcidRelation
+    new_columns: Sequence[Column] = ()
+
+    def choose_apply(self) -> QuietRun | ApplyByStatement | ApplyByFiles | RepeatedKeyInBatch:
+        """Choose how the staged changes get into the target.
 
         Raises:
-            IncrementalError: two inserted rows have the same `unique_key`; or the target, which is
-                to take over files, is stored otherwise than the model says.
+            IncrementalError: two inserted rows have the same `unique_key`; or the target, which
+                must take over files, is stored in another way than the model says.
         """
-        changes = self._changes()
-        changes.staged = staged = self._summary(changes, stage)
-        if not staged.inserts and not staged.deletes and not changes.is_bounded:
-            return "nothing"
-        if staged.repeated is not None and changes.is_bounded:
-            logger.info(
-                f"Model {changes.model} takes all new write ids of {changes.source.table} at once: "
-                "in a batch of them rows with the same unique_key seem to be there together, since "
-                "they were not committed in the order of their write ids"
-            )
-            changes.take_all()
-            return "again"
+        planned, config = self.planned, self.planned.context.model.config
+        staged = self._summary()
+        if not staged.inserts and not staged.deletes and not planned.is_batch:
+            return QuietRun(planned.context, planned.sql)
+        if staged.repeated is not None and planned.is_batch:
+            return RepeatedKeyInBatch(self.stage)
         if staged.repeated is not None:
-            self._refuse_duplicates(changes, *staged.repeated)
-        if not changes.config.is_plain:
-            return "strategy" if changes.mode is Mode.OWN else "merge"
-        if changes.mode is Mode.UNIQUE_KEY or staged.deletes:
-            return "rewrite"
-        self._refuse_other_layout(changes)
-        return "append"
+            refuse_duplicates(planned.context.model, *staged.repeated)
+        if not config.is_plain:
+            return ApplyByStatement(self, staged)
+        if planned.mode is Mode.UNIQUE_KEY or staged.deletes:
+            return ApplyByFiles(self, staged, is_append=False)
+        _refuse_other_layout(planned.context)
+        return ApplyByFiles(self, staged, is_append=True)
 
-    @available
-    def hiveacid_statement(
-        self,
-        way: str,
-        stage: HiveAcidRelation,
-        existing: HiveAcidRelation,
-        new_columns: Sequence[Column] = (),
-        update_columns: list[str] | None = None,
-        predicates: list[str] | None = None,
-    ) -> str:
-        """The statement, or the query of the new rows or of the new version, for `hiveacid_way`.
-
-        `new_columns` are those of the new rows if they may be fewer than the target's.
+    def target_in_sql(self, existing: HiveAcidRelation, *, is_merge: bool) -> merge_sql.Target:
+        """Return the target as SQL needs it; `existing` is the relation to write into.
 
         Raises:
             IncrementalError: new rows have columns of types that do not go into the target's.
         """
-        changes = self._changes()
-        columns = tuple(self._stored_columns(changes.target))
-        given = {column.name.lower() for column in new_columns}
+        columns = tuple(_stored_columns(self.planned.context))
+        given = {column.name.lower() for column in self.new_columns}
         missing = frozenset(name for name, _ in columns if given and name.lower() not in given)
         # A MERGE leaves it to the engine what fits into a column.
-        is_merge = way == "merge" and changes.mode is not Mode.APPEND
-        checked = frozenset() if is_merge else self._checked_columns(changes, stage)
-        target = merge_sql.Target(str(existing), columns, missing, checked)
-        staged, key = str(stage), changes.config.unique_key
-        if way == "append":
-            if changes.mode is Mode.OWN:
-                return f"select {target.casts('s')} from {staged} s"
-            return merge_sql.staged_inserts(target, staged)
-        if way == "rewrite":
-            is_upsert = changes.mode is Mode.UNIQUE_KEY
-            return merge_sql.rewritten(
-                target, staged, key if is_upsert else (changes.row_id,), is_upsert=is_upsert
+        leaves_it = is_merge and self.planned.mode is not Mode.APPEND
+        checked = frozenset() if leaves_it else self._checked_columns()
+        return merge_sql.Target(str(existing), columns, missing, checked)
+
+    def _summary(self) -> StageSummary:
+        mode, context = self.planned.mode, self.planned.context
+        if mode is Mode.OWN:
+            (counted,) = context.query(
+                f"select count(*) as inserts, 0 as deletes from {self.stage}"
             )
-        limits = (*(predicates or ()), *changes.staged.predicates)
-        if changes.mode is Mode.UNIQUE_KEY:
-            return merge_sql.merge_by_key(target, staged, key, update_columns, limits)
-        if changes.mode is Mode.ROW_ID:
-            return merge_sql.merge_by_row_id(target, staged, changes.row_id, limits)
-        return merge_sql.append(target, staged)
-
-    @available
-    def hiveacid_begin_commit(self, existing: HiveAcidRelation) -> HiveAcidRelation:
-        """What the statement that changes a target of a format with commits has to write into.
-
-        Raises:
-            ConcurrentRunError: another run has changed the target already.
-        """
-        changes = self._changes()
-        store = changes.store = self._commit_store(existing, changes.config)
-        part = self._as_statement(
-            f"begin a commit to {existing}", lambda: store.begin(changes.known)
-        )
-        if part is None:
-            return existing
-        return existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
-
-    @available
-    def hiveacid_commit(
-        self, sql: str, relation: HiveAcidRelation | None = None, location_root: str | None = None
-    ) -> Any:
-        """Run the statement that changes the target, with the new state in the same commit.
-
-        `relation` is the stage of a target that is built beside what has its name.
-        `location_root` is the model's configuration of that name.
-
-        Raises:
-            ConcurrentRunError: another run was faster.
-        """
-        changes = self._running()
-        if changes is None or changes.is_partial or changes.config.is_plain:
-            return self.execute(sql, auto_begin=True)[0]
-        state = self._next_state(changes)
-        base = changes.known if relation is None else None
-        if base is None and location_root and changes.config.file_format == "delta":
-            base = self._left_behind(f"{location_root}/{changes.target.identifier}")
-        target = relation or changes.target
-        store = changes.store or self._commit_store(target, changes.config)
-        if relation is None and changes.store is None:
-            # The target is built anew in its place, and checked after this commit.
-            state = changes.built = replace(state, checks=Checks.PENDING)
-        with self.connections.exception_handler(sql), store.committing(base, state):
-            return self.execute(sql, auto_begin=True)[0]
-
-    @available
-    def hiveacid_append(self) -> None:
-        """Let the target take over the files of the finished stage.
-
-        Raises:
-            IncrementalError: somebody has removed files of it meanwhile.
-        """
-        handle, changes = self._handle(), self._changes()
-        store = self._plain_store(changes.target)
-        state = self._next_state(changes)
-        stage = handle.stages["stage"].relation
-        appending = f"append {stage} to {changes.target}"
-        with handle.uninterrupted(), self.connections.exception_handler(appending):
-            store.record(changes.known, state, str(stage.schema), str(stage.identifier))
-            # What a failure leaves is for the next run to finish, no longer to be removed.
-            del handle.stages["stage"]
-            known = store.read()
-        if isinstance(known, LostState):
-            raise IncrementalError(
-                f"Model {changes.model} was appending, and {known.reason}. Some of the new rows "
-                "may be in the table. Run it with --full-refresh."
-            )
-
-    @available
-    def hiveacid_applied(self) -> HiveAcidAdapterResponse:
-        """The response for a model whose target is up to date now; the log says it, too."""
-        handle, changes = self._handle(), self._changes()
-        applied = changes.applied()
-        rows = applied.inserts + applied.deletes
-        response = HiveAcidAdapterResponse.of(applied.message, rows, handle.has_read)
-        response.changes = applied.to_dict()
-        logger.info(applied.line(response.transaction_id))
-        return response
-
-    @contextmanager
-    def replacing_target(self) -> Iterator[None]:
-        """Around the switch: the stage has the new state, and no other run changes the target.
-
-        Raises:
-            ConcurrentRunError: another run has changed the target.
-        """
-        handle, changes = self._handle(), self._running()
-        if changes is None or changes.is_partial or not changes.config.is_plain:
-            yield
-            return
-        stage = handle.stages["stage"].relation
-        state, store = self._next_state(changes), self._plain_store(changes.target)
-        with self.connections.exception_handler(f"replace {changes.target} by {stage}"):
-            write_record(handle.session, str(stage.schema), str(stage.identifier), state)
-            with store.replacing(changes.known, get_invocation_id()):
-                yield
-
-    def _next_state(self, changes: ModelChanges) -> TargetState:
-        session, invocation = self._handle().session, get_invocation_id()
-        return self._as_statement(
-            f"look up what {changes.model} has read",
-            lambda: changes.next_state(session, invocation),
-        )
-
-    def _summary(self, changes: ModelChanges, stage: HiveAcidRelation) -> StageSummary:
-        if changes.mode is Mode.OWN:
-            (counted,) = self._query(f"select count(*) as inserts, 0 as deletes from {stage}")
             return summary(counted, ())
-        parts = self._bounded_parts(changes, stage)
-        if changes.mode is Mode.UNIQUE_KEY:
-            query = by_key(str(stage), changes.config.unique_key, parts)
+        parts = self._bounded_parts()
+        if mode is Mode.UNIQUE_KEY:
+            query = by_key(str(self.stage), context.model.config.unique_key, parts)
         else:
-            query = by_row(str(stage), parts)
-        (counted,) = self._query(query)
+            query = by_row(str(self.stage), parts)
+        (counted,) = context.query(query)
         return summary(counted, parts)
 
-    def _bounded_parts(self, changes: ModelChanges, stage: HiveAcidRelation) -> list[KeyPart]:
-        """The parts of the key whose bounds a MERGE will name."""
-        if changes.config.is_plain:
+    def _bounded_parts(self) -> list[KeyPart]:
+        """Return the parts of the key whose bounds a MERGE will name."""
+        planned, model = self.planned, self.planned.context.model
+        if model.config.is_plain:
             return []
-        if changes.mode is Mode.UNIQUE_KEY:
-            types = self._common_types(changes.target, stage)
-            return key_parts(changes.config.unique_key, types)
-        return row_id_parts(changes.row_id) if changes.mode is Mode.ROW_ID else []
+        if planned.mode is Mode.UNIQUE_KEY:
+            types = _common_types(planned.context, model.target, self.stage)
+            return key_parts(model.config.unique_key, types)
+        return row_id_parts(planned.row_id) if planned.mode is Mode.ROW_ID else []
 
-    def _common_types(self, *relations: HiveAcidRelation) -> dict[str, str]:
-        """The types of the columns that have the same in all the relations, by name."""
-        session = self._handle().session
-        types = [
-            {
-                (field.name.lower(), field.dataType.simpleString())
-                for field in session.table(str(relation)).schema.fields
-                # Texts of a given length are compared in ways of their own.
-                if _TEXT_OF_LENGTH not in field.metadata
-            }
-            for relation in relations
-        ]
-        return dict(set.intersection(*types))
-
-    def _stored_columns(self, target: HiveAcidRelation) -> Iterator[tuple[str, str]]:
-        """The names of a table's columns, and their types in SQL."""
-        for field in self._handle().session.table(str(target)).schema.fields:
-            yield field.name, field.metadata.get(_TEXT_OF_LENGTH) or sql_type(field.dataType)
-
-    def _checked_columns(self, changes: ModelChanges, stage: HiveAcidRelation) -> frozenset[str]:
-        """The columns of which new rows have another type, with values that may not fit."""
-        session = self._handle().session
+    def _checked_columns(self) -> frozenset[str]:
+        """Return the columns of which new rows have another type, with values that may not fit."""
+        model = self.planned.context.model
+        session = self.planned.context.services.statements.session
         found = type_changes(
-            session, session.table(str(stage)).schema, session.table(str(changes.target)).schema
+            session, session.table(str(self.stage)).schema, session.table(str(model.target)).schema
         )
         refused = [str(change) for change in found if not change.is_allowed]
         if refused:
             raise IncrementalError(
-                f"Model {changes.model} has other types than {changes.target}, which its new rows "
+                f"Model {model.name} has other types than {model.target}, which its new rows "
                 f"cannot be given: {', '.join(refused)}. Nothing has been changed. Run the model "
                 "with --full-refresh, or cast the columns in its SQL."
             )
         return frozenset(change.name for change in found if change.is_checked)
 
-    def _refuse_other_layout(self, changes: ModelChanges) -> None:
-        target, config = changes.target, changes.config
-        stored = table_layout(self._handle().session, str(target.schema), str(target.identifier))
-        found = _layout(*stored)
-        wanted = _layout(
-            config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
+
+@dataclass(frozen=True)
+class ApplyByStatement:
+    """A run whose changes go into a Delta or Iceberg table by one statement."""
+
+    staged: StagedRun
+    summary: StageSummary
+
+    is_full_load = False
+    is_quiet = False
+    is_statement = True
+
+    @property
+    def stage(self) -> HiveAcidRelation:
+        """The table of the staged changes."""
+        return self.staged.stage
+
+    @property
+    def new_columns(self) -> Sequence[Column]:
+        """The columns of the new rows, if they may be fewer than the target's."""
+        return self.staged.new_columns
+
+    @property
+    def is_by_strategy(self) -> bool:
+        """Whether the statement is that of a strategy of dbt-spark's or of the user's."""
+        return self.staged.planned.mode is Mode.OWN
+
+    @raising_dbt_errors
+    def begin_commit(self) -> BegunCommit:
+        """Prepare the commit.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target already.
+        """
+        planned, existing = self.staged.planned, self.staged.existing
+        services = planned.context.services
+        store = services.stores.commit_store(existing, planned.context.model.config.file_format)
+        part = services.statements.run(
+            f"begin a commit to {existing}", lambda: store.begin(planned.previous)
         )
-        if found != wanted:
+        relation = existing
+        if part is not None:
+            relation = existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
+        return BegunCommit(self.staged, self.summary, store, relation)
+
+
+@dataclass(frozen=True)
+class BegunCommit:
+    """A commit that waits for the statement that writes into `relation`."""
+
+    staged: StagedRun
+    summary: StageSummary
+    store: CommitStore
+    relation: HiveAcidRelation
+
+    @raising_dbt_errors
+    def merge_sql(
+        self, update_columns: list[str] | None = None, predicates: list[str] | None = None
+    ) -> str:
+        """Return the statement that applies the staged changes.
+
+        Raises:
+            IncrementalError: new rows have columns of types that do not go into the target's.
+        """
+        planned, stage = self.staged.planned, str(self.staged.stage)
+        target = self.staged.target_in_sql(self.relation, is_merge=True)
+        limits = (*(predicates or ()), *self.summary.predicates)
+        if planned.mode is Mode.UNIQUE_KEY:
+            key = planned.context.model.config.unique_key
+            return merge_sql.merge_by_key(target, stage, key, update_columns, limits)
+        if planned.mode is Mode.ROW_ID:
+            return merge_sql.merge_by_row_id(target, stage, planned.row_id, limits)
+        return merge_sql.append(target, stage)
+
+    @raising_dbt_errors
+    def commit(self, sql: str) -> AppliedRun:
+        """Run the statement, with the new state in the same commit.
+
+        Raises:
+            ConcurrentRunError: another run was faster.
+        """
+        planned = self.staged.planned
+        services = planned.context.services
+        state = planned.context.next_state(planned.previous, planned.plan)
+        with services.statements.errors(sql), self.store.committing(planned.previous, state):
+            services.execute(sql)
+        return AppliedRun(planned, self.summary)
+
+
+@dataclass(frozen=True)
+class ApplyByFiles:
+    """A run whose changes become files of a table of one of Spark's own formats.
+
+    With `is_append` the target takes over the files of new rows; else a new version of the table
+    takes its place.
+    """
+
+    staged: StagedRun
+    summary: StageSummary
+    is_append: bool
+
+    is_full_load = False
+    is_quiet = False
+    is_statement = False
+
+    @raising_dbt_errors
+    def begin_build(self, location_root: str | None = None) -> FilesBuild:
+        """Return the build of the new files; `location_root` is the model's configuration."""
+        services = self.staged.planned.context.services
+        target = self.staged.planned.context.model.target
+        relation = services.staging.stage(target, location_root)
+        return FilesBuild(self.staged, self.summary, self.is_append, relation)
+
+
+@dataclass(frozen=True)
+class FilesBuild:
+    """New files that are about to be written into the stage `relation`."""
+
+    staged: StagedRun
+    summary: StageSummary
+    is_append: bool
+    relation: HiveAcidRelation
+
+    @raising_dbt_errors
+    def query(self) -> str:
+        """Return the query of the rows in the new files.
+
+        Raises:
+            IncrementalError: new rows have columns of types that do not go into the target's.
+        """
+        planned, stage = self.staged.planned, str(self.staged.stage)
+        target = self.staged.target_in_sql(self.staged.existing, is_merge=False)
+        if not self.is_append:
+            is_upsert = planned.mode is Mode.UNIQUE_KEY
+            key = planned.context.model.config.unique_key if is_upsert else (planned.row_id,)
+            return merge_sql.rewritten(target, stage, key, is_upsert=is_upsert)
+        if planned.mode is Mode.OWN:
+            return f"select {target.casts('s')} from {stage} s"
+        return merge_sql.staged_inserts(target, stage)
+
+    @raising_dbt_errors
+    def finish(self, sql: str) -> AppliedRun:
+        """Run the statement that writes the files, and make them the target's.
+
+        Raises:
+            ConcurrentRunError: another run has changed the target.
+            IncrementalError: somebody has removed files of the stage meanwhile.
+        """
+        planned = self.staged.planned
+        planned.context.services.execute(sql)
+        if self.is_append:
+            self._append()
+        else:
+            context = planned.context
+            replacing = replacing_files(context, self.relation, planned.previous, planned.plan)
+            context.services.staging.switch(self.staged.existing, replacing)
+        return AppliedRun(planned, self.summary)
+
+    def _append(self) -> None:
+        planned, stage = self.staged.planned, self.relation
+        context, statements = planned.context, planned.context.services.statements
+        node, store = statements.node, context.services.stores.file_store(context.model.target)
+        state = context.next_state(planned.previous, planned.plan)
+        appending = f"append {stage} to {context.model.target}"
+        with node.uninterrupted(), statements.errors(appending):
+            store.record(planned.previous, state, str(stage.schema), str(stage.identifier))
+            # What a failure leaves is for the next run to finish, no longer to be removed.
+            del node.stages["stage"]
+            known = store.read()
+        if isinstance(known, LostState):
             raise IncrementalError(
-                f"{target} is stored as {found}, and model {changes.model} says {wanted}: new rows "
-                "cannot be appended to it. Nothing has been changed. Run the model with "
-                "`--full-refresh`, or give it the former `file_format`, `partition_by`, "
-                "`clustered_by` and `buckets`."
+                f"Model {context.model.name} was appending, and {known.reason}. Some of the new "
+                "rows may be in the table. Run it with --full-refresh."
             )
+
+
+@dataclass(frozen=True)
+class AppliedRun:
+    """A run whose changes are in the target."""
+
+    planned: PlannedRun
+    summary: StageSummary
+
+    @raising_dbt_errors
+    def report(self) -> HiveAcidAdapterResponse:
+        """Return the response for the model, and log it."""
+        planned, node = self.planned, self.planned.context.services.statements.node
+        outcome = _outcome(planned, self.summary)
+        rows = outcome.inserts + outcome.deletes
+        response = HiveAcidAdapterResponse.of(outcome.message, rows, node.has_read)
+        response.changes = outcome.to_dict()
+        logger.info(outcome.line(response.transaction_id))
+        return response
+
+
+def stage_changes(
+    planned: PlannedRun, existing: HiveAcidRelation, check_rows: CheckRows
+) -> StagedRun:
+    """Write the changes of a planned run into a stage, and check the run's snapshot.
+
+    Raises:
+        IncrementalError: rows of the target could not be found again by their key.
+        TransactionLostError: the rows may not be all that the source had.
+    """
+    context = planned.context
+    services, target = context.services, context.model.target
+    node = services.statements.node
+    new_rows = planned.model_rows()
+    rows = node.make_temporary_view(target, "tmp", new_rows)
+    changes = node.make_temporary_view(target, "changes", planned.changes(new_rows))
+    new_columns = check_rows(rows, existing)
+    stage = services.staging.stage(target, role="changes")
+    services.execute(f"create table {stage} using parquet as select * from {changes}")
+    services.adapter.hiveacid_check_snapshot()
+    return StagedRun(planned, existing, stage, new_columns or ())
+
+
+def _outcome(planned: PlannedRun, staged: StageSummary) -> Outcome:
+    model, plan = planned.context.model, planned.plan
+    return Outcome(
+        model.name,
+        str(model.source.table),
+        str(plan.new_write_ids),
+        planned.mode is Mode.UNIQUE_KEY,
+        staged.inserts,
+        staged.deletes,
+        planned.rows.amount_read(),
+        plan.whole,
+    )
+
+
+def _common_types(context: RunContext, *relations: HiveAcidRelation) -> dict[str, str]:
+    """Return the types of the columns that have the same type in all relations, by name."""
+    session = context.services.statements.session
+    types = [
+        {
+            (field.name.lower(), field.dataType.simpleString())
+            for field in session.table(str(relation)).schema.fields
+            # Texts of a given length are compared in ways of their own.
+            if _TEXT_OF_LENGTH not in field.metadata
+        }
+        for relation in relations
+    ]
+    return dict(set.intersection(*types))
+
+
+def _stored_columns(context: RunContext) -> Iterator[tuple[str, str]]:
+    """Yield the names of the target's columns, and their types in SQL."""
+    session: Any = context.services.statements.session
+    for field in session.table(str(context.model.target)).schema.fields:
+        yield field.name, field.metadata.get(_TEXT_OF_LENGTH) or sql_type(field.dataType)
+
+
+def _refuse_other_layout(context: RunContext) -> None:
+    """Refuse to append to a table that is stored in another way than the model says."""
+    model: ChangesModel = context.model
+    target, config = model.target, model.config
+    session = context.services.statements.session
+    found = _layout(*table_layout(session, str(target.schema), str(target.identifier)))
+    wanted = _layout_of(config)
+    if found != wanted:
+        raise IncrementalError(
+            f"{target} is stored as {found}, and model {model.name} says {wanted}: new rows "
+            "cannot be appended to it. Nothing has been changed. Run the model with "
+            "`--full-refresh`, or give it the previous `file_format`, `partition_by`, "
+            "`clustered_by` and `buckets`."
+        )
+
+
+def _layout_of(config: IncrementalConfig) -> str:
+    return _layout(
+        config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
+    )
 
 
 def _layout(

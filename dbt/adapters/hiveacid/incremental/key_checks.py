@@ -1,85 +1,109 @@
-"""What the macros of incremental models ask of the adapter about a target's rows and their key."""
+"""Checks of the columns by which a target's rows are found again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
 
-from dbt.adapters.hiveacid.errors import IncrementalError, available
-from dbt.adapters.hiveacid.incremental.model_run import ModelChanges
-from dbt.adapters.hiveacid.incremental.operations import StateMethods
+from dbt.adapters.hiveacid.errors import IncrementalError
+from dbt.adapters.hiveacid.incremental.config import Mode
+from dbt.adapters.hiveacid.incremental.merge_sql import CHANGE
+from dbt.adapters.hiveacid.incremental.plans import ChangesModel
+from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.incremental.stage import repeated_key
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.targets.state import TargetState
+from dbt.adapters.hiveacid.targets.state import StateLookup, TargetState
+from hiveacid.changes.plan import ROW_ID_NAMES
 
 
-class CheckMethods(StateMethods):
-    """The adapter's methods that check targets."""
+def row_id_among(columns: Collection[str]) -> str | None:
+    """Return the column of row ids among a table's, whose names are in lower case."""
+    return next((name for name in ROW_ID_NAMES if name in columns), None)
 
-    @available
-    def hiveacid_check_unique_key(self, built: HiveAcidRelation) -> None:
-        """Refuse a table, built as a whole, in which `unique_key` would not find one row each.
 
-        Raises:
-            IncrementalError: two rows have the same; the key and how many are named.
-        """
-        changes = self._running()
-        if changes is None or changes.is_partial:
-            return
-        if changes.config.checked_key:
-            for found in self._query(repeated_key(str(built), changes.config.unique_key)):
-                self._refuse_duplicates(changes, found["key"].asDict(), found["times"])
+def check_columns(model: ChangesModel, stored: Collection[str], selected: Collection[str]) -> None:
+    """Refuse a key that a part of the target's rows would not have.
 
-    @available
-    def hiveacid_confirm_state(self) -> None:
-        """Let the state of a target count that was built in its place, now that it is checked.
+    dbt adds a model's new columns to the target, where they are NULL in all rows.
 
-        A run that dies before has left a target that the next one builds anew.
+    Args:
+        model: the model.
+        stored: the names of the target's columns in lower case.
+        selected: the names of the columns that the model selects.
 
-        Raises:
-            ConcurrentRunError: another run has built it anew since.
-        """
-        changes = self._running()
-        if changes is not None and changes.built is not None:
-            built, store = changes.built, self._commit_store(changes.target, changes.config)
-            self._as_statement(
-                f"confirm the state of {changes.target}", lambda: store.confirm(built)
-            )
-
-    def _check_new_key(self, changes: ModelChanges) -> None:
-        """Refuse a `unique_key` that the target's rows were not made with and do not have.
-
-        One change would be applied to several rows. The next state has the key, so that the table
-        is looked at once.
-        """
-        key, known = changes.config.checked_key, changes.known
-        made_with = known.unique_key if isinstance(known, TargetState) else ()
-        if not key or key == made_with or not set(key) <= set(changes.stored_columns):
-            return
-        for found in self._query(repeated_key(str(changes.target), changes.config.unique_key)):
-            raise IncrementalError(
-                f"{changes.target} has {found['times']} rows with the same value of the new "
-                f"unique_key of model {changes.model} ({_shown(found['key'].asDict())}), and what "
-                "changes one of them would change all. Nothing has been changed. Choose a key that "
-                "is unique, or make it so in the model's SQL and run it with --full-refresh."
-            )
-
-    def _refuse_duplicates(self, changes: ModelChanges, key: Mapping[str, Any], times: int) -> None:
+    Raises:
+        IncrementalError: naming the column.
+    """
+    config = model.config
+    if config.mode(has_row_id=True) is Mode.OWN:
+        return
+    selected = [name.lower() for name in selected]
+    if CHANGE in selected:
         raise IncrementalError(
-            f"Model {changes.model} has {times} new rows with the same unique_key "
-            f"({_shown(key)}), so that it is not known which of them is to stay. Nothing has been "
-            "changed. Choose a key that is unique, or make it so in the model's SQL."
+            f"Model {model.name} has a column {CHANGE}, as its staged changes have "
+            "next to its own columns. Give it another name."
+        )
+    wanted, kept = row_id_among(selected), row_id_among(stored)
+    new = [wanted] if wanted is not None and wanted not in stored else []
+    if config.unique_key:
+        names = (name.strip("`").lower() for name in config.unique_key)
+        new, kept = [name for name in names if name in selected and name not in stored], None
+    if config.adds_columns and new:
+        raise IncrementalError(
+            f"Model {model.name} has the new column {', '.join(new)}, by which rows "
+            f"are found again, and which the rows that {model.target} has would not get. Nothing "
+            "has been changed. Run it with --full-refresh."
+        )
+    if kept is not None and kept not in selected:
+        raise IncrementalError(
+            f"{model.target} has the column {kept}, by which rows are found again, and model "
+            f"{model.name} no longer selects it. Nothing has been changed. Select "
+            "it, or run the model with --full-refresh."
         )
 
-    def _changes(self) -> ModelChanges:
-        changes = self._handle().incremental
-        assert changes is not None, "hiveacid_begin_incremental comes first"
-        return changes
 
-    def _running(self) -> ModelChanges | None:
-        connection = self.connections.get_if_exists()
-        handle = getattr(connection, "_handle", None)
-        return getattr(handle, "incremental", None)
+def check_new_key(context: RunContext, previous: StateLookup, stored: Collection[str]) -> None:
+    """Refuse a `unique_key` that the target's rows were not made with and do not have.
+
+    One change would be applied to several rows. The next state has the key, so that the table is
+    looked at once.
+
+    Raises:
+        IncrementalError: two rows of the target have the same key; it is named.
+    """
+    model = context.model
+    key = model.config.checked_key
+    made_with = previous.unique_key if isinstance(previous, TargetState) else ()
+    if not key or key == made_with or not set(key) <= set(stored):
+        return
+    for found in context.query(repeated_key(str(model.target), model.config.unique_key)):
+        raise IncrementalError(
+            f"{model.target} has {found['times']} rows with the same value of the new "
+            f"unique_key of model {model.name} ({_shown(found['key'].asDict())}), and what "
+            "changes one of them would change all. Nothing has been changed. Choose a key that "
+            "is unique, or make it so in the model's SQL and run it with --full-refresh."
+        )
+
+
+def refuse_repeated_key(context: RunContext, built: HiveAcidRelation) -> None:
+    """Refuse a table, built as a whole, in which `unique_key` would not find one row each.
+
+    Raises:
+        IncrementalError: two rows have the same key; the key and how many are named.
+    """
+    config = context.model.config
+    if config.checked_key:
+        for found in context.query(repeated_key(str(built), config.unique_key)):
+            refuse_duplicates(context.model, found["key"].asDict(), found["times"])
+
+
+def refuse_duplicates(model: ChangesModel, key: Mapping[str, Any], times: int) -> NoReturn:
+    """Raise the IncrementalError for new rows that have the same key."""
+    raise IncrementalError(
+        f"Model {model.name} has {times} new rows with the same unique_key "
+        f"({_shown(key)}), so that it is not known which of them is to stay. Nothing has been "
+        "changed. Choose a key that is unique, or make it so in the model's SQL."
+    )
 
 
 def _shown(key: Mapping[str, Any]) -> str:

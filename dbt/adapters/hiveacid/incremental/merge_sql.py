@@ -1,8 +1,8 @@
-"""The statements that bring a target up to date from staged changes. Pure text.
+"""Statements that bring a target up to date from staged changes. Pure text.
 
 A *stage* is a table of changes: the model's columns, and `CHANGE`, which says what a row is. An
-insert has the row to be there. A delete has the key that is to go, and NULL in all other columns;
-in row-id mode the key is the row id.
+insert has the new row. A delete has the key that must go, and NULL in all other columns; in row-id
+mode the key is the row id.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ _SOURCE_COLUMN = re.compile(
 
 @dataclass(frozen=True)
 class Target:
-    """A target in SQL; `columns` are pairs of name and type, in its order.
+    """A target in SQL.
 
-    `missing` are those that new rows do not have: a model may have lost a column that its target
-    keeps. `checked` are those of which new rows have another type, with values that may not fit.
+    `columns` are pairs of name and type, in the target's order. `missing` are the columns that new
+    rows do not have: a model may have lost a column that its target keeps. `checked` are the
+    columns of which new rows have another type, with values that may not fit.
     """
 
     name: str
@@ -37,22 +38,23 @@ class Target:
 
     @property
     def given(self) -> list[str]:
-        """The names of the columns that new rows have, in SQL."""
+        """The columns that new rows have, in SQL."""
         return [quote(name) for name, _ in self.columns if name not in self.missing]
 
-    def casts(self, alias: str, former: str | None = None) -> str:
-        """The columns of `alias`, as this table has them.
+    def casts(self, alias: str, previous: str | None = None) -> str:
+        """Return the columns of `alias`, cast to this table's types.
 
-        What is missing comes from `former`, an alias of this table's own rows; else it is NULL.
+        Missing columns come from `previous`, an alias of this table's own rows; without it they are
+        NULL.
         """
         return ", ".join(
-            f"{self._cast(alias, former, name, type_)} as {quote(name)}"
+            f"{self._cast(alias, previous, name, type_)} as {quote(name)}"
             for name, type_ in self.columns
         )
 
-    def _cast(self, alias: str, former: str | None, name: str, type_: str) -> str:
+    def _cast(self, alias: str, previous: str | None, name: str, type_: str) -> str:
         if name in self.missing:
-            return f"cast(null as {type_})" if former is None else f"{former}.{quote(name)}"
+            return f"cast(null as {type_})" if previous is None else f"{previous}.{quote(name)}"
         value = f"{alias}.{quote(name)}"
         if name not in self.checked:
             return f"cast({value} as {type_})"
@@ -61,11 +63,11 @@ class Target:
         return checked_cast(value, type_, before, after)
 
     def names(self, alias: str) -> str:
-        """The names of all columns, of the table `alias`."""
+        """Return all columns of the table `alias`."""
         return ", ".join(f"{alias}.{quote(name)}" for name, _ in self.columns)
 
     def insertion(self) -> str:
-        """What a MERGE inserts: the columns that new rows have."""
+        """Return the INSERT of a MERGE, with the columns that new rows have."""
         values = ", ".join(f"DBT_INTERNAL_SOURCE.{column}" for column in self.given)
         return f"insert ({', '.join(self.given)}) values ({values})"
 
@@ -77,7 +79,7 @@ def merge_by_key(
     update_columns: Sequence[str] | None,
     predicates: Iterable[str],
 ) -> str:
-    """MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
+    """Return the MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
 
     `update_columns` are the columns (in SQL) that an upsert changes of a row that is there, which
     may be none; None for all that new rows have. `predicates` use dbt's names
@@ -102,7 +104,7 @@ def merge_by_key(
 
 
 def merge_by_row_id(target: Target, stage: str, row_id: str, predicates: Iterable[str]) -> str:
-    """MERGE by row id (the column `row_id`): deletes, and inserts that match nothing."""
+    """Return the MERGE by the column `row_id`: deletes, and inserts that match nothing."""
     on = [
         *(passed_by_deletes(predicate, (row_id,)) for predicate in predicates),
         f"DBT_INTERNAL_SOURCE.{CHANGE} = '{DELETE}'",
@@ -119,13 +121,13 @@ def merge_by_row_id(target: Target, stage: str, row_id: str, predicates: Iterabl
 
 
 def append(target: Target, stage: str) -> str:
-    """INSERT of the stage's inserts."""
+    """Return the INSERT of the stage's inserts."""
     names = ", ".join(quote(name) for name, _ in target.columns)
     return f"insert into {target.name} ({names})\n{staged_inserts(target, stage)}"
 
 
 def staged_inserts(target: Target, stage: str, upsert_by: Sequence[str] = ()) -> str:
-    """The stage's inserts as rows of the target.
+    """Return the query of the stage's inserts as rows of the target.
 
     Columns that they do not have come from the target's row with the same key `upsert_by`.
     """
@@ -140,10 +142,10 @@ def staged_inserts(target: Target, stage: str, upsert_by: Sequence[str] = ()) ->
 
 
 def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool) -> str:
-    """All rows that a target has once the changes are applied.
+    """Return the query of all rows that a target has once the changes are applied.
 
-    With `is_upsert` an insert takes the place of a row with its key, and keeps what that has in
-    the columns that new rows do not have, as in a MERGE; else only deletes do.
+    With `is_upsert` an insert replaces the row with its key, as in a MERGE: columns that new rows
+    do not have keep their values. Without `is_upsert` only deletes remove rows.
     """
     names = ", ".join(map(quote, key))
     condition = "" if is_upsert else f" where {CHANGE} = '{DELETE}'"
@@ -156,7 +158,7 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
 
 
 def passed_by_deletes(predicate: str, key: Sequence[str]) -> str:
-    """A model's predicate of a MERGE, which does not hold back a delete that it cannot judge.
+    """Return a model's predicate of a MERGE so that it holds no delete back.
 
     A delete has NULL in all columns but the key: compared with them, it would never be applied.
     """
@@ -172,7 +174,7 @@ def quote(name: str) -> str:
 
 
 def _effective_changes(stage: str, key: Sequence[str]) -> str:
-    # An update is a delete and an insert with the same key: the insert alone says what is to be.
+    # An update is a delete and an insert with the same key. The insert alone has the new row.
     return (
         f"  select * from {stage} where {CHANGE} = '{INSERT}'\n"
         "  union all\n"

@@ -1,4 +1,4 @@
-"""What a run of a model has applied to its target, for the log and dbt's artifacts."""
+"""Outcome of a model's run over `acid_changes`, for the log and dbt's artifacts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hiveacid.formatting import human_bytes, pluralize
 class Outcome:
     """The changes that one run has applied.
 
-    `write_ids` are those of `source` that are new with it. `read` are the source's files with what
-    was inserted and deleted, `whole` all files of its snapshot.
+    `write_ids` are the new write ids of `source`. `read` are the source's files with inserted rows
+    and deletes, `whole` all files of its snapshot.
     """
 
     model: str
@@ -28,11 +28,11 @@ class Outcome:
 
     @property
     def message(self) -> str:
-        """What dbt shows beside the model's name."""
+        """The text that dbt shows next to the model's name."""
         return f"OK, {self._rows(', ')}"
 
     def line(self, transaction_id: int | None) -> str:
-        """What the log says."""
+        """Return the line for the log."""
         return (
             f"Model {self.model}: {self._rows(' and ')} by write ids {self.write_ids} of "
             f"{self.source}, read in transaction {transaction_id} from {self.read.files} of "
@@ -41,7 +41,7 @@ class Outcome:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What `run_results.json` has."""
+        """Return the fields for `run_results.json`."""
         return {
             "source": self.source,
             "write_ids": self.write_ids,

@@ -2,29 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.incremental.config import Mode
 from dbt.adapters.hiveacid.incremental.merge_sql import CHANGE, DELETE, INSERT, quote
 from dbt.adapters.hiveacid.spark.sql import text_of_bytes
 
 _INTEGERS = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
-"""The integer types, and how SQL marks their literals."""
+"""The integer types, and the suffixes of their literals in SQL."""
 
 _INSERTS = "_hiveacid_inserts"
 _ROW_ID_PARTS = (("write_id", "bigint"), ("bucket", "int"), ("row", "bigint"))
 
 
+def staged_changes(
+    mode: Mode,
+    unique_key: Sequence[str],
+    inserts: DataFrame,
+    deleted: Callable[[], DataFrame],
+    earlier: Callable[[], DataFrame] | None,
+    row_ids: Callable[[], DataFrame],
+) -> DataFrame:
+    """Return the rows of a stage: inserts and deletes together.
+
+    A strategy of dbt-spark's takes the model's rows as they are.
+
+    Args:
+        mode: how changes get into the target.
+        unique_key: the model's key.
+        inserts: the model's rows over what was inserted.
+        deleted: returns the model's rows over the rows that were deleted.
+        earlier: returns the model's rows over the rows of earlier batches; None if no delete may
+            have the key of a row that an earlier batch has brought.
+        row_ids: returns the row ids of the target's rows that must go.
+    """
+    if mode is Mode.OWN:
+        return inserts
+    changes = inserts.withColumn(CHANGE, F.lit(INSERT))
+    if mode is Mode.UNIQUE_KEY:
+        keys = deleted().select(*unique_key).distinct()
+        if earlier is not None:
+            again = _with_key_in(earlier(), keys).withColumn(CHANGE, F.lit(INSERT))
+            changes = changes.unionByName(again)
+    elif mode is Mode.ROW_ID:
+        keys = row_ids()
+    else:
+        return changes
+    return changes.unionByName(keys.withColumn(CHANGE, F.lit(DELETE)), allowMissingColumns=True)
+
+
+def _with_key_in(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """Return the rows with one of the keys; NULL is a key like any other."""
+    names = map(quote, keys.columns)
+    same = [F.col(f"r.{name}").eqNullSafe(F.col(f"k.{name}")) for name in names]
+    return rows.alias("r").join(keys.alias("k"), reduce(and_, same), "left_semi")
+
+
 @dataclass(frozen=True)
 class KeyPart:
-    """A part of the key in SQL, to be put after a relation's name and a dot, and its type."""
+    """A part of the key and its type; `sql` stands after a relation's name and a dot."""
 
     sql: str
     type: str
 
     def predicate(self, low: Any, high: Any, has_null: bool) -> str:
-        """What holds for all rows of the target whose key is among the changes."""
+        """Return a condition that all rows of the target meet whose key is among the changes."""
         column = f"DBT_INTERNAL_DEST.{self.sql}"
         if low is None:
             return f"{column} is null"
@@ -41,10 +90,10 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class StageSummary:
-    """How many inserts and deletes there are, and conditions on the target's rows they can hit.
+    """Counts of inserts and deletes, and conditions on the target's rows that they can hit.
 
     A delete whose key an insert has, too, is not counted. `repeated` is a key that several inserts
-    have, and how many: None if there is none.
+    have, and their number; None if there is none.
     """
 
     inserts: int = 0
@@ -54,7 +103,7 @@ class StageSummary:
 
 
 def key_parts(key: Sequence[str], types: Mapping[str, str]) -> list[KeyPart]:
-    """The columns of a key whose values have an order and a literal.
+    """Return the columns of a key whose values have an order and a literal.
 
     Args:
         types: the type in SQL of columns, by their names in lower case.
@@ -68,12 +117,12 @@ def key_parts(key: Sequence[str], types: Mapping[str, str]) -> list[KeyPart]:
 
 
 def row_id_parts(row_id: str) -> list[KeyPart]:
-    """The parts of the row ids in a column that Hive counts up."""
+    """Return the parts of a column of row ids that Hive counts up."""
     return [KeyPart(f"{row_id}.{name}", type_) for name, type_ in _ROW_ID_PARTS]
 
 
 def by_key(stage: str, key: Sequence[str], parts: Sequence[KeyPart]) -> str:
-    """The query of a stage whose rows have a `unique_key`."""
+    """Return the query that sums up a stage whose rows have a `unique_key`."""
     names = ", ".join(map(quote, key))
     columns = [
         f"coalesce(sum({_INSERTS}), 0) as inserts",
@@ -90,7 +139,7 @@ def by_key(stage: str, key: Sequence[str], parts: Sequence[KeyPart]) -> str:
 
 
 def repeated_key(table: str, key: Sequence[str]) -> str:
-    """The query of a key that several rows of a table have: the key, and `times`; or no row."""
+    """Return the query of a key that several rows have: `key` and `times`, or no row."""
     names = ", ".join(map(quote, key))
     return (
         f"select struct({names}) as key, count(*) as times from {table} "
@@ -99,7 +148,10 @@ def repeated_key(table: str, key: Sequence[str]) -> str:
 
 
 def by_row(stage: str, parts: Sequence[KeyPart]) -> str:
-    """The query of a stage of inserts, and of deletes by row id if `parts` has those of row ids."""
+    """Return the query that sums up a stage of inserts and deletes by row id.
+
+    `parts` are the parts of row ids; empty if there are no deletes.
+    """
     columns = [
         f"count_if({CHANGE} = '{INSERT}') as inserts",
         f"count_if({CHANGE} = '{DELETE}') as deletes",
@@ -109,7 +161,7 @@ def by_row(stage: str, parts: Sequence[KeyPart]) -> str:
 
 
 def summary(row: Any, parts: Sequence[KeyPart]) -> StageSummary:
-    """From the row that a query of this module gives; a column is got as `row["name"]`."""
+    """Return the summary in the row of `by_key` or `by_row`, with columns as `row["name"]`."""
     names = row.asDict()
     times = names.get("times") or 0
     inserts, deletes = row["inserts"], row["deletes"]
@@ -138,7 +190,7 @@ def _bounds(parts: Sequence[KeyPart], filter_: str) -> Iterator[str]:
 
 
 def _exact(part: KeyPart, value: str) -> str:
-    """A value in a form that comes to Python as it is."""
+    """Return a value in a form that reaches Python unchanged."""
     if part.type == "date":
         # Python has no dates of the years below 1 and above 9999.
         return f"cast({value} as string)"

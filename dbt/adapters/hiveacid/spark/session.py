@@ -60,17 +60,17 @@ class SessionHandle:
         self.stop_statement()
 
     def raise_if_cancelled(self) -> None:
-        """Let nothing further begin once the connection is cancelled.
+        """Let nothing begin once the connection is cancelled.
 
         Raises:
-            DbtRuntimeError: it is.
+            DbtRuntimeError: the connection is cancelled.
         """
         if self._cancelled.is_set() and not self._uninterrupted:
             raise DbtRuntimeError("The run was cancelled before this statement started.")
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
-        """A few statements that belong together and soon end: `cancel` lets them all run."""
+        """Let a few statements that belong together run to their end, whatever is cancelled."""
         self._uninterrupted = True
         try:
             yield
@@ -126,7 +126,7 @@ class Cursor:
     def run_query(self) -> None:
         """Compute a query's rows and drop them: it may be there for its errors (`assert_true`).
 
-        What a command answers is there already.
+        A command has run by now.
         """
         if self._frame is None or not _is_yet_to_run(self._frame):
             return
@@ -140,7 +140,7 @@ class Cursor:
 
     @property
     def description(self) -> list[tuple[str, str, None, None, None, None, bool]]:
-        """The columns as PEP 249 has them: name, Spark's type, and whether NULL is possible."""
+        """The columns, as PEP 249 has them, with Spark's types."""
         if self._frame is None:
             return []
         return [
@@ -149,18 +149,18 @@ class Cursor:
         ]
 
     def fetchall(self) -> list[Row]:
-        """The rows that no fetch has returned yet."""
+        """Return the rows that no fetch has returned yet."""
         rows, self._rows = self._remaining(), []
         return rows
 
     def fetchmany(self, size: int) -> list[Row]:
-        """Up to `size` of the rows that no fetch has returned yet."""
+        """Return up to `size` of the rows that no fetch has returned yet."""
         rows = self._remaining()
         self._rows = rows[size:]
         return rows[:size]
 
     def fetchone(self) -> Row | None:
-        """The next row, or None after the last."""
+        """Return the next row; None after the last."""
         rows = self.fetchmany(1)
         return rows[0] if rows else None
 
@@ -169,7 +169,7 @@ class Cursor:
         self._frame, self._rows = None, None
 
     def rows_written(self) -> int | None:
-        """How many rows the statement wrote, as Spark counted them; None for what writes none."""
+        """Return how many rows Spark has counted as written; None if nothing was written."""
         if self._frame is None:
             return None
         if "num_affected_rows" in self._frame.columns:  # Delta's answer to DELETE, UPDATE and MERGE
@@ -202,7 +202,7 @@ class Cursor:
         try:
             return find()
         except (PySparkException, Py4JError):
-            # They only save reading. What is wrong with the statement, running it says.
+            # They only save reading. Running the statement says what is wrong with it.
             return {}
 
     @contextmanager

@@ -28,7 +28,7 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 APP_ID = "spark.databricks.delta.write.txnAppId"
 APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _FIRST_LOOK = 20
-"""So many commits are looked at before the whole history is asked for."""
+"""Commits that are looked at before the whole history is asked for."""
 
 # Operations that every strategy of dbt's makes, one a run; others come in many commits, such as one
 # for each comment of a column.
@@ -68,21 +68,21 @@ _NO_CONDITION = (None, "", "[]", '["true"]')
 
 
 def newest_state(history: Iterable[Any]) -> StateLookup:
-    """The state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
+    """Return the state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
 
-    One that a RESTORE has brought back has a lineage of its own: Delta has seen the next generation
-    of the former one, and would do nothing for it.
+    A state that a RESTORE has brought back gets a lineage of its own: Delta has seen the next
+    generation of the old lineage, and would skip a write that has it.
     """
-    walk = HistoryScan()
+    scan = HistoryScan()
     restored: int | None = None
     restored_by: int | None = None
     for commit in history:
         met = parse(commit["userMetadata"])
         if restored is not None and commit["version"] > restored:
-            walk.pass_over(met)
+            scan.pass_over(met)
             continue
         restored = None
-        state = walk.meet(met)
+        state = scan.meet(met)
         if isinstance(state, TargetState) and restored_by is not None:
             return replace(state, lineage=f"{state.lineage}.{restored_by}")
         if state is not None:
@@ -101,11 +101,11 @@ def newest_state(history: Iterable[Any]) -> StateLookup:
                 f"version {commit['version']} of the table was made by {operation}, without "
                 "acid_changes"
             )
-    return walk.end()
+    return scan.end()
 
 
 class DeltaStore:
-    """The state of one Delta table."""
+    """Store of the state of one Delta table."""
 
     def __init__(self, session: SparkSession, query: Query, table: str) -> None:
         self._session = session
@@ -113,13 +113,13 @@ class DeltaStore:
         self._table = table
 
     def read(self) -> StateLookup:
-        """What the table's rows come from, by its history."""
+        """Look up the state in the table's history."""
         return self._newest_state(list(self._history(_FIRST_LOOK)))
 
     def recent(self) -> StateLookup:
-        """See `Store.recent`: each run of a model without acid_changes asks.
+        """See `Store.recent`. Each run of a model without acid_changes asks.
 
-        Only commits that write rows count: comments and constraints make many in one run.
+        Only commits that write rows count: comments and constraints make many commits in one run.
         """
         limit = _FIRST_LOOK
         while True:
@@ -178,12 +178,12 @@ class DeltaStore:
         # Auto compaction makes a commit of its own, with the same metadata.
         version = min(version for commit_id, version in commits if commit_id == state.commit_id)
         if commit_of(self._newest_state(history, below=version)) != commit_of(base):
-            # Somebody has built the table, or built it anew, after `base` was read.
+            # Somebody has created or replaced the table after `base` was read.
             self._query(f"restore table {self._table} to version as of {version - 1}")
             raise overtaken(self._table)
 
     def _newest_state(self, first: Sequence[Any], below: int | None = None) -> StateLookup:
-        """That of the commits below a version; `first` are those that have been looked at."""
+        """Return the state by the commits below a version; `first` are the newest commits."""
         for history in (first, self._history() if len(first) == _FIRST_LOOK else ()):
             known = newest_state(c for c in history if below is None or c["version"] < below)
             if known is not None:

@@ -1,12 +1,12 @@
 """States of Parquet and ORC tables: files in a directory that Spark does not look into.
 
-Each commit has a record, `_hiveacid_state/<generation>.json`. A table that is built anew brings its
+Each commit has a record, `_hiveacid_state/<generation>.json`. A new version of a table brings its
 record with it, and one switch of names puts both in place. Rows that are appended lie in a stage
-first: the record, which names their files, is the commit; then the files are moved. A run that
+first. The record, which names their files, is the commit; then the files are moved. A run that
 finds a record whose files are not all moved moves the others.
 
-A run that is about to switch puts a *claim* in the place of the old version's next record: from
-then on nobody appends to that version, or switches it. The claim of a run that has died counts for
+A run that is about to switch writes a *claim* under the name of the old version's next record. From
+then on nobody appends to the old version, or switches it. The claim of a dead run counts for
 nothing.
 
 A record names the files that the rows are in, too (`written_files`): Spark empties the partitions
@@ -55,7 +55,7 @@ from hiveacid.jvm.errors import is_missing
 logger = AdapterLogger("HiveAcid")
 STATE_DIRECTORY = "_hiveacid_state"
 _KEPT = 5
-"""So many of the newest records stay."""
+"""Number of the newest records that stay."""
 
 T = TypeVar("T")
 _MOVES = "moves"
@@ -63,7 +63,7 @@ _FILES = "files"
 
 
 class FileStore:
-    """The state of one table of a format of Spark's own."""
+    """Store of the state of one table of a format of Spark's own."""
 
     def __init__(
         self, session: SparkSession, query: Query, database: str, table: str, others: OtherRuns
@@ -76,7 +76,7 @@ class FileStore:
         self._others = others
 
     def read(self) -> StateLookup:
-        """What the table's rows come from. Finishes an append that a run has left undone.
+        """Look up the state of the table's rows. Finish an append that a run has left undone.
 
         Raises:
             ConcurrentRunError: another run replaces the table.
@@ -88,10 +88,10 @@ class FileStore:
         return self._read(verified=False)[0]
 
     def check(self, base: StateLookup) -> None:
-        """Make sure that the table is still as it was when `base` was read.
+        """Check that the table is still as it was when `base` was read.
 
         Raises:
-            ConcurrentRunError: it is not.
+            ConcurrentRunError: another run has changed it.
         """
         self._check(base, verified=True)
 
@@ -112,7 +112,7 @@ class FileStore:
 
     @contextmanager
     def replacing(self, base: StateLookup, invocation_id: str) -> Iterator[None]:
-        """Around the switch that puts a new version in the table's place.
+        """Enter around the switch that replaces the table by a new version.
 
         A table that has no state needs no claim: nobody appends to it.
 
@@ -137,9 +137,9 @@ class FileStore:
             self._create(known, reset_text())
 
     def _read(self, *, verified: bool) -> tuple[StateLookup, WrittenFiles]:
-        """What is known of the table, and the files that are to be there.
+        """Return the table's state, and the files that must be there.
 
-        Whether they are is looked at if the answer is to be `verified`.
+        With `verified` the files are looked for.
         """
         newest = self._newest()
         known = parse(newest.text)
@@ -167,14 +167,14 @@ class FileStore:
         return written
 
     def _gone(self, written: WrittenFiles) -> str | None:
-        """Which of the files are gone, in words. In one listing, whatever the partitions."""
+        """Return in words which files are gone, by one listing of all partitions."""
         if not written.by_directory:
             return None
-        here = Directory(self._session, self._location())
-        return written.gone(here.data_files(), self._of_table(partition_names))
+        directory = Directory(self._session, self._location())
+        return written.gone(directory.data_files(), self._of_table(partition_names))
 
     def _create(self, base: StateLookup, text: str) -> None:
-        """Make the record after `base`."""
+        """Create the record after `base`."""
         generation = base.generation + 1 if isinstance(base, TargetState) else 1
         try:
             is_first = self._records().create(record_name(generation), text)
@@ -184,7 +184,7 @@ class FileStore:
             raise overtaken(self._shown)
 
     def _withdraw(self, generation: int, invocation_id: str) -> None:
-        """Remove a claim that came to nothing. Raises nothing: why it did has to be told."""
+        """Remove a claim whose switch has failed. Raise nothing: the switch's error must show."""
         try:
             records = self._records()
             # The new version, if it is in place already, has its state under the same number.
@@ -194,21 +194,21 @@ class FileStore:
             logger.debug(f"A claim on {self._shown} may stay until this run ends: {error}")
 
     def _newest(self) -> NewestRecord:
-        """Wait for other runs that are about to put a new version in place, and look."""
+        """Wait for other runs that are about to put a new version in place; return the records."""
         others = self._others
-        patience = WaitForRun(self._shown, others.patience, others.raise_if_cancelled)
+        wait = WaitForRun(self._shown, others.seconds, others.raise_if_cancelled)
         owner: str | None = None
         while True:
             found = self._look(owner)
             if isinstance(found, NewestRecord):
                 return found
             owner = found
-            patience.wait_for(owner)
+            wait.wait_for(owner)
 
     def _look(self, owner: str | None) -> NewestRecord | str | None:
-        """The newest records, or the run that has to be waited for; None if it is not known.
+        """Return the newest records, or the run to wait for; None if that run is not known.
 
-        `owner` is the run that is waited for already: between its two renames there is no table,
+        `owner` is the run that is waited for already. Between its two renames there is no table,
         and with `location_root` its version has a directory of its own.
         """
 
@@ -235,9 +235,9 @@ class FileStore:
         return owner if is_switching() else NewestRecord(records, 0, 0, "")
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> str | None:
-        """Move the files of an append. Which of them are nowhere, in words."""
-        here = self._location()
-        target, source = Directory(self._session, here), Directory(self._session, moves["location"])
+        """Move the files of an append. Return in words which of them are nowhere."""
+        target = Directory(self._session, self._location())
+        source = Directory(self._session, moves["location"])
         missing = [
             name
             for name in moves["files"]
@@ -249,7 +249,7 @@ class FileStore:
                 f"where they were: {first_few(missing, 3)}"
             )
         name_in_sql = quoted(self._database, self._table)
-        # Files in subdirectories are those of partitions, which may be new.
+        # Files in subdirectories belong to partitions, which may be new.
         if any("/" in name for name in moves["files"]):
             self._query(f"alter table {name_in_sql} recover partitions")
         self._query(f"refresh table {name_in_sql}")
@@ -282,13 +282,13 @@ class FileStore:
 
 def write_record(session: SparkSession, database: str, table: str, state: TargetState) -> None:
     """Give a table that has just been built its state."""
-    here = location(session, database, table)
-    written = WrittenFiles.of(Directory(session, here).data_files())
-    records = Directory(session, f"{here}/{STATE_DIRECTORY}")
+    directory = location(session, database, table)
+    written = WrittenFiles.of(Directory(session, directory).data_files())
+    records = Directory(session, f"{directory}/{STATE_DIRECTORY}")
     records.make()
     records.create(record_name(state.generation), _text(state, written, {}))
 
 
 def _text(state: TargetState, written: WrittenFiles, more: Mapping[str, Any]) -> str:
-    """A record."""
+    """Return the text of a record."""
     return json.dumps({**json.loads(state.to_text()), _FILES: written.to_json(), **more})

@@ -33,12 +33,12 @@ from hiveacid.jvm.errors import unless_missing
 
 SNAPSHOT_PROPERTY = f"spark.sql.iceberg.snapshot-property.{KEY}"
 BRANCH = "dbt_hiveacid_"
-"""What the names of the branches of runs begin with."""
+"""The beginning of the names of the branches of runs."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One of a table's snapshots; `parent_id` is None for the first one."""
+    """A snapshot of a table; `parent_id` is None for the first one."""
 
     id: int
     parent_id: int | None
@@ -47,22 +47,22 @@ class Snapshot:
 
 
 def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) -> StateLookup:
-    """The state of a table from its current snapshot and those that it came from, newest first.
+    """Return the state of a table from its current snapshot and its ancestors, newest first.
 
-    `undone` are others of its snapshots: a table may be rolled back behind its checks.
+    `undone` are other snapshots of the table: it may be rolled back behind its checks.
 
-    Operations of others (`DataOperations`) keep a state if they leave the rows as they are or
-    change single rows, as somebody may who corrects a target by hand.
+    Operations of others (`DataOperations`) keep a state if they leave the rows as they are, or
+    change single rows, as somebody does who corrects a target by hand.
     """
-    walk = HistoryScan()
+    scan = HistoryScan()
     snapshot = None
     for snapshot in ancestry:
         met = parse(snapshot.summary.get(KEY))
-        state = walk.meet(met)
+        state = scan.meet(met)
         if isinstance(state, LostState) and state.commit_id is not None:
             for other in undone:
-                walk.pass_over(parse(other.summary.get(KEY)))
-            state = walk.meet(met)
+                scan.pass_over(parse(other.summary.get(KEY)))
+            state = scan.meet(met)
         if state is not None:
             return state
         if snapshot.operation == "delete" and snapshot.summary.get("total-data-files") == "0":
@@ -71,7 +71,7 @@ def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) 
             return LostState(
                 f"snapshot {snapshot.id} of the table replaced rows, without acid_changes"
             )
-    checked = walk.end()
+    checked = scan.end()
     if checked is None and snapshot is not None and snapshot.parent_id is not None:
         return LostState(
             f"snapshot {snapshot.parent_id} of the table has expired, and later ones do not tell"
@@ -89,7 +89,7 @@ def _changes_single_rows(snapshot: Snapshot) -> bool:
 
 
 class IcebergStore:
-    """The state of one Iceberg table."""
+    """Store of the state of one Iceberg table."""
 
     def __init__(self, session: SparkSession, table: str) -> None:
         self._session = session
@@ -98,7 +98,7 @@ class IcebergStore:
         self._begun_at: int | None = None
 
     def read(self) -> StateLookup:
-        """What the table's rows come from, by its snapshots."""
+        """Look up the state in the table's snapshots."""
         return _state(self._table().metadata())
 
     def recent(self) -> StateLookup:
@@ -157,7 +157,7 @@ class IcebergStore:
         metadata = self._table().metadata()
         texts = (s.summary.get(KEY) for s in _ancestry(metadata, head(metadata)))
         if state.to_text() not in texts:
-            # Somebody else has built the table anew since.
+            # Somebody else has replaced the table since.
             raise overtaken(self._name)
 
     def _publish(self, branch: str, state: TargetState) -> None:
@@ -171,7 +171,7 @@ class IcebergStore:
             if newest is None or head(metadata) != self._begun_at:
                 raise overtaken(self._name)
             builder.setBranchSnapshot(newest, MAIN)
-            # With those of runs that have died, and of runs that are overtaken now.
+            # Also the branches of runs that have died, and of runs that are overtaken now.
             for name in list(metadata.refs()):
                 if name.startswith(BRANCH):
                     builder.removeRef(name)

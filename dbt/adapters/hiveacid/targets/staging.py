@@ -1,22 +1,22 @@
-"""Stages: a model is built beside its target, and put in its place by a switch."""
+"""Stages: tables next to a target in which it is built, and the switch that puts one in place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.errors import available
-from dbt.adapters.hiveacid.node_context import NodeContext, Stage
+from dbt.adapters.hiveacid.node_context import NodeContext, Stage, Statements
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.table_locations import (
     default_location,
     delete_directory,
@@ -26,8 +26,7 @@ from dbt.adapters.hiveacid.spark.table_locations import (
 )
 from dbt.adapters.hiveacid.targets.state import overtaken
 
-if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+logger = AdapterLogger("HiveAcid")
 
 
 class Catalog(Protocol):
@@ -36,12 +35,12 @@ class Catalog(Protocol):
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         """Rename a table or view."""
 
-    def drop_relation(self, relation: BaseRelation) -> None:
+    def drop_relation(self, relation: BaseRelation) -> Any:
         """Drop a table or view, if it exists."""
 
 
 def stage_of(
-    target: BaseRelation,
+    target: HiveAcidRelation,
     invocation_id: str,
     location_root: str | None,
     role: str = "stage",
@@ -52,17 +51,17 @@ def stage_of(
     No other invocation has the same. `batch` is the id of a microbatch: several microbatches of a
     model are staged at the same time.
     """
-    relation = beside(target, role, invocation_id, batch)
+    relation = next_to(target, role, invocation_id, batch)
     return Stage(relation, target, invocation_id, location_root)
 
 
 BACKUP = "backup"
-"""The role of a target's former version, from the first rename of a switch to its end."""
+"""The role of a target's previous version, from the first rename of a switch to its end."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A table, or the directory of one, that a run has made beside a target.
+    """A table, or its directory, that a run has made next to a target.
 
     `role` is that of a stage, or `BACKUP`; `invocation` has the first 8 digits of the run's id.
     """
@@ -73,7 +72,7 @@ class Leftover:
 
 
 def leftovers(target: str, names: Iterable[str], invocation_id: str) -> list[Leftover]:
-    """Those of `names` that other invocations than this one have made beside `target`."""
+    """Return the leftovers of other invocations next to `target`, among `names`."""
     form = rf"{re.escape(target)}__dbt_([a-z]+)_([0-9a-f]{{8}})(?:_[0-9t]+)?"
     pattern = re.compile(form, re.IGNORECASE)
     found = [
@@ -82,10 +81,10 @@ def leftovers(target: str, names: Iterable[str], invocation_id: str) -> list[Lef
     return [left for left in found if left.invocation != digits(invocation_id)]
 
 
-def beside(
-    relation: BaseRelation, role: str, invocation_id: str, batch: str | None = None
-) -> BaseRelation:
-    """A relation in the same database that only this invocation uses."""
+def next_to(
+    relation: HiveAcidRelation, role: str, invocation_id: str, batch: str | None = None
+) -> HiveAcidRelation:
+    """Return a relation in the same database that only this invocation uses."""
     identifier = f"{relation.identifier}__dbt_{role}_{digits(invocation_id)}"
     if batch is not None:
         identifier += f"_{batch.lower()}"
@@ -93,20 +92,21 @@ def beside(
 
 
 def build_location(location_root: str, schema: str, identifier: str, invocation_id: str) -> str:
-    """The directory of an external table's build: Spark creates tables in empty ones only.
+    """Return the directory of an external table's build.
 
-    It has the schema, since a model of the same name in another one may have the same root, and a
-    form that other directories have not, since it is removed after the next build.
+    Each build has its own: Spark creates tables in empty directories only. The name has the schema,
+    since a model of the same name in another schema may have the same root. It has a form that no
+    other directory has, since the directory is removed after the next build.
     """
     build = f"{schema}__dbt_build_{digits(invocation_id)}"
     return f"{location_root.rstrip('/')}/{identifier}/{build}"
 
 
 def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
-    """Refuse to build where a managed table of the target's name is, or would be.
+    """Refuse to build in the directory of a managed table of the target's name.
 
-    That table's directory is moved when the table is renamed, and deleted when it is dropped, with
-    what was built in it.
+    Renaming the managed table moves its directory, and dropping the table deletes it, with all that
+    was built in the directory.
 
     Raises:
         DbtRuntimeError: naming both directories.
@@ -115,24 +115,24 @@ def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
         return
     schema, identifier = str(stage.target.schema), str(stage.target.identifier)
     build = build_location(stage.location_root, schema, identifier, stage.invocation_id)
-    places = [default_location(session, schema, identifier)]
+    locations = [default_location(session, schema, identifier)]
     if table_location(session, schema, identifier) is None:
-        places.append(location_if_any(session, schema, identifier))
-    for place in places:
-        if place is not None and lies_in(session, build, place):
+        locations.append(location_if_any(session, schema, identifier))
+    for location in locations:
+        if location is not None and lies_in(session, build, location):
             raise DbtRuntimeError(
                 f"With the location_root {stage.location_root}, {stage.target} would be built in "
-                f"{build}, which lies in the directory of the managed table of that name, {place}. "
-                "The new rows would go with that table. Choose a location_root outside of the "
-                "database's directory."
+                f"{build}, which lies in the directory of the managed table of that name, "
+                f"{location}. The new rows would go with that table. Choose a location_root "
+                "outside of the database's directory."
             )
 
 
-def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None) -> BaseRelation | None:
-    """Make the stage the target; `old` is what has had that name, a table or a view.
+def switch(catalog: Catalog, stage: Stage, old: HiveAcidRelation | None) -> HiveAcidRelation | None:
+    """Make the stage the target; `old` is the table or view that has had the target's name.
 
-    Readers see the old table until the first rename, none between the two, and the new one from the
-    second on. If the second fails, the old one gets its name back.
+    Readers see the old table until the first rename, no table between the two renames, and the new
+    table from the second rename on. If the second rename fails, the old table gets its name back.
 
     Returns:
         The old table under the name that it has now, for `remove_backup`.
@@ -140,7 +140,7 @@ def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None) -> BaseRela
     if old is None:
         catalog.rename_relation(stage.relation, stage.target)
         return None
-    backup = beside(old, BACKUP, stage.invocation_id)
+    backup = next_to(old, BACKUP, stage.invocation_id)
     catalog.rename_relation(old, backup)
     try:
         catalog.rename_relation(stage.relation, stage.target)
@@ -151,24 +151,28 @@ def switch(catalog: Catalog, stage: Stage, old: BaseRelation | None) -> BaseRela
 
 
 def remove_backup(
-    catalog: Catalog, backup: BaseRelation, target: BaseRelation, session: SparkSession | None
+    catalog: Catalog,
+    backup: HiveAcidRelation,
+    target: HiveAcidRelation,
+    session: SparkSession | None,
 ) -> None:
-    """Remove a target's former version, or what else a run has left beside it.
+    """Remove a target's previous version, or another table that a run has left next to the target.
 
-    With a session an external table's directory goes, too, if a build of the target made it. It
-    goes first: without its table nobody would find it again.
+    With a session the directory of an external table goes, too, if a build of the target made it.
+    The directory goes first: without its table nobody would find it again.
     """
     if session is not None:
-        former = _former_build(session, backup, target)
-        if former is not None:
-            delete_directory(session, former)
+        previous = _previous_build(session, backup, target)
+        if previous is not None:
+            delete_directory(session, previous)
     catalog.drop_relation(backup)
 
 
 def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
-    """Remove a stage: the table if it was created, and what a failed build left of its files.
+    """Remove a stage: the table if it was created, and the files that a failed build has left.
 
-    They stay if they are the target's by now: a rename may have failed for the answer only.
+    The files stay if they are the target's by now: a rename may have worked, and only its answer
+    have failed.
     """
     catalog.drop_relation(stage.relation)
     location: str | None
@@ -187,12 +191,14 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
 
 
 def last_part(location: str) -> str:
-    """The name of a directory."""
+    """Return the name of a directory."""
     return location.rstrip("/").rpartition("/")[2]
 
 
-def _former_build(session: SparkSession, backup: BaseRelation, target: BaseRelation) -> str | None:
-    """The directory of the external table `backup`, if its name is that of a build of `target`."""
+def _previous_build(
+    session: SparkSession, backup: HiveAcidRelation, target: HiveAcidRelation
+) -> str | None:
+    """Return the directory of the external table `backup`, if a build of `target` made it."""
     location = table_location(session, str(backup.schema), str(backup.identifier))
     schema, identifier = re.escape(str(target.schema)), re.escape(str(target.identifier))
     ours = re.compile(rf"/{identifier}/{schema}__dbt_build_[0-9a-f]{{8}}/?$")
@@ -200,115 +206,106 @@ def _former_build(session: SparkSession, backup: BaseRelation, target: BaseRelat
 
 
 def digits(invocation_id: str) -> str:
-    """The part of an invocation's id that stands in the names of what it makes."""
+    """Return the part of an invocation's id that stands in the names of its tables."""
     return invocation_id[:8]
 
 
-logger = AdapterLogger("HiveAcid")
+class Staging:
+    """Stages of the nodes of this process, and the switch that makes a stage the target."""
 
+    def __init__(self, catalog: Catalog, statements: Statements) -> None:
+        self._catalog = catalog
+        self._statements = statements
+        self._write_locks: dict[str, Lock] = {}
+        """By the name of the target."""
 
-class StagingMethods(metaclass=AdapterMeta):
-    """Stages, and the switch that makes one the target."""
-
-    connections: HiveAcidConnectionManager
-    _write_locks: dict[str, Lock]
-    """By the name of the target."""
-
-    drop_relation: Any
-    exists: Callable[[BaseRelation], bool]
-    rename_relation: Any
-    replacing_target: Any
-    _handle: Callable[[], NodeContext]
-
-    @available
-    def hiveacid_stage(
+    def stage(
         self,
-        target: BaseRelation,
+        target: HiveAcidRelation,
         location_root: str | None = None,
         role: str = "stage",
         batch: Mapping[str, Any] | None = None,
-    ) -> BaseRelation:
-        """A relation to build `target`, or a batch of it, in.
+    ) -> HiveAcidRelation:
+        """Return a relation to build `target`, or a batch of it, in.
 
         It is removed after the model if it is still there.
 
         Raises:
-            DbtRuntimeError: `location_root` would have it in the directory of a managed table.
+            DbtRuntimeError: the stage would lie in the directory of a managed table.
         """
         batch_id = None if batch is None else str(batch["id"])
         stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
-        with self.connections.exception_handler(f"find a place for {stage.relation}"):
-            refuse_nested_build(self._handle().session, stage)
-        self._handle().stages[role] = stage
+        node = self._statements.node
+        with self._statements.errors(f"find a location for {stage.relation}"):
+            refuse_nested_build(node.session, stage)
+        node.stages[role] = stage
         return stage.relation
 
-    @available
-    def hiveacid_write_alone(self, target: BaseRelation) -> None:
+    def write_alone(self, target: HiveAcidRelation) -> None:
         """Keep this run's other threads from writing `target` until the model, or its batch, ends.
 
         Iceberg gives up a commit that four others have come before (`commit.retry.num-retries`).
         """
-        handle, lock = self._handle(), self._write_locks.setdefault(str(target), Lock())
-        if handle.write_lock is None:
+        node, lock = self._statements.node, self._write_locks.setdefault(str(target), Lock())
+        if node.write_lock is None:
             lock.acquire()
-            handle.write_lock = lock
+            node.write_lock = lock
 
-    @available
-    def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:
-        """The directory in which this invocation builds an external table."""
-        return build_location(location_root, schema, identifier, get_invocation_id())
-
-    @available
-    def hiveacid_switch(self, old: BaseRelation | None) -> None:
+    def switch(
+        self, old: HiveAcidRelation | None, replacing: AbstractContextManager[None] | None = None
+    ) -> None:
         """Put the finished stage in its target's place; Ctrl-C takes effect before or after.
 
-        `old` is what has the target's name now.
+        Args:
+            old: the table or view that has the target's name now.
+            replacing: entered around the renames, to keep other runs from changing the target.
 
         Raises:
             ConcurrentRunError: another run has changed the target.
         """
-        handle = self._handle()
-        stage = handle.stages["stage"]
-        with handle.uninterrupted(), self.replacing_target():
+        node = self._statements.node
+        stage = node.stages["stage"]
+        with node.uninterrupted(), replacing or nullcontext():
             try:
-                backup = switch(self, stage, old)
+                backup = switch(self._catalog, stage, old)
             except Exception as error:
                 if old is None and self.exists(stage.target):
                     raise overtaken(str(stage.target)) from error
                 raise
-            del handle.stages["stage"]
+            del node.stages["stage"]
             if backup is not None:
-                self._remove_backup(handle, stage, backup)
+                self._remove_backup(node, stage, backup)
 
-    def _remove_backup(self, handle: NodeContext, stage: Stage, backup: BaseRelation) -> None:
-        session = handle.session if stage.location_root else None
+    def end(self) -> None:
+        """Remove the stages of this thread's node that are left, and let others write its target.
+
+        A stage that cannot be removed is a warning: the error of the node must stay visible.
+        """
+        node = self._statements.node
+        if node.write_lock is not None:
+            node.write_lock.release()
+            node.write_lock = None
+        for role in list(node.stages):
+            self._discard(node, node.stages.pop(role))
+
+    def exists(self, relation: HiveAcidRelation) -> bool:
+        """Tell whether Spark finds a table or view now; dbt's cache may be behind."""
+        return self._statements.session.catalog.tableExists(str(relation))
+
+    def _remove_backup(self, node: NodeContext, stage: Stage, backup: HiveAcidRelation) -> None:
+        session = node.session if stage.location_root else None
         try:
-            remove_backup(self, backup, stage.target, session)
+            remove_backup(self._catalog, backup, stage.target, session)
         except Exception as error:
             logger.warning(
-                f"{stage.target} is up to date, but its former version, {backup}, could not be "
+                f"{stage.target} is up to date, but its previous version, {backup}, could not be "
                 f"removed. The next run of the model tries again. {error}"
             )
 
-    def end_staging(self) -> None:
-        """Remove the stages of this thread's model that are left, and let others write its target.
-
-        What cannot be removed is told of: what has failed before must not be lost sight of.
-        """
-        handle = self._handle()
-        if handle.write_lock is not None:
-            handle.write_lock.release()
-            handle.write_lock = None
-        for role in list(handle.stages):
-            self._discard(handle, handle.stages.pop(role))
-
-    def _discard(self, handle: NodeContext, stage: Stage) -> None:
+    def _discard(self, node: NodeContext, stage: Stage) -> None:
         try:
-            with (
-                handle.uninterrupted(),
-                self.connections.exception_handler(f"drop {stage.relation}"),
-            ):
-                discard(self, stage, handle.session)
+            with node.uninterrupted(), self._statements.errors(f"drop {stage.relation}"):
+                discard(self._catalog, stage, node.session)
         except Exception as error:
             logger.warning(
                 f"{stage.relation}, in which {stage.target} was being built, could not be removed. "

@@ -1,4 +1,4 @@
-"""State of a target: which state of its sources its rows come from, and where that is kept."""
+"""State of a target: the state of the sources that its rows come from, and stores of states."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import Any, Protocol
 from dbt.adapters.hiveacid.errors import ConcurrentRunError
 
 KEY = "dbt_hiveacid"
-"""The JSON member, and the snapshot property, by which our states are told from other texts."""
+"""The JSON member, and the snapshot property, that distinguish our states from other texts."""
 
 VERSION = 1
 
 
 class Checks(Enum):
-    """How far a table is that is built anew in its place: by a commit, before it is checked.
+    """Progress of the checks of a table that is replaced in place, before its rows are checked.
 
-    Its commit says `PENDING`. A later one, of no rows, says `PASSED`, with the same `commit_id`.
+    The commit of the rows says `PENDING`. A later commit without rows says `PASSED`, with the same
+    `commit_id`.
     """
 
     PENDING = "pending"
@@ -34,11 +35,11 @@ class TargetState:
     """The state of a target after one commit.
 
     `sources` maps each source (`database.table`, and its options if it has any) to its state as
-    JSON. `lineage` and `generation` count the commits since the table was last built anew without a
-    known state: the two together are used as compare-and-set. `invocation_id` is that of the dbt
-    command. `checks` is None but in the two commits of a table that is built in its place.
-    `unique_key` has the names of the columns by which no two rows are the same, in lower case and
-    in order; empty if nobody has looked.
+    JSON. `lineage` and `generation` count the commits since the table was last built as a whole
+    without a known state; together they serve as compare-and-set. `invocation_id` is the id of the
+    dbt command. `checks` is None except in the two commits of a table that is replaced in place.
+    `unique_key` has the names of the columns in which no two rows are the same, in lower case and
+    in order; it is empty if nobody has looked.
     """
 
     commit_id: str
@@ -50,7 +51,7 @@ class TargetState:
     unique_key: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         fields: dict[str, Any] = {
             "version": VERSION,
             "commit_id": self.commit_id,
@@ -68,9 +69,9 @@ class TargetState:
 
 @dataclass(frozen=True)
 class LostState:
-    """A target that no longer tells what its rows come from; `reason` completes "because …".
+    """State of a target whose rows can no longer be traced; `reason` completes "because …".
 
-    `commit_id` is that of the commit that says so, if it has one.
+    `commit_id` names the commit that says so, if it has an id.
     """
 
     reason: str
@@ -78,19 +79,19 @@ class LostState:
 
 
 StateLookup = TargetState | LostState | None
-"""What is known of a target; None for a table that never had a state."""
+"""Answer of a store; None for a table that never had a state."""
 
 
 def commit_of(known: StateLookup) -> str | None:
-    """By what two looks at a target tell whether it has changed in between."""
+    """Return the id by which two looks at a target tell whether it has changed in between."""
     return None if known is None else known.commit_id
 
 
 class HistoryScan:
-    """The states of a table's commits, from the newest to the one that counts.
+    """Scan of the states in a table's commits, from the newest to the one that counts.
 
-    Checks that have passed are those of the commit that they name, wherever in the history they
-    stand: of the rows of another run that has come between, they say nothing.
+    Checks that have passed belong to the commit that they name, wherever in the history they stand.
+    They say nothing of the rows of another run that has come between.
     """
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class HistoryScan:
         self._newest: TargetState | None = None
 
     def meet(self, state: StateLookup) -> StateLookup:
-        """The table's state, by that of its next commit; None if older ones have to tell."""
+        """Take the state of the next older commit. Return the table's state; None to go on."""
         if not isinstance(state, TargetState):
             return state
         if state.checks is Checks.PASSED:
@@ -112,17 +113,17 @@ class HistoryScan:
         return replace(state, checks=None)
 
     def pass_over(self, state: StateLookup) -> None:
-        """Take note of a commit whose rows are not the table's: one that was undone."""
+        """Take note of a commit that was undone, so that its rows are not the table's."""
         if isinstance(state, TargetState) and state.checks is Checks.PASSED:
             self._passed.add(state.commit_id)
 
     def end(self) -> TargetState | None:
-        """The table's state when there are no older commits any more."""
+        """Return the table's state when there are no older commits."""
         return None if self._newest is None else replace(self._newest, checks=None)
 
 
 def parse(text: str | None) -> StateLookup:
-    """The state in a text; None if there is none of ours in it."""
+    """Return the state in a text; None if the text has none of ours."""
     if not text or KEY not in text:
         return None
     try:
@@ -150,7 +151,7 @@ def parse(text: str | None) -> StateLookup:
 
 
 def reset_text() -> str:
-    """What stands in the place of a state that has been removed."""
+    """Return the text that replaces a state that has been removed."""
     return json.dumps({KEY: {"version": VERSION, "reset": True}}, separators=(",", ":"))
 
 
@@ -160,7 +161,7 @@ def next_state(
     sources: Mapping[str, Any],
     unique_key: tuple[str, ...] = (),
 ) -> TargetState:
-    """The state of the commit that comes after `base`."""
+    """Return the state of the commit after `base`."""
     if isinstance(base, TargetState):
         lineage, generation = base.lineage, base.generation + 1
     else:
@@ -172,14 +173,14 @@ def next_state(
 
 
 Query = Callable[[str], Iterable[Any]]
-"""Runs a statement and gives its rows; a column is got as `row["name"]`."""
+"""Function that runs a statement and returns its rows, with columns as `row["name"]`."""
 
 _PAUSE = 0.5
 """Seconds between two looks at whether another run has put its new version in place."""
 
 
 def overtaken(table: str) -> ConcurrentRunError:
-    """What a run is told that finds the target changed by another one."""
+    """Return the error for a run that finds its target changed by another run."""
     return ConcurrentRunError(
         f"Another run has changed {table} at the same time and was faster. This run has changed "
         "nothing. Run the model again, and never twice at a time."
@@ -187,10 +188,10 @@ def overtaken(table: str) -> ConcurrentRunError:
 
 
 def check_confirmed(table: str, found: StateLookup, built: TargetState) -> None:
-    """See that the state `built` counts, after `CommitStore.confirm` has made its commit.
+    """Check that the state `built` counts, after `CommitStore.confirm` has made its commit.
 
     Raises:
-        ConcurrentRunError: another one does.
+        ConcurrentRunError: another state counts.
     """
     if isinstance(found, LostState) or commit_of(found) != built.commit_id:
         raise overtaken(table)
@@ -198,21 +199,22 @@ def check_confirmed(table: str, found: StateLookup, built: TargetState) -> None:
 
 @dataclass(frozen=True)
 class OtherRuns:
-    """The other runs: whether one is alive, by its invocation, and how many seconds to wait.
+    """Knowledge of other runs: which are alive, and how long to wait for one.
 
-    `raise_if_cancelled` raises if the waiting run itself is cancelled.
+    `are_alive` takes the id of an invocation. `raise_if_cancelled` raises if the waiting run itself
+    is cancelled.
     """
 
     are_alive: Callable[[str], bool]
-    patience: float
+    seconds: float
     raise_if_cancelled: Callable[[], None]
 
 
 class WaitForRun:
-    """How long a run waits for others that are about to put a new version of a table in place."""
+    """Wait of one run for others that are about to put a new version of a table in place."""
 
     def __init__(self, table: str, seconds: float, raise_if_cancelled: Callable[[], None]) -> None:
-        """The time runs from now on; `seconds` is the profile's `lock_timeout`.
+        """Begin to wait, for `seconds` at most (`lock_timeout` in the profile).
 
         `raise_if_cancelled` raises if the waiting run itself is cancelled.
         """
@@ -222,10 +224,10 @@ class WaitForRun:
         self._deadline = time.monotonic() + seconds
 
     def wait_for(self, invocation: str | None) -> None:
-        """Return after a moment, to look again whether this other run has finished.
+        """Pause for a moment; the caller then looks again whether the other run has finished.
 
         Raises:
-            ConcurrentRunError: it has been waited for long enough.
+            ConcurrentRunError: the time is over.
         """
         if time.monotonic() > self._deadline:
             known = f" (invocation {invocation[:8]}…)" if invocation else ""
@@ -241,33 +243,33 @@ class WaitForRun:
 
 
 class Store(Protocol):
-    """The state of one target."""
+    """Store of the state of one target."""
 
     def read(self) -> StateLookup:
-        """What the target's rows come from. May finish what a run that died has begun."""
+        """Look up the state of the target's rows. May finish what a dead run has begun."""
 
     def recent(self) -> StateLookup:
-        """As `read`, but it may overlook a state that is many commits of others old."""
+        """Look up the state as `read` does, but perhaps not below many commits of others."""
 
     def reset(self) -> None:
-        """Remove the state: the next run builds the target anew."""
+        """Remove the state, so that the next run builds the target as a whole."""
 
 
 class CommitStore(Store, Protocol):
-    """The state of a target of a format with commits."""
+    """Store of the state of a target whose format has commits."""
 
     def begin(self, base: StateLookup) -> str | None:
         """Prepare the statement that changes the target from `base`.
 
-        The part below the table that the statement has to write into, as SQL names it: a branch;
-        None for the table itself. Building a target anew needs no such call.
+        Return the branch of the table that the statement must write into, as SQL names it; None for
+        the table itself. A build as a whole needs no such call.
 
         Raises:
             ConcurrentRunError: another run has changed the target since `base` was read.
         """
 
     def committing(self, base: StateLookup, state: TargetState) -> AbstractContextManager[None]:
-        """Around the one statement that changes the target from `base` to `state`.
+        """Enter around the one statement that changes the target from `base` to `state`.
 
         Raises:
             ConcurrentRunError: another run has changed the target since `base` was read. Nothing
@@ -275,11 +277,11 @@ class CommitStore(Store, Protocol):
         """
 
     def confirm(self, built: TargetState) -> None:
-        """Let the state of a target count that was built anew in its place, and checked since.
+        """Let the state of a target count that was replaced in place, and checked since.
 
-        `built` is the state that `committing` was given, with checks pending. It takes a second
-        commit, without rows: the first one comes before the checks.
+        `built` is the state that `committing` was given, with checks pending. A second commit
+        without rows is needed, since the first commit comes before the checks.
 
         Raises:
-            ConcurrentRunError: another run has built it anew since.
+            ConcurrentRunError: another run has replaced the target since.
         """

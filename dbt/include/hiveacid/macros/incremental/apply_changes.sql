@@ -2,69 +2,58 @@
      run's snapshot checked, before one statement, or one switch, changes the target together with
      its state. --#}
 {% macro hiveacid_apply_changes(
-    target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
-  {%- set step = adapter.hiveacid_decide(existing_relation, compiled_code) -%}
-  {%- if step == 'full' -%}
-    {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code()) %}
+    model_run, target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
+  {%- set step = model_run.prepare_changes(
+      existing_relation, compiled_code, hiveacid_check_rows) -%}
+  {%- if step.is_full_load -%}
+    {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code(step), step) %}
     {%- do return(none) -%}
-  {%- elif step in ['nothing', 'check'] -%}
-    {%- if on_schema_change != 'ignore' or config.get('contract').enforced -%}
-      {%- set no_rows = adapter.hiveacid_no_rows(compiled_code, target_relation) -%}
+  {%- elif step.is_quiet -%}
+    {%- if not step.is_checked and (on_schema_change != 'ignore' or config.get('contract').enforced) -%}
+      {%- set no_rows = step.no_rows() -%}
       {% do hiveacid_check_contract(no_rows) %}
-      {%- if step == 'nothing' or on_schema_change == 'fail' -%}
+      {%- if not step.is_partial or on_schema_change == 'fail' -%}
         {%- do process_schema_changes(on_schema_change, no_rows, existing_relation) -%}
       {%- endif -%}
     {%- endif -%}
-    {% do hiveacid_nothing_to_do() %}
-    {%- do return(none) -%}
-  {%- endif -%}
-
-  {%- set views = adapter.hiveacid_changed_rows(compiled_code, target_relation) -%}
-  {% do hiveacid_check_contract(views['rows']) %}
-  {%- set columns = process_schema_changes(on_schema_change, views['rows'], existing_relation) or [] -%}
-  {%- set stage_relation = adapter.hiveacid_stage(target_relation, role='changes') -%}
-  {%- call statement('read_rows') -%}
-    create table {{ stage_relation }} using parquet as select * from {{ views['changes'] }}
-  {%- endcall -%}
-  {% do adapter.hiveacid_check_snapshot() %}
-
-  {#-- The ways are those of the adapter's hiveacid_way. --#}
-  {%- set way = adapter.hiveacid_way(stage_relation) -%}
-  {%- if way == 'again' -%}
-    {% do adapter.drop_relation(stage_relation) %}
-    {% do hiveacid_apply_changes(
-        target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
-    {%- do return(none) -%}
-  {%- elif way == 'nothing' -%}
-    {% do hiveacid_nothing_to_do() %}
-  {%- elif way == 'strategy' -%}
-    {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
-    {% do hiveacid_commit(hiveacid_incremental_sql(
-        strategy, stage_relation, written, written, columns, own_strategy)) %}
-  {%- elif way == 'merge' -%}
-    {%- set written = adapter.hiveacid_begin_commit(existing_relation) -%}
-    {%- set update_columns = get_merge_update_columns(
-        config.get('merge_update_columns'), config.get('merge_exclude_columns'),
-        columns or adapter.get_columns_in_relation(existing_relation)) -%}
-    {% do hiveacid_commit(adapter.hiveacid_statement(
-        way, stage_relation, written, columns, update_columns,
-        config.get('predicates') or config.get('incremental_predicates'))) %}
-  {%- else -%}
-    {%- set rows_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
-    {%- call statement('main') -%}
-      {{ hiveacid_table_of_rows(rows_relation, adapter.hiveacid_statement(
-          way, stage_relation, existing_relation, columns)) }}
+    {%- call noop_statement('main', 'OK, no changes') -%}
+      -- nothing has changed
     {%- endcall -%}
-    {%- if way == 'append' -%}
-      {% do adapter.hiveacid_append() %}
+    {%- do return(none) -%}
+  {%- endif -%}
+
+  {%- if step.is_statement -%}
+    {%- set commit = step.begin_commit() -%}
+    {%- if step.is_by_strategy -%}
+      {%- set sql = hiveacid_incremental_sql(
+          strategy, step.stage, commit.relation, commit.relation, step.new_columns, own_strategy) -%}
     {%- else -%}
-      {% do adapter.hiveacid_switch(existing_relation) %}
+      {%- set update_columns = get_merge_update_columns(
+          config.get('merge_update_columns'), config.get('merge_exclude_columns'),
+          step.new_columns or adapter.get_columns_in_relation(existing_relation)) -%}
+      {%- set sql = commit.merge_sql(
+          update_columns, config.get('predicates') or config.get('incremental_predicates')) -%}
     {%- endif -%}
+    {%- do write(sql) -%}
+    {%- set applied = commit.commit(sql) -%}
+  {%- else -%}
+    {%- set build = step.begin_build(config.get('location_root')) -%}
+    {%- set sql = hiveacid_table_of_rows(build.relation, build.query()) -%}
+    {%- do write(sql) -%}
+    {%- set applied = build.finish(sql) -%}
   {%- endif -%}
-  {%- if way != 'nothing' -%}
-    {#-- What dbt shows of the model: what was applied, whichever way it went. --#}
-    {%- do store_result('main', response=adapter.hiveacid_applied()) -%}
-  {%- endif -%}
+  {#-- What dbt shows of the model: what was applied, in whichever way. --#}
+  {%- do store_result('main', response=applied.report()) -%}
+{% endmacro %}
+
+
+{#-- Check new rows before they are staged, and fit the target's columns to theirs. Return the columns
+     of the new rows, which dbt finds only if `on_schema_change` asks for it. --#}
+{% macro hiveacid_check_rows(rows, existing_relation) %}
+  {% do hiveacid_check_contract(rows) %}
+  {%- set on_schema_change = incremental_validate_on_schema_change(
+      config.get('on_schema_change'), default='ignore') -%}
+  {%- do return(process_schema_changes(on_schema_change, rows, existing_relation) or []) -%}
 {% endmacro %}
 
 
@@ -92,34 +81,17 @@
 {% endmacro %}
 
 
-{% macro hiveacid_nothing_to_do() %}
-  {%- call noop_statement('main', 'OK, no changes') -%}
-    -- nothing has changed
-  {%- endcall -%}
-{% endmacro %}
-
-
-{#-- Run the statement that changes a target, or builds it in a stage; its new state goes into the
-     same commit, if the format has commits. As a statement block does, it keeps the SQL in target/run
-     and the response as the model's. --#}
-{% macro hiveacid_commit(sql, stage_relation=none) %}
-  {%- do write(sql) -%}
-  {%- do store_result('main', response=adapter.hiveacid_commit(
-      sql, stage_relation, config.get('location_root'))) -%}
-{% endmacro %}
-
-
 {#-- The model's SQL as a full refresh has it. dbt compiled it for an incremental run. --#}
-{% macro hiveacid_full_code() %}
+{% macro hiveacid_full_code(full_run) %}
   {%- set incremental_code = render(model['raw_code']) if model.get('extra_ctes') -%}
-  {% do adapter.hiveacid_load_in_full() %}
+  {% do full_run.load_in_full() %}
   {%- set full_code = render(model['raw_code']) -%}
   {%- set names_ephemerals = '__dbt__cte__' in full_code -%}
   {%- if not model.get('extra_ctes') and not names_ephemerals -%}
     {%- do return(full_code) -%}
   {%- endif -%}
   {%- if full_code != incremental_code -%}
-    {% do adapter.hiveacid_refuse_ephemerals(model) %}
+    {% do full_run.refuse_ephemerals() %}
   {%- endif -%}
   {%- do return(compiled_code) -%}
 {% endmacro %}

@@ -1,6 +1,6 @@
 {#-- dbt's is_incremental(), but false once an incremental run has found that it must build its table
-     anew. dbt does not dispatch this macro: the same name in this package takes its place. Only a
-     command that is to change the model puts right what a dead run has left of it. --#}
+     as a whole. dbt does not dispatch this macro: the same name in this package replaces it. Only a
+     command that changes the model repairs what a dead run has left of it. --#}
 {% macro is_incremental() %}
   {%- if not execute or adapter.hiveacid_is_full_load() -%}
     {%- do return(False) -%}

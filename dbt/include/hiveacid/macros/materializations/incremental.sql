@@ -27,12 +27,12 @@
   {% do hiveacid_run_sql_header() %}
 
   {%- set query = adapter.hiveacid_model_query(model, compiled_code, target_relation) -%}
-  {%- set reads_changes = adapter.hiveacid_begin_incremental(model, query) -%}
+  {%- set model_run = adapter.hiveacid_begin_run(model, query) -%}
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
-    {% do hiveacid_build_table(target_relation, existing_relation, query) %}
-  {%- elif reads_changes -%}
+    {% do hiveacid_build_table(target_relation, existing_relation, query, model_run) %}
+  {%- elif model_run is not none -%}
     {% do hiveacid_apply_changes(
-        target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
+        model_run, target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
   {%- else -%}
     {%- set new_rows = make_temp_relation(target_relation, '__dbt_tmp') -%}
     {%- call statement('create_tmp_relation') -%}
@@ -54,7 +54,9 @@
   {% do apply_grants(target_relation, grant_config, should_revoke) %}
   {% do persist_docs(target_relation, model) %}
 
-  {% do adapter.hiveacid_end_incremental() %}
+  {%- if model_run is not none -%}
+    {% do model_run.end() %}
+  {%- endif -%}
   {{ run_hooks(post_hooks) }}
 
   {% do adapter.hiveacid_remove_leftovers(target_relation) %}

@@ -14,9 +14,9 @@
 {% endmacro %}
 
 
-{#-- Delta takes the rows that it finds at a new table's place for the table's: those of the seed's
-     former table, and the seed would have its rows twice. The rows of a query take their place; then
-     the columns can be what they are to be, with lengths, which a query cannot give them. --#}
+{#-- Delta takes over the rows that it finds in a new table's directory: the rows of the seed's previous
+     table, and the seed would have its rows twice. The rows of a query replace them; then the
+     columns get their types, with lengths, which a query cannot give them. --#}
 {% macro hiveacid__create_csv_table(model, agate_table) %}
   {%- if config.get('file_format') != 'delta' or not config.get('location_root') -%}
     {%- do return(spark__create_csv_table(model, agate_table)) -%}

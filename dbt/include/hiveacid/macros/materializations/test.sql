@@ -1,5 +1,5 @@
-{#-- dbt's test materialization, but the table of a former run's failures stays until this run's is
-     there and the snapshot still holds: see hiveacid_build_table. --#}
+{#-- dbt's test materialization, but the table of a previous run's failures stays until this run's
+     is there and the snapshot still holds: see hiveacid_build_table. --#}
 {% materialization test, adapter='hiveacid' %}
   {%- if not should_store_failures() or config.get('store_failures_as') not in [none, 'table'] -%}
     {{ return(materialization_test_default()) }}

@@ -1,11 +1,11 @@
-{#-- Print which state of its source an incremental model's rows come from:
+{#-- Print the state of its source that an incremental model's rows come from:
      dbt run-operation hiveacid_state --args '{model: orders}' --#}
 {% macro hiveacid_state(model) %}
   {% do adapter.hiveacid_show_state(hiveacid_node(model)) %}
 {% endmacro %}
 
 
-{#-- Remove it, so that the next run builds the table anew:
+{#-- Remove the state of an incremental model, so that the next run builds the table as a whole:
      dbt run-operation hiveacid_reset_state --args '{model: orders}' --#}
 {% macro hiveacid_reset_state(model) %}
   {% do adapter.hiveacid_remove_state(hiveacid_node(model)) %}

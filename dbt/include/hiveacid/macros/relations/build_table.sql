@@ -1,34 +1,42 @@
 {#-- Build a table so that nothing read after the loss of the run's snapshot stays in its target, nor
      rows that break a constraint.
 
-     A table of Spark's own formats is built beside its target, and takes the target's place while
+     A table of Spark's own formats is built next to its target, and takes the target's place while
      the snapshot still holds. Delta and Iceberg replace a table in one commit that keeps its history,
-     so there the checks come after the commit, and a failure brings the former version back. A run
-     that is killed cannot do that: the state counts once hiveacid_confirm_state has said so.
+     so there the checks come after the commit, and a failure brings the previous version back.
 
-     hiveacid_know_state looks at the state that the new one follows: just before the commit, or just
-     before the switch. --#}
-{% macro hiveacid_build_table(target_relation, old_relation, compiled_code) %}
+     `model_run` is the run of a model over acid_changes, which keeps its state with the rows. --#}
+{% macro hiveacid_build_table(target_relation, old_relation, compiled_code, model_run=none) %}
+  {%- set location_root = config.get('location_root') -%}
   {%- if hiveacid_builds_in_place(old_relation) -%}
-    {%- set former_version = adapter.hiveacid_version(old_relation) -%}
-    {% do adapter.hiveacid_know_state(old_relation) %}
-    {% do hiveacid_commit(create_table_as(False, target_relation, compiled_code)) %}
-    {%- call adapter.hiveacid_or_restore(target_relation, old_relation, former_version) -%}
+    {%- set build = adapter.hiveacid_build_in_place(
+        target_relation, old_relation, location_root, model_run) -%}
+    {%- set built = hiveacid_commit(build, create_table_as(False, target_relation, compiled_code)) -%}
+    {%- call built.run_or_restore() -%}
       {% do adapter.hiveacid_check_snapshot() %}
-      {% do adapter.hiveacid_check_unique_key(target_relation) %}
+      {% do built.check_unique_key() %}
       {% do persist_constraints(target_relation, model) %}
     {%- endcall -%}
     {#-- Outside of the block: what has come since must not be undone. --#}
-    {% do adapter.hiveacid_confirm_state() %}
+    {% do built.confirm() %}
   {%- else -%}
-    {%- set stage_relation = adapter.hiveacid_stage(target_relation, config.get('location_root')) -%}
-    {% do hiveacid_commit(create_table_as(False, stage_relation, compiled_code), stage_relation) %}
-    {% do adapter.hiveacid_check_unique_key(stage_relation) %}
-    {% do persist_constraints(stage_relation, model) %}
+    {%- set build = adapter.hiveacid_build_in_stage(target_relation, location_root, model_run) -%}
+    {%- set built = hiveacid_commit(build, create_table_as(False, build.relation, compiled_code)) -%}
+    {% do built.check_unique_key() %}
+    {% do persist_constraints(built.relation, model) %}
     {% do adapter.hiveacid_check_snapshot() %}
-    {% do adapter.hiveacid_know_state(old_relation) %}
-    {% do adapter.hiveacid_switch(old_relation) %}
+    {% do built.switch(old_relation) %}
   {%- endif -%}
+{% endmacro %}
+
+
+{#-- Run the statement of a build. As a statement block does, it keeps the SQL in target/run and the
+     response as the model's. --#}
+{% macro hiveacid_commit(build, sql) %}
+  {%- do write(sql) -%}
+  {%- set built = build.commit(sql) -%}
+  {%- do store_result('main', response=built.response) -%}
+  {%- do return(built) -%}
 {% endmacro %}
 
 

@@ -7,8 +7,8 @@
 {% endmacro %}
 
 
-{#-- dbt-spark passes over all but checks, and over these when a table is built anew in an incremental
-     run. --#}
+{#-- dbt-spark passes over all but checks, and over checks when an incremental run builds its table as a
+     whole. --#}
 {% macro hiveacid__alter_table_add_constraints(relation, constraints) %}
   {%- for constraint in constraints -%}
     {%- if constraint.type == 'not_null' -%}
@@ -26,10 +26,10 @@
 {% endmacro %}
 
 
-{#-- `place` tells constraints of one expression apart. --#}
-{% macro hiveacid_add_check(relation, constraint, expression, place) %}
+{#-- `number` distinguishes constraints of one expression. --#}
+{% macro hiveacid_add_check(relation, constraint, expression, number) %}
   {%- call statement() -%}
-    alter table {{ relation }} add constraint {{ constraint.name or local_md5(expression ~ ';' ~ place) }}
+    alter table {{ relation }} add constraint {{ constraint.name or local_md5(expression ~ ';' ~ number) }}
     check ({{ expression }})
   {%- endcall -%}
 {% endmacro %}
@@ -40,11 +40,11 @@
 {% macro hiveacid__alter_column_set_constraints(relation, column_dict) %}
   {%- for name, column in column_dict.items() -%}
     {%- for constraint in column['constraints'] -%}
-      {%- set place = name ~ ';' ~ loop.index -%}
+      {%- set number = name ~ ';' ~ loop.index -%}
       {%- if constraint.type == 'not_null' -%}
-        {% do hiveacid_add_check(relation, constraint, adapter.quote(name) ~ ' is not null', place) %}
+        {% do hiveacid_add_check(relation, constraint, adapter.quote(name) ~ ' is not null', number) %}
       {%- elif constraint.type == 'check' -%}
-        {% do hiveacid_add_check(relation, constraint, constraint.expression, place) %}
+        {% do hiveacid_add_check(relation, constraint, constraint.expression, number) %}
       {%- else -%}
         {% do exceptions.warn('Invalid constraint for column ' ~ name ~ '. Only `not_null` and `check` are supported.') %}
       {%- endif -%}

@@ -1,0 +1,311 @@
+"""Decision what an incremental run has to do: nothing, apply changes, or load in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dbt.adapters.events.logging import AdapterLogger
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hiveacid.errors import IncrementalError, raising_dbt_errors
+from dbt.adapters.hiveacid.incremental.builds import TrackedBuild
+from dbt.adapters.hiveacid.incremental.config import Mode
+from dbt.adapters.hiveacid.incremental.key_checks import (
+    check_columns,
+    check_new_key,
+    row_id_among,
+)
+from dbt.adapters.hiveacid.incremental.plans import (
+    ChangedRows,
+    Rows,
+    SnapshotView,
+    source_state,
+    state_before,
+)
+from dbt.adapters.hiveacid.incremental.run_context import RunContext
+from dbt.adapters.hiveacid.incremental.stage import staged_changes
+from dbt.adapters.hiveacid.node_context import ViewMaker
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.targets.state import LostState, StateLookup, TargetState
+from hiveacid.changes.losses import Extent, Loss
+from hiveacid.changes.plan import ROW_ID, ChangePlan
+from hiveacid.changes.rows import deleted_row_ids
+
+logger = AdapterLogger("HiveAcid")
+
+
+@dataclass(frozen=True)
+class FullRun:
+    """An incremental run that must build its table as a whole; `reason` says why."""
+
+    context: RunContext
+    previous: StateLookup
+    reason: str
+    is_loss: bool = False
+
+    is_full_load = True
+    is_quiet = False
+
+    def tracked(self) -> TrackedBuild:
+        """Return the build of the table, with the state that has been looked up."""
+        return TrackedBuild(self.context, self.previous)
+
+    @raising_dbt_errors
+    def load_in_full(self) -> None:
+        """Let `is_incremental()` be false from here on, on this node."""
+        self.context.services.statements.node.is_full_load = True
+
+    @raising_dbt_errors
+    def refuse_ephemerals(self) -> None:
+        """Refuse to build the model again in the midst of an incremental run.
+
+        dbt's compiler puts the SQL of ephemeral parents into that of the model, once, for the
+        incremental run.
+
+        Raises:
+            IncrementalError: naming the model.
+        """
+        raise IncrementalError(
+            f"Model {self.context.model.name} must be built anew, but its SQL depends on "
+            "is_incremental() and it has ephemeral parents, which dbt has compiled for an "
+            "incremental run. Run it with --full-refresh, and name each ephemeral model in both "
+            "branches."
+        )
+
+
+@dataclass(frozen=True)
+class QuietRun:
+    """A run that leaves its target as it is.
+
+    `maker` makes the view over which the model's SQL is still to be checked; None if it has been
+    checked. A run of a part of the rows (`is_partial`) does not change the target's columns either.
+    """
+
+    context: RunContext
+    sql: str
+    stored_columns: Sequence[str] = ()
+    maker: ViewMaker | None = None
+
+    is_full_load = False
+    is_quiet = True
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the model's columns have been compared with the target's."""
+        return self.maker is None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether dbt was asked for a part of the rows."""
+        return self.context.model.is_partial
+
+    @raising_dbt_errors
+    def no_rows(self) -> HiveAcidRelation:
+        """Return a temporary view with the model's columns and no rows."""
+        assert self.maker is not None, "the columns have been checked"
+        model = self.context.model
+        frame = self.context.model_rows(self.sql, self.maker)
+        check_columns(model, self.stored_columns, frame.columns)
+        node = self.context.services.statements.node
+        return node.make_temporary_view(model.target, "tmp", frame.limit(0))
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run whose changes are planned, and must be staged."""
+
+    context: RunContext
+    previous: StateLookup
+    sql: str
+    plan: ChangePlan
+    mode: Mode
+    rows: ChangedRows
+    stored_columns: Sequence[str]
+    row_id: str = ROW_ID
+    reconciles: str = ""
+    """Why row ids are compared, because history is lost; empty if it is not."""
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the plan leaves new write ids for later runs."""
+        return bool(self.plan.remaining)
+
+    def model_rows(self) -> DataFrame:
+        """Return the model's new rows.
+
+        Raises:
+            IncrementalError: rows of the target could not be found again by their key.
+        """
+        shown = Rows.ALL if self.mode is Mode.OWN else Rows.INSERTS
+        frame = self._model_rows(shown)
+        check_columns(self.context.model, self.stored_columns, frame.columns)
+        check_new_key(self.context, self.previous, self.stored_columns)
+        return frame
+
+    def changes(self, new_rows: DataFrame) -> DataFrame:
+        """Return the rows for the stage: inserts and deletes together."""
+        session = self.context.services.statements.session
+        delete_may_hit_earlier = bool(self.plan.brought_before and self.plan.deletes)
+
+        def staged() -> DataFrame:
+            return staged_changes(
+                self.mode,
+                self.context.model.config.unique_key,
+                new_rows,
+                deleted=lambda: self._model_rows(Rows.DELETED),
+                earlier=(
+                    (lambda: self._model_rows(Rows.EARLIER_BATCHES))
+                    if delete_may_hit_earlier
+                    else None
+                ),
+                row_ids=lambda: self.rows.row_ids_to_delete(session),
+            )
+
+        return self.context.services.statements.run(self.sql, staged)
+
+    def _model_rows(self, rows: Rows) -> DataFrame:
+        return self.context.model_rows(self.sql, self.rows.showing(rows))
+
+
+def plan_run(
+    context: RunContext, stored_columns: Sequence[str], sql: str, max_write_ids: int | None
+) -> FullRun | QuietRun | PlannedRun:
+    """Decide what an incremental run has to do to bring its target up to date.
+
+    Args:
+        context: the run.
+        stored_columns: the names of the target's columns in lower case.
+        sql: the model's SQL.
+        max_write_ids: take at most so many new write ids.
+
+    Raises:
+        IncrementalError: history is lost, and the model says `on_history_loss: error`; or the table
+            would have to be built as a whole, and the model says `full_refresh: false`.
+    """
+    model, statements = context.model, context.services.statements
+    if model.is_partial:
+        maker = SnapshotView(model, context.plans)
+        context.model_rows(sql, maker)
+        return QuietRun(context, sql, stored_columns, maker)
+    found = statements.run(
+        sql, lambda: _Planner(context, stored_columns, sql, max_write_ids).plan(statements.session)
+    )
+    if isinstance(found, FullRun) and found.is_loss:
+        logger.warning(
+            f"Model {model.name} is built anew from the whole of {model.source.table}: "
+            f"{found.reason}."
+        )
+    elif isinstance(found, FullRun):
+        logger.info(f"Model {model.name} is built anew: {found.reason}")
+    elif isinstance(found, PlannedRun) and found.reconciles:
+        logger.info(
+            f"Model {model.name} is compared with {model.source.table} by row ids: "
+            f"{found.reconciles}"
+        )
+    return found
+
+
+class _Planner:
+    """Plan of one run."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        stored_columns: Sequence[str],
+        sql: str,
+        max_write_ids: int | None,
+    ) -> None:
+        self._context = context
+        self._model = context.model
+        self._stored = stored_columns
+        self._sql = sql
+        self._max_write_ids = max_write_ids
+        self._row_id = row_id_among(stored_columns)
+        self._mode = context.model.config.mode(has_row_id=self._row_id is not None)
+
+    def plan(self, session: SparkSession) -> FullRun | QuietRun | PlannedRun:
+        """See `plan_run`."""
+        found = self._plan(session, self._context.services.read_state(self._model))
+        if isinstance(found, FullRun):
+            self._refuse_full_run(found)
+        return found
+
+    def _plan(
+        self, session: SparkSession, previous: StateLookup
+    ) -> FullRun | QuietRun | PlannedRun:
+        model, context = self._model, self._context
+        since = state_before(previous, model)
+        if isinstance(since, LostState):
+            return FullRun(context, previous, since.reason, is_loss=True)
+        assert isinstance(previous, TargetState)
+        changed = self._changed_others(session, previous)
+        if changed:
+            return FullRun(context, previous, f"{', '.join(changed)} has changed, too")
+        plan = context.plans.changes(session, model.source, since, self._max_write_ids)
+        planned = PlannedRun(
+            context,
+            previous,
+            self._sql,
+            plan,
+            self._mode,
+            ChangedRows(model, plan, context.plans, self._row_id or ROW_ID),
+            self._stored,
+            self._row_id or ROW_ID,
+        )
+        if plan.is_empty and not plan.remaining:
+            return QuietRun(context, self._sql, self._stored, planned.rows.showing(Rows.INSERTS))
+        losses = [
+            loss
+            for loss in plan.losses
+            if self._row_id is not None or loss.extent is not Extent.ROW_IDS
+        ]
+        if losses:
+            reason = f"{'; '.join(map(str, losses))} (new write ids: {plan.new_write_ids})"
+            if not self._can_reconcile(losses):
+                return FullRun(context, previous, reason, is_loss=True)
+            rows = ChangedRows(model, plan, context.plans, planned.row_id, model.target)
+            return replace(planned, reconciles=reason, rows=rows)
+        if self._mode is Mode.APPEND and not deleted_row_ids(session, plan).isEmpty():
+            return FullRun(
+                context,
+                previous,
+                f"rows of {model.source.table} were deleted or updated, which takes `unique_key` "
+                "or a column `_row_id` to apply",
+                is_loss=True,
+            )
+        return planned
+
+    def _changed_others(self, session: SparkSession, previous: TargetState) -> list[str]:
+        changed = []
+        for other in self._context.others:
+            since = source_state(previous, other)
+            if (
+                isinstance(since, LostState)
+                or not self._context.plans.changes(session, other, since).is_empty
+            ):
+                changed.append(str(other.table))
+        return changed
+
+    def _can_reconcile(self, losses: Sequence[Loss]) -> bool:
+        return (
+            self._model.config.on_history_loss == "reconcile"
+            and self._mode is Mode.ROW_ID
+            and all(loss.reconcilable for loss in losses)
+        )
+
+    def _refuse_full_run(self, found: FullRun) -> None:
+        if self._model.config.full_refresh is False:
+            # dbt's word for a table that must never be built as a whole, whatever a flag says: it
+            # may have rows that its source no longer has.
+            raise IncrementalError(
+                f"Model {self._model.name} would have to be built anew: {found.reason}. Its config "
+                "`full_refresh: false` forbids it. Nothing has been changed. Take that out for one "
+                "run if all rows may come from the source as it is now."
+            )
+        if found.is_loss and self._model.config.on_history_loss == "error":
+            raise IncrementalError(
+                f"Model {self._model.name} cannot be brought up to date from the changes of "
+                f"{self._model.source.table}: {found.reason}. Run it with --full-refresh, or set "
+                "`on_history_loss` to full_refresh or reconcile."
+            )

@@ -1,0 +1,279 @@
+"""Plans of what changed in the sources of one model, and the views that show changed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.errors import IncrementalError
+from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
+from dbt.adapters.hiveacid.node_context import ViewMaker
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.read_log import FilesRead
+from dbt.adapters.hiveacid.sources.views import SourceView, SourceViews
+from dbt.adapters.hiveacid.targets.state import LostState, StateLookup, TargetState
+from hiveacid.acid.layout import ListedFile
+from hiveacid.changes.plan import (
+    ROW_ID,
+    ChangePlan,
+    FileAmount,
+    plan_before_images,
+    plan_changes,
+    plan_earlier_batches,
+)
+from hiveacid.changes.rows import (
+    deleted_row_ids,
+    deleted_rows,
+    inserted_rows,
+    reconcile_deletes,
+    reconcile_inserts,
+    rows_brought_before,
+)
+from hiveacid.changes.state import SourceState
+
+
+@dataclass(frozen=True)
+class ChangesModel:
+    """A model whose SQL reads the changes of a source.
+
+    Attributes:
+        name: the model's name.
+        source: the source's ordinary view.
+        view: the view of changes, which the model's SQL names.
+        target: the relation that the model makes.
+        config: the model's configuration.
+        is_incremental: whether dbt has compiled the model for an incremental run.
+        is_partial: whether dbt was asked for a part of the rows (`--empty`, `--sample`).
+    """
+
+    name: str
+    source: SourceView
+    view: SourceView
+    target: HiveAcidRelation
+    config: IncrementalConfig
+    is_incremental: bool
+    is_partial: bool
+
+
+def source_key(view: SourceView) -> str:
+    """Return the key of a source in a state: one model may read several parts of a table."""
+    return f"{view.table} ({view.options})" if str(view.options) else str(view.table)
+
+
+def source_state(known: TargetState, view: SourceView) -> SourceState | LostState:
+    """Return the state of one source in a target's state."""
+    # A state from before parts of a table were distinguished has the table's name alone.
+    found = known.sources.get(source_key(view)) or known.sources.get(str(view.table))
+    if found is None:
+        return LostState(
+            f"its rows come from {', '.join(known.sources)}, not from {source_key(view)}"
+        )
+    try:
+        return SourceState.from_json(found)
+    except ValueError as error:
+        return LostState(f"its state cannot be read ({error})")
+
+
+def state_before(previous: StateLookup, model: ChangesModel) -> SourceState | LostState:
+    """Return the state of a model's source that its target's rows come from."""
+    if previous is None:
+        return LostState(
+            f"{model.target} does not say which state of {model.source.table} its rows come from"
+        )
+    return previous if isinstance(previous, LostState) else source_state(previous, model.source)
+
+
+class SourcePlans:
+    """Plans of the sources of one model. The plan of a whole source is made once."""
+
+    def __init__(self, views: SourceViews) -> None:
+        self.views = views
+        self._wholes: dict[str, ChangePlan] = {}
+
+    def changes(
+        self,
+        session: SparkSession,
+        view: SourceView,
+        since: SourceState | None,
+        max_write_ids: int | None = None,
+    ) -> ChangePlan:
+        """Plan the changes of a source since a state; without a state, all rows are inserts."""
+        plan = plan_changes(
+            session,
+            self.views.pinned(view),
+            since,
+            self.views.footers,
+            options=str(view.options),
+            max_write_ids=max_write_ids,
+        )
+        self.views.has_listed(view)
+        for read in (plan.added, plan.grown):
+            self.views.warn_of_nanoseconds(read)
+        self.views.warn_of_losses(plan.pinned.table.name, plan.to_be_lost)
+        self.views.warn_of_missing(plan.pinned.table.name, plan.missing)
+        return plan
+
+    def whole(self, session: SparkSession, view: SourceView) -> ChangePlan:
+        """Plan all rows of a source as inserts."""
+        if view.name not in self._wholes:
+            self._wholes[view.name] = self.changes(session, view, None)
+        return self._wholes[view.name]
+
+
+class Rows(Enum):
+    """Rows that a view of changes can show."""
+
+    INSERTS = "what was inserted"
+    DELETED = "the rows that were deleted, as they were shown when they were inserted"
+    EARLIER_BATCHES = "the rows of earlier batches of a backlog that are still there"
+    ALL = "what was inserted, and the deleted rows"
+
+
+class ChangedRows:
+    """The rows of one plan of changes.
+
+    `reconciled_with` is the target if history is lost and row ids tell what changed; its row ids
+    are in the column `row_id`.
+    """
+
+    def __init__(
+        self,
+        model: ChangesModel,
+        plan: ChangePlan,
+        plans: SourcePlans,
+        row_id: str = ROW_ID,
+        reconciled_with: HiveAcidRelation | None = None,
+    ) -> None:
+        self._model = model
+        self._plan = plan
+        self._plans = plans
+        self._row_id = row_id
+        self._reconciled_with = reconciled_with
+        self._looked_up: dict[ListedFile, int] = {}
+        """Files besides the plan's that rows were looked up in, and their partitions."""
+
+    def showing(self, rows: Rows) -> ViewMaker:
+        """Return the maker of the view that shows these rows."""
+        return _MadeView(self._model.view.name, lambda session: self._frame(session, rows), self)
+
+    def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
+        """Return the row ids of the target's rows that must go, in one column."""
+        frames = [deleted_row_ids(session, self._plan)]
+        if self._reconciled_with is not None:
+            frames.append(reconcile_deletes(session, self._plan, self._target_ids(session)))
+        row_ids = F.col(ROW_ID).alias(self._row_id)
+        return reduce(DataFrame.unionByName, [frame.select(row_ids) for frame in frames])
+
+    def files_read(self) -> FilesRead:
+        """Return the files that the rows made so far are read from."""
+        return FilesRead.of(
+            self._plans.views.pinned(self._model.source),
+            [*self._plan.files_read, *self._looked_up.items()],
+            self._plan.deletes_read,
+        )
+
+    def amount_read(self) -> FileAmount:
+        """Return how many files the rows made so far are read from."""
+        return FileAmount.of(self._plan.read | self._looked_up.keys())
+
+    def _frame(self, session: SparkSession, rows: Rows) -> DataFrame:
+        if rows is Rows.DELETED:
+            return self._deleted(session, as_inserted=True)
+        if rows is Rows.EARLIER_BATCHES:
+            read = plan_earlier_batches(session, self._plan)
+            self._looked_up.update(read.files)
+            return rows_brought_before(session, self._plan, read)
+        inserts = inserted_rows(session, self._plan)
+        if self._reconciled_with is not None:
+            lost = [change.place for change in self._plan.changes if change.loss is not None]
+            self._looked_up.update((f, it.partition) for it in lost for f in it.orc_files())
+            found = reconcile_inserts(session, self._plan, self._target_ids(session))
+            inserts = inserts.unionByName(found)
+        if rows is Rows.INSERTS:
+            return inserts
+        return inserts.unionByName(self._deleted(session))
+
+    def _deleted(self, session: SparkSession, *, as_inserted: bool = False) -> DataFrame:
+        images = plan_before_images(session, self._plan)
+        self._looked_up.update((data.file, data.partition) for data in images.data)
+        return deleted_rows(session, self._plan, images, as_inserted=as_inserted)
+
+    def _target_ids(self, session: SparkSession) -> DataFrame:
+        return session.table(str(self._reconciled_with)).select(F.col(self._row_id).alias(ROW_ID))
+
+
+@dataclass(frozen=True)
+class _MadeView:
+    """Maker of the view of one kind of changed rows."""
+
+    name: str
+    frame: Callable[[SparkSession], DataFrame]
+    changed: ChangedRows
+
+    def create_view(self, session: SparkSession) -> FilesRead:
+        """See `ViewMaker.create_view`."""
+        self.frame(session).createOrReplaceTempView(self.name)
+        return self.changed.files_read()
+
+
+@dataclass(frozen=True)
+class SnapshotView:
+    """Maker of a view of changes that shows the whole snapshot as inserts."""
+
+    model: ChangesModel
+    plans: SourcePlans
+
+    def create_view(self, session: SparkSession) -> FilesRead:
+        """See `ViewMaker.create_view`."""
+        whole = self.plans.whole(session, self.model.source)
+        inserted_rows(session, whole).createOrReplaceTempView(self.model.view.name)
+        pinned = self.plans.views.pinned(self.model.source)
+        return FilesRead.of(pinned, whole.files_read, whole.deletes_read)
+
+
+@dataclass(frozen=True)
+class ViewBeforeRun:
+    """Maker of a model's view for statements before its run: pre-hooks, `dbt show`."""
+
+    model: ChangesModel
+    plans: SourcePlans
+    read_state: Callable[[], StateLookup]
+
+    def create_view(self, session: SparkSession) -> FilesRead:
+        """See `ViewMaker.create_view`."""
+        return self._maker(session).create_view(session)
+
+    def _maker(self, session: SparkSession) -> ViewMaker:
+        model, snapshot = self.model, SnapshotView(self.model, self.plans)
+        if not model.is_incremental or model.is_partial:
+            return snapshot
+        since = state_before(self.read_state(), model)
+        if isinstance(since, LostState):
+            return snapshot
+        plan = self.plans.changes(session, model.source, since, model.config.max_write_ids)
+        if plan.losses:
+            return snapshot
+        return ChangedRows(model, plan, self.plans).showing(Rows.ALL)
+
+
+@dataclass(frozen=True)
+class ViewAfterRun:
+    """Maker that refuses to make a model's view once the changes are in the target."""
+
+    model: ChangesModel
+
+    def create_view(self, session: SparkSession) -> FilesRead:
+        """Refuse the view.
+
+        Raises:
+            IncrementalError: always; only post-hooks are left to ask for the view.
+        """
+        raise IncrementalError(
+            f"Model {self.model.name} reads acid_changes in a post-hook, when the changes are in "
+            f"{self.model.target} already. Read them in a pre-hook, or in the SQL of the model."
+        )

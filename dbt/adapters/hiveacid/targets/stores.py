@@ -1,0 +1,114 @@
+"""Stores of the states of targets, by the format of the target."""
+
+from __future__ import annotations
+
+from dbt.adapters.hiveacid.node_context import Statements
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.table_locations import exists, location_if_any
+from dbt.adapters.hiveacid.targets.delta import DeltaStore
+from dbt.adapters.hiveacid.targets.files import FileStore
+from dbt.adapters.hiveacid.targets.iceberg import IcebergStore
+from dbt.adapters.hiveacid.targets.state import (
+    CommitStore,
+    LostState,
+    OtherRuns,
+    StateLookup,
+    Store,
+    TargetState,
+)
+
+_COMMITTING = ("delta", "iceberg")
+"""The formats with commits; the others are Spark's own."""
+
+
+class TargetStores:
+    """The stores of all targets. Python code runs as statements of the node on the thread."""
+
+    def __init__(self, statements: Statements, runs: OtherRuns) -> None:
+        self._statements = statements
+        self._runs = runs
+
+    def store(self, target: HiveAcidRelation, file_format: str) -> Store:
+        """Return the store of a target that has this format."""
+        if file_format in _COMMITTING:
+            return self.commit_store(target, file_format)
+        return self.file_store(target)
+
+    def commit_store(self, target: HiveAcidRelation, file_format: str) -> CommitStore:
+        """Return the store of a Delta or Iceberg table."""
+        session = self._statements.session
+        if file_format == "iceberg":
+            return IcebergStore(session, str(target))
+        return DeltaStore(session, self._statements.query, str(target))
+
+    def file_store(self, target: HiveAcidRelation) -> FileStore:
+        """Return the store of a table of one of Spark's own formats."""
+        return FileStore(
+            self._statements.session,
+            self._statements.query,
+            str(target.schema),
+            str(target.identifier),
+            self._runs,
+        )
+
+    def read(
+        self, existing: HiveAcidRelation | None, target: HiveAcidRelation, file_format: str
+    ) -> StateLookup:
+        """Look up the state of a target.
+
+        Args:
+            existing: the relation that has the target's name; None if there is none.
+            target: the target.
+            file_format: the format that the model gives the target.
+        """
+        if existing is None or existing.is_view:
+            return None
+        if _format_of(existing) != (file_format if file_format in _COMMITTING else None):
+            return LostState(f"{target} is not stored in the model's `file_format`, {file_format}")
+        store = self.store(target, file_format)
+        return self._statements.run(f"look up the state of {target}", store.read)
+
+    def read_left_behind(self, location: str) -> StateLookup:
+        """Look up the state in a Delta log in a directory that is about to get a table.
+
+        Where a build has failed, or an external table was dropped, the log is still there, and
+        Delta goes on with it.
+        """
+        session, log = self._statements.session, f"{location}/_delta_log"
+        if not self._statements.run(f"look for {log}", lambda: exists(session, log)):
+            return None
+        quoted = location.replace("`", "``")
+        return DeltaStore(session, self._statements.query, f"delta.`{quoted}`").read()
+
+    def remove(self, target: HiveAcidRelation, file_format: str) -> None:
+        """Remove the state of a target."""
+        store = self.store(target, file_format)
+        self._statements.run(f"remove the state of {target}", store.reset)
+
+    def forget(self, existing: HiveAcidRelation) -> bool:
+        """Remove the state of a table that is about to get rows in another way; tell if it had one.
+
+        The next run over acid_changes would bring these rows once more.
+        """
+        session, file_format = self._statements.session, _format_of(existing)
+        if (
+            file_format is None
+            and location_if_any(session, str(existing.schema), str(existing.identifier)) is None
+        ):
+            return False
+        store = self.store(existing, file_format or "")
+        recent = self._statements.run(f"look up the state of {existing}", store.recent)
+        if not isinstance(recent, TargetState):
+            return False
+        self._statements.run(f"remove the state of {existing}", store.reset)
+        return True
+
+    def finish_append(self, existing: HiveAcidRelation) -> None:
+        """Let a table take over the rest of the rows whose append a run has left undone."""
+        if not existing.is_view and _format_of(existing) is None:
+            self.file_store(existing).recent()
+
+
+def _format_of(existing: HiveAcidRelation) -> str | None:
+    """Return the format of a table with commits; None for another table."""
+    return "delta" if existing.is_delta else "iceberg" if existing.is_iceberg else None

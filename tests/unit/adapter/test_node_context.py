@@ -1,0 +1,44 @@
+"""The state of a node on its connection."""
+
+from types import SimpleNamespace
+
+from dbt.adapters.hiveacid.node_context import NodeContext
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+
+TARGET = HiveAcidRelation.create(schema="marts", identifier="Orders", type="table")
+
+
+class Frame:
+    """A DataFrame of which temporary views are made."""
+
+    def __init__(self):
+        self.views = []
+        self.createOrReplaceTempView = self.views.append
+
+
+def node():
+    session = SimpleNamespace()
+    return NodeContext(SimpleNamespace(session=session))
+
+
+def test_a_temporary_view_reads_what_the_statement_behind_it_has_read():
+    found, frame = node(), Frame()
+    found.reads = frozenset({"a file"})
+    view = found.make_temporary_view(TARGET, "tmp", frame)
+    assert frame.views == ["`Orders__dbt_tmp`"] and str(view) == "Orders__dbt_tmp"
+    assert found.temporary_views == {"orders__dbt_tmp": {"a file"}}
+
+
+def test_sources_are_found_behind_temporary_views_only():
+    found = node()
+    found.temporary_sources["recent"] = frozenset({"hiveacid__shop__orders__01234567"})
+    names = [("Recent",), ("marts", "recent"), ("other",)]
+    assert found.sources_behind(names) == {"hiveacid__shop__orders__01234567"}
+
+
+def test_a_cursor_keeps_what_the_node_has_read_by_then():
+    found = node()
+    found.has_read = frozenset({1})
+    cursor = found.cursor()
+    found.has_read |= {2}
+    assert cursor.has_read == {1}

@@ -1,0 +1,94 @@
+"""What a run of a model has to do."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from dbt.adapters.hiveacid.errors import IncrementalError
+from dbt.adapters.hiveacid.incremental.decision import FullRun, QuietRun, plan_run
+from dbt.adapters.hiveacid.incremental.plans import ViewAfterRun, source_state
+from dbt.adapters.hiveacid.incremental.run_context import RunContext
+from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.targets.state import LostState
+from hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.changes.state import SourceState
+from hiveacid.reader.partition_choice import PartitionChoice
+from tests.unit.incremental.runs import SOURCE, context, model
+
+
+def without_state(**config):
+    """The run of a model whose target has no state."""
+    return context(services={"read_state": lambda model: None}, **config)
+
+
+@pytest.mark.parametrize("value", [None, True])
+def test_a_target_without_a_state_is_built_anew(value):
+    found = plan_run(without_state(full_refresh=value), [], "select 1", None)
+    assert isinstance(found, FullRun) and found.is_loss
+
+
+@pytest.mark.parametrize("on_history_loss", ["full_refresh", "reconcile", "error"])
+def test_a_table_that_is_never_to_be_built_anew_is_not(on_history_loss):
+    never = without_state(full_refresh=False, on_history_loss=on_history_loss)
+    with pytest.raises(IncrementalError) as error:
+        plan_run(never, [], "select 1", None)
+    assert error.value.msg == (
+        "Model m would have to be built anew: marts.orders does not say which state of shop.orders "
+        "its rows come from. Its config `full_refresh: false` forbids it. Nothing has been "
+        "changed. Take that out for one run if all rows may come from the source as it is now."
+    )
+
+
+def test_a_lost_history_is_an_error_where_the_model_says_so():
+    run = without_state(on_history_loss="error")
+    with pytest.raises(IncrementalError, match="m cannot be brought up to date from the changes"):
+        plan_run(run, [], "select 1", None)
+
+
+def test_a_part_of_the_rows_is_looked_at_and_not_applied(monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(RunContext, "model_rows", lambda self, sql, maker: looked_at.append(sql))
+    found = plan_run(context(is_partial=True), ["id"], "select 1", None)
+    assert isinstance(found, QuietRun) and found.is_partial and not found.is_checked
+    assert looked_at == ["select 1"]
+
+
+def state(options=""):
+    write_ids = ValidWriteIdList(3, table="shop.orders")
+    return SourceState(SOURCE.table, 7, 100, True, (("id", "int"),), write_ids, options, ())
+
+
+def test_two_parts_of_one_table_have_a_state_each():
+    part = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
+    other = replace(SOURCE, name="hiveacid__part", options=SourceOptions(part))
+    run = context(others=(other,), on_multi_source="full_refresh")
+    run.plans._wholes[other.name] = SimpleNamespace(state=state(str(other.options)))
+    known = run.next_state(None, SimpleNamespace(state=state()))
+    assert source_state(known, SOURCE) == state()
+    assert source_state(known, other) == state(str(other.options))
+    # A state from before has the one that was written last.
+    previous = replace(known, sources={"shop.orders": state(str(other.options)).to_json()})
+    assert source_state(previous, other) == state(str(other.options))
+    neither = replace(known, sources={"shop.names": state().to_json()})
+    lost = source_state(neither, other)
+    assert isinstance(lost, LostState)
+    assert lost.reason == (f"its rows come from shop.names, not from shop.orders ({other.options})")
+
+
+def test_a_state_has_the_key_that_its_rows_are_made_with():
+    applied = SimpleNamespace(state=state())
+    known = context(unique_key=["ID"]).next_state(None, applied)
+    assert known.unique_key == ("id",)
+    assert context().next_state(known, applied).unique_key == ()
+
+
+def test_a_build_as_a_whole_has_the_state_of_the_whole_source():
+    run = context()
+    run.plans._wholes[SOURCE.name] = SimpleNamespace(state=state("all"))
+    assert source_state(run.next_state(None, None), SOURCE).options == "all"
+
+
+def test_post_hooks_cannot_read_changes_that_are_applied():
+    with pytest.raises(IncrementalError, match="m reads acid_changes in a post-hook, .* marts.ord"):
+        ViewAfterRun(model()).create_view(None)
