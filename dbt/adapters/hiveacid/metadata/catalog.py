@@ -21,8 +21,8 @@ from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics, states_for_docs
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.catalog import catalog_partition_columns
 from dbt.adapters.hiveacid.spark.guard import is_plain_table
-from dbt.adapters.hiveacid.spark.table_locations import catalog_partition_columns
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.snapshots.tables import UnlockedTable
 

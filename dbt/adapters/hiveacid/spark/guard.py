@@ -1,6 +1,6 @@
-"""Transactional tables must not reach Spark's plain readers and writers.
+"""Guard that keeps transactional tables from Spark's plain readers and writers.
 
-Spark takes the directory of a Hive ACID table for plain files: it shows no rows, or rows that are
+Spark treats the directory of a Hive ACID table as plain files: it shows no rows, or rows that are
 deleted, without an error. So every relation that a statement names is looked up in Spark's catalog
 first, and views are followed to the tables behind them.
 """
@@ -22,10 +22,10 @@ _SESSION_CATALOG = "spark_catalog"
 def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
     """Refuse a statement that names a transactional table, directly or through permanent views.
 
-    Temporary views are not followed: the statement that made one was looked at itself.
+    Temporary views are not followed: the statement that made the view was looked at itself.
 
     Raises:
-        RawAcidReferenceError: naming the table, how the statement came to it, and what to write.
+        RawAcidReferenceError: naming the table, the views on the way to it, and what to write.
         AcidTargetError: the statement would remove, bring or move files of the table.
     """
     catalog = _Catalog(session)
@@ -39,8 +39,8 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
     """Refuse to drop or rename a table that is transactional.
 
-    A model with the name of such a table would take its place, and its rows with it; Spark asks
-    for none of Hive's locks.
+    A model with the name of a transactional table would replace the table, and its rows would be
+    lost; Spark asks for none of Hive's locks.
 
     Raises:
         AcidTargetError: naming the table.
@@ -50,7 +50,7 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> None
 
 
 def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
-    """Refuse to drop a database with all that is in it, if that is a transactional table, too.
+    """Refuse to drop a database that has a transactional table.
 
     Raises:
         AcidTargetError: naming the first of its transactional tables.
@@ -61,13 +61,13 @@ def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
 
 
 def is_plain_table(session: SparkSession, database: str, table: str) -> bool:
-    """Whether Spark's own catalog has a table or view of this name that is not transactional."""
+    """Return whether Spark's own catalog has a plain table or a view of this name."""
     found = _Catalog(session).look_up(database, table)
     return found is not None and not _is_transactional(found)
 
 
 class _Catalog:
-    """Spark's session catalog, asked about names."""
+    """Spark's own catalog, asked about names in statements."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -129,7 +129,7 @@ class _Catalog:
             self.refuse(text, default_database=database or owner, path=(*path, name))
 
     def _qualify(self, parts: NameParts, default_database: str | None) -> tuple[str, str] | None:
-        """`parts` as database and table of the session catalog; None for what is not in it."""
+        """Return `parts` as database and table of Spark's own catalog; None for other catalogs."""
         if len(parts) > 2 and parts[0].lower() == _SESSION_CATALOG:
             parts = parts[1:]
         elif len(parts) > 2 or self._is_catalog(parts):
@@ -148,8 +148,11 @@ class _Catalog:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
 
     def look_up(self, database: str, table: str) -> Any:
-        # None for what is not there, or what the session catalog does not know (`parquet.`/path``):
-        # Spark meets the same when it runs the statement, and says so.
+        """Return Spark's `CatalogTable`.
+
+        None for a table that is not there, and for what is no table (`` parquet.`/path` ``): Spark
+        has an error of its own for it when it runs the statement.
+        """
         identifier = self._identifier(table, self._option.apply(database))
         return unless_missing(lambda: self._catalog.getTableMetadata(identifier))
 
