@@ -122,7 +122,7 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, StagingMethods, Spark
 
     @raising_dbt_errors
     def debug_query(self) -> None:
-        """`dbt debug`: Spark runs a query, its catalog and the metastore answer.
+        """Check for `dbt debug` that Spark, Spark's catalog and the metastore answer.
 
         Opens no transaction.
         """
@@ -137,13 +137,13 @@ class HiveAcidAdapter(IncrementalMethods, RecoveryMethods, StagingMethods, Spark
 
     @available
     def hiveacid_verify(self, table: str) -> None:
-        """Check the files of a table, and what the reader shows of them; print a report.
+        """Check the files of a table and the rows that the reader shows of them; print a report.
 
         Args:
             table: a transactional table of the metastore, as `database.table`.
 
         Raises:
-            VerificationError: something is not as Hive writes it, or as it must be read.
+            VerificationError: a file is not as Hive writes files, or is not read as it must be.
             UnreadableTableError: the table is refused, for the reason given.
         """
         database, _, identifier = table.partition(".")

@@ -39,7 +39,7 @@ def keep(directory: Path | None, report: Mapping[str, Any]) -> None:
     except OSError as error:
         logger.warning(
             f"{FILE_NAME} could not be written to {directory}: {error}. The run itself is not "
-            "affected; see whether the directory can be written to."
+            "affected; check that the directory can be written to."
         )
 
 

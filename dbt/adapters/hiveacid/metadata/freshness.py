@@ -116,9 +116,9 @@ class Freshness:
             seen = looks.pop() if looks else self._see([name]).get(name)
             if seen is None:
                 raise FreshnessError(
-                    f"{name} is no transactional table of the metastore, and only those tell when "
-                    "they were last written to. Give the source a loaded_at_field or a "
-                    "loaded_at_query."
+                    f"{name} is no transactional table of the metastore, and only a transactional "
+                    "table records when it was last written to. Give the source a loaded_at_field "
+                    "or a loaded_at_query."
                 )
             return options.partitions.of_table(seen)
 
@@ -126,7 +126,7 @@ class Freshness:
         if last is None:
             raise FreshnessError(
                 f"{name} is empty: it has no files of a committed write with rows or deletes, so "
-                "nothing tells when it was last written to. Load it, or give the source a "
+                "no file tells when it was last written to. Load it, or give the source a "
                 "loaded_at_field or a loaded_at_query."
             )
         logger.info(f"{name} was last written to {last}")

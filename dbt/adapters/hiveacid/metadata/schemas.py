@@ -146,9 +146,9 @@ class Schemas:
                     rows = describe_tables(session, schema, new[start : start + _AT_ONCE])
                     found.update({row.tableName: row for row in rows})
         raise DbtRuntimeError(
-            f"The tables of {schema} cannot be listed: each of the {_LOOKS} times, Spark's catalog "
-            f"named some that it did not find then (the last time {first_few(new, 3)}). Run again "
-            "when no other run replaces tables there. A table that is always named and never "
+            f"The tables of {schema} cannot be listed: at each of {_LOOKS} looks, Spark's catalog "
+            f"named tables that it then did not find (at the last look {first_few(new, 3)}). Run "
+            "again when no other run replaces tables there. A table that is always named and never "
             "found is broken: drop it in Hive."
         )
 

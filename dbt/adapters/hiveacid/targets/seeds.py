@@ -44,7 +44,7 @@ def seed_rows(
         type_ = column_types.get(column) or default_type(table, place) or "string"
         before = f"Seed {name} has in column {column}, which is {type_}, the value "
         after = (
-            ". It is no such value. Correct it, or give the column another type in the seed's "
+            ". It does not fit the type. Correct it, or give the column another type in the seed's "
             "`column_types`."
         )
         casts.append(expr(checked_cast(names[place], type_, before, after)).alias(names[place]))
