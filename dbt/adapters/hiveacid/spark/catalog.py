@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from dbt.adapters.hiveacid.spark.sql import text_literal
 from hiveacid.formatting import quoted
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.py4j import java
+from hiveacid.jvm.py4j import each, java
 
 
 def table_names(session: SparkSession, schema: str) -> set[str]:
@@ -56,7 +56,7 @@ def table_layout(
     if metadata.bucketSpec().isEmpty():
         return *stored, (), 0
     buckets = metadata.bucketSpec().get()
-    return *stored, _texts(buckets.bucketColumnNames()), buckets.numBuckets()
+    return *stored, tuple(each(buckets.bucketColumnNames())), buckets.numBuckets()
 
 
 def catalog_partition_columns(
@@ -95,7 +95,11 @@ def created_at(session: SparkSession, database: str, table: str) -> float:
 
 
 def table_metadata(session: SparkSession, database: str, table: str) -> Any:
-    """Return Spark's `CatalogTable`; None for a table that its own catalog does not have."""
+    """Return Spark's `CatalogTable`.
+
+    None for a table that Spark's own catalog does not have, and for what is no table there
+    (`` parquet.`/path` ``): Spark has an error of its own for it when it runs a statement.
+    """
     name = identifier(session, database, table)
     return unless_missing(lambda: session_catalog(session).getTableMetadata(name))
 
@@ -105,7 +109,7 @@ def session_catalog(session: SparkSession) -> Any:
     return session._jsparkSession.sessionState().catalog()
 
 
-def identifier(session: SparkSession, database: str, table: str) -> Any:
+def identifier(session: SparkSession, database: str | None, table: str) -> Any:
     """Return a table's name as Spark's own catalog takes it (`TableIdentifier`)."""
     context = session.sparkContext
     return java(context, "org.apache.spark.sql.catalyst.TableIdentifier")(
@@ -114,8 +118,4 @@ def identifier(session: SparkSession, database: str, table: str) -> Any:
 
 
 def _partition_columns(metadata: Any) -> tuple[str, ...]:
-    return _texts(metadata.partitionColumnNames())
-
-
-def _texts(names: Any) -> tuple[str, ...]:
-    return tuple(names.apply(i) for i in range(names.size()))
+    return tuple(each(metadata.partitionColumnNames()))

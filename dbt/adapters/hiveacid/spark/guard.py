@@ -12,9 +12,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from dbt.adapters.hiveacid.spark.catalog import identifier, session_catalog, table_metadata
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.py4j import each, java
+from hiveacid.jvm.py4j import each
 
 _SESSION_CATALOG = "spark_catalog"
 
@@ -28,9 +29,9 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
         RawAcidReferenceError: naming the table, the views on the way to it, and what to write.
         AcidTargetError: the statement would remove, bring or move files of the table.
     """
-    catalog = _Catalog(session)
-    catalog.refuse(statement, default_database=None, path=())
-    catalog.refuse_files(statement)
+    check = _NameCheck(session)
+    check.refuse(statement, default_database=None, path=())
+    check.refuse_files(statement)
     schema = statement.dropped_schema or ()
     if len(schema) == 1 or schema[:1] == (_SESSION_CATALOG,):
         refuse_acid_in_schema(session, schema[-1].lower())
@@ -45,7 +46,7 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> None
     Raises:
         AcidTargetError: naming the table.
     """
-    if _Catalog(session).is_transactional(database, table):
+    if _has_transactional(session, database, table):
         raise AcidTargetError(_about_target(database, table))
 
 
@@ -55,33 +56,30 @@ def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
     Raises:
         AcidTargetError: naming the first of its transactional tables.
     """
-    table = min(_Catalog(session).transactional_in(database), default=None)
+    table = min(_transactional_in(session, database), default=None)
     if table is not None:
         raise AcidTargetError(_about_target(database, table))
 
 
 def is_plain_table(session: SparkSession, database: str, table: str) -> bool:
     """Return whether Spark's own catalog has a plain table or a view of this name."""
-    found = _Catalog(session).look_up(database, table)
+    found = table_metadata(session, database, table)
     return found is not None and not _is_transactional(found)
 
 
-class _Catalog:
-    """Spark's own catalog, asked about names in statements."""
+class _NameCheck:
+    """Check of the names in a statement and in the views that it reads, each name once."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._seen: set[tuple[str, str]] = set()
-        context = session.sparkContext
-        self._option = java(context, "scala.Option")
-        self._identifier = java(context, "org.apache.spark.sql.catalyst.TableIdentifier")
-        state = session._jsparkSession.sessionState()
-        self._catalog = state.catalog()
-        self._manager = state.catalogManager()
+        self._catalog = session_catalog(session)
+        self._manager = session._jsparkSession.sessionState().catalogManager()
 
     def refuse(
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> None:
+        """Refuse names of transactional tables; `path` has the views that led to the statement."""
         if statement.opaque is not None:
             raise RawAcidReferenceError(
                 f"{statement.opaque}{_through(path)} hides from dbt-hiveacid which tables the "
@@ -93,30 +91,20 @@ class _Catalog:
             if qualified is None or qualified in self._seen:
                 continue
             self._seen.add(qualified)
-            table = self.look_up(*qualified)
+            table = table_metadata(self._session, *qualified)
             if table is not None:
                 self._refuse_table(".".join(qualified), table, path)
 
     def refuse_files(self, statement: Statement) -> None:
+        """Refuse to change the files of transactional tables."""
         for parts in sorted(statement.of_files):
             qualified = self._qualify(parts, None)
-            if qualified is not None and self.is_transactional(*qualified):
+            if qualified is not None and _has_transactional(self._session, *qualified):
                 raise AcidTargetError(
                     f"{'.'.join(qualified)} is a transactional Hive table. Spark would change its "
                     "files without Hive's locks and write ids, and what others have written since "
                     "the run's snapshot may be lost. Run the statement in Hive."
                 )
-
-    def is_transactional(self, database: str, name: str) -> bool:
-        table = self.look_up(database, name)
-        return table is not None and _is_transactional(table)
-
-    def transactional_in(self, database: str) -> list[str]:
-        names = unless_missing(lambda: self._catalog.listTables(database, "*", False))
-        if names is None:
-            return []
-        tables = each(self._catalog.getTablesByName(names))
-        return [table.identifier().table() for table in tables if _is_transactional(table)]
 
     def _refuse_table(self, name: str, table: Any, path: tuple[str, ...]) -> None:
         if _is_transactional(table):
@@ -139,7 +127,7 @@ class _Catalog:
         if default_database is None:
             if self._manager.currentCatalog().name() != _SESSION_CATALOG:
                 return None
-            if self._catalog.isTempView(self._identifier(parts[0], self._option.apply(None))):
+            if self._catalog.isTempView(identifier(self._session, None, parts[0])):
                 return None
             default_database = self._catalog.getCurrentDatabase()
         return default_database.lower(), parts[0].lower()
@@ -147,14 +135,17 @@ class _Catalog:
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
 
-    def look_up(self, database: str, table: str) -> Any:
-        """Return Spark's `CatalogTable`.
 
-        None for a table that is not there, and for what is no table (`` parquet.`/path` ``): Spark
-        has an error of its own for it when it runs the statement.
-        """
-        identifier = self._identifier(table, self._option.apply(database))
-        return unless_missing(lambda: self._catalog.getTableMetadata(identifier))
+def _has_transactional(session: SparkSession, database: str, table: str) -> bool:
+    found = table_metadata(session, database, table)
+    return found is not None and _is_transactional(found)
+
+
+def _transactional_in(session: SparkSession, database: str) -> list[str]:
+    catalog = session_catalog(session)
+    names = unless_missing(lambda: catalog.listTables(database, "*", False))
+    tables = () if names is None else each(catalog.getTablesByName(names))
+    return [table.identifier().table() for table in tables if _is_transactional(table)]
 
 
 def _is_transactional(table: Any) -> bool:
