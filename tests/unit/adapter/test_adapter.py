@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from dbt import selected_resources
 from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import AcidTargetError
+from dbt.adapters.hiveacid.errors import AcidTargetError, PythonModelError
 from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
@@ -89,6 +89,18 @@ def test_a_source_in_another_metastore_than_sparks_is_there(adapter, monkeypatch
     found = adapter.get_relation(None, "shop", "orders")
     assert (str(found), found.is_table) == ("shop.orders", True)
     assert adapter.get_relation(None, "shop", "other") is None
+
+
+def test_the_query_of_an_sql_model_is_its_code(adapter):
+    model = {"language": "sql", "config": {}}
+    assert adapter.hiveacid_model_query(model, "select 1", None) == "select 1"
+
+
+def test_a_python_model_cannot_take_changes(adapter):
+    config = {"incremental_strategy": "acid_changes"}
+    model = {"language": "python", "name": "m", "config": config}
+    with pytest.raises(PythonModelError, match="Python model m has .* write the model in SQL"):
+        adapter.hiveacid_model_query(model, "", None)
 
 
 def test_a_schema_is_dropped_only_if_no_acid_table_goes_with_it(adapter, monkeypatch):
