@@ -49,8 +49,8 @@ class TestNoFunctions:
         with pytest.MonkeyPatch.context() as patch:
             asked = []
             patch.setattr(
-                "dbt.adapters.hiveacid.metadata.schemas.unless_missing",
-                lambda look_up: asked.append(look_up.__qualname__),
+                "dbt.adapters.hiveacid.metadata.schemas.function_names",
+                lambda session, schema: asked.append(schema) or set(),
             )
             run_dbt(["run"])
-        assert not [name for name in asked if "_functions_in" in name]
+        assert not asked

@@ -46,7 +46,7 @@ class TestValuesThatDoNotFit:
         good = "id,day\n7,2025-12-31\n,\n"
         write_file(good + row + "\n", "seeds", "values.csv")
         (result,) = run_dbt(["seed"], expect_pass=False)
-        assert f"Seed values has in column {told}. It is no such value." in result.message
+        assert f"Seed values has in column {told}. It does not fit the type." in result.message
         write_file(good, "seeds", "values.csv")
         run_dbt(["seed"])
         rows = project.run_sql("select id, day from {schema}.values", fetch="all")

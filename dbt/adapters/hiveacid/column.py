@@ -1,4 +1,4 @@
-"""Columns: dbt-spark's, which know what kind of type Spark's types are."""
+"""Columns: dbt-spark's, which know the kinds of Spark's types."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint")
 
 @dataclass
 class HiveAcidColumn(SparkColumn):
-    """A column. dbt asks for the kinds of types by the names that Postgres has for them."""
+    """Column whose kind of type dbt can ask for; dbt names the kinds as Postgres does."""
 
     @classmethod
     def of(cls, column: SparkColumn) -> HiveAcidColumn:
-        """A column of dbt-spark's as one of these."""
+        """Return a column of dbt-spark as one of this class."""
         fields = dataclasses.fields(column)
         return cls(**{field.name: getattr(column, field.name) for field in fields})
 
     def is_string(self) -> bool:
-        """Whether the values are texts, of whatever length."""
+        """Return whether the values are texts of any length."""
         return self._kind() in _TEXTS
 
     def is_integer(self) -> bool:
-        """Whether the values are whole numbers."""
+        """Return whether the values are whole numbers."""
         return self._kind() in _INTEGERS
 
     def is_numeric(self) -> bool:
-        """Whether the values are decimal numbers."""
+        """Return whether the values are decimal numbers."""
         return self._kind() == "decimal"
 
     def can_expand_to(self, other_column: Column) -> bool:
-        """No: dbt would widen a text column before a snapshot, and Spark's texts have no width."""
+        """Return False: dbt would widen text columns of a snapshot, and Spark's have no width."""
         return False
 
     def _kind(self) -> str:

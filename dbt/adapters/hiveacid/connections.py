@@ -163,6 +163,11 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         message = "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}"
         return HiveAcidAdapterResponse.of(message, rows, cursor.has_read)
 
+    def session(self) -> SparkSession:
+        """Return the Spark session of this thread's connection."""
+        session: SparkSession = self.get_thread_connection().handle.session
+        return session
+
     def cancel_open(self) -> list[str]:
         """Stop what the other connections run, and let nothing further start; dbt waits then."""
         logger.info("Cancelling: dbt ends once Spark has stopped what it is running ...")

@@ -1,15 +1,28 @@
-"""The adapter: what dbt asks of Spark, with Hive ACID tables among the sources."""
+"""Adapter for dbt: dbt-spark's, with Hive ACID tables among the sources.
+
+Each method here is a few lines: it hands the work to the room that it belongs to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import partial
 from multiprocessing.context import SpawnContext
+from pathlib import Path
 from typing import Any
 
+import agate
+from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.column import SparkColumn
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
@@ -23,17 +36,20 @@ from dbt.adapters.hiveacid.incremental.operations import StateOperations
 from dbt.adapters.hiveacid.incremental.run_context import RunServices
 from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.library_log import install_log_handler
-from dbt.adapters.hiveacid.metadata.methods import MetadataMethods
-from dbt.adapters.hiveacid.metadata.schemas import SchemaMethods
+from dbt.adapters.hiveacid.metadata.catalog import Catalog, DescribedRows, new_comments
+from dbt.adapters.hiveacid.metadata.freshness import Freshness
+from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.metadata.schemas import Schemas
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.node_events import NodeEvents
-from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.report import ReportMethods
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+from dbt.adapters.hiveacid.report import keep
 from dbt.adapters.hiveacid.selected_nodes import Selection, needing
 from dbt.adapters.hiveacid.signals import TerminationHandler
-from dbt.adapters.hiveacid.targets.python_models import PythonModelMethods
+from dbt.adapters.hiveacid.spark.sql import text_literal
+from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
-from dbt.adapters.hiveacid.targets.seeds import SeedMethods
+from dbt.adapters.hiveacid.targets.seeds import seed_rows
 from dbt.adapters.hiveacid.targets.staging import Staging, build_location
 from dbt.adapters.hiveacid.targets.state import OtherRuns
 from dbt.adapters.hiveacid.targets.stores import TargetStores
@@ -42,13 +58,7 @@ from hiveacid.metastore.models import TableName
 logger = AdapterLogger("HiveAcid")
 
 
-class HiveAcidAdapter(
-    ReportMethods,
-    MetadataMethods,
-    PythonModelMethods,
-    SeedMethods,
-    SchemaMethods,
-):
+class HiveAcidAdapter(SparkAdapter):
     """dbt-spark's adapter whose sources may be Hive ACID tables."""
 
     Relation = HiveAcidRelation
@@ -67,6 +77,7 @@ class HiveAcidAdapter(
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         install_log_handler()
+        target_path = getattr(config, "project_target_path", None)
         self._selection = Selection()
         self.run = Invocation(
             config.credentials,
@@ -76,7 +87,7 @@ class HiveAcidAdapter(
             needing=self._needing,
             on_lost=self.connections.stop_reading,
             raise_if_cancelled=self.connections.raise_if_cancelled,
-            keep_report=self.write_report,
+            keep_report=partial(keep, None if target_path is None else Path(target_path)),
         )
         self.connections.run = self.run
         self.Relation = HiveAcidRelation.bound_to(self.run.views)
@@ -97,6 +108,25 @@ class HiveAcidAdapter(
         self._states = StateOperations(stores, self.Relation, self.get_relation)
         services = RunServices(self, self.run, statements, self._staging, stores, self._recovery)
         self._model_runs = ModelRuns(services, self._open_node)
+        project = Project(self.get_macro_resolver)
+        self._catalog = Catalog(
+            self.connections, project, self.run.tables.get, self.run.see, self._describe
+        )
+        self._freshness = Freshness(
+            self.connections,
+            project,
+            self.run.see,
+            self.run.valid_txns,
+            self.run.views.footers,
+            self._create_freshness_response,
+        )
+        self._schemas = Schemas(
+            self.connections,
+            project,
+            self.Relation,
+            lambda rows: self._build_spark_relation_list(rows, self._get_relation_information),
+        )
+        self._python_models = PythonModels(self.connections, self.run.prepare)
 
     def cleanup_connections(self) -> None:
         """Close the connections and end the run's transaction. May be called many times."""
@@ -109,7 +139,7 @@ class HiveAcidAdapter(
 
     @raising_dbt_errors
     def debug_query(self) -> None:
-        """`dbt debug`: Spark runs a query, its catalog and the metastore answer.
+        """Check for `dbt debug` that Spark, Spark's catalog and the metastore answer.
 
         Opens no transaction.
         """
@@ -124,13 +154,13 @@ class HiveAcidAdapter(
 
     @available
     def hiveacid_verify(self, table: str) -> None:
-        """Check the files of a table, and what the reader shows of them; print a report.
+        """Check the files of a table and the rows that the reader shows of them; print a report.
 
         Args:
             table: a transactional table of the metastore, as `database.table`.
 
         Raises:
-            VerificationError: something is not as Hive writes it, or as it must be read.
+            VerificationError: a file is not as Hive writes files, or is not read as it must be.
             UnreadableTableError: the table is refused, for the reason given.
         """
         database, _, identifier = table.partition(".")
@@ -280,6 +310,58 @@ class HiveAcidAdapter(
         self._staging.end()
         super().post_model_hook(config, context)
 
+    # metadata: columns, docs, freshness, schemas
+
+    @raising_dbt_errors
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
+        """Return a relation's columns; those of an ACID source from the metastore."""
+        columns = self._catalog.acid_columns(relation)
+        if columns is not None:
+            return list(columns)
+        return [HiveAcidColumn.of(column) for column in super().get_columns_in_relation(relation)]
+
+    @raising_dbt_errors
+    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
+        """Return a relation of Spark's catalog, or an ACID source in another metastore.
+
+        The source has the name of the table, which Spark cannot read: a statement needs `source()`.
+        """
+        found: BaseRelation | None = super().get_relation(database, schema, identifier)
+        if found is not None:
+            return found
+        source = self.Relation.create(schema=schema, identifier=identifier, type=RelationType.Table)
+        return source if self._catalog.is_acid_elsewhere(source) else None
+
+    @available
+    def hiveacid_new_comments(
+        self, relation: HiveAcidRelation, columns: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, str]:
+        """Return the comments to set for a model's documented columns, as literals in SQL."""
+        comments = new_comments(self.connections.session(), relation, columns)
+        return {name: text_literal(comment) for name, comment in comments.items()}
+
+    def _get_one_catalog(
+        self, information_schema: Any, schemas: set[str], used_schemas: Any
+    ) -> agate.Table:
+        in_spark = partial(super()._get_one_catalog, information_schema, schemas, used_schemas)
+        return self._catalog.of_schemas(schemas, in_spark)
+
+    @raising_dbt_errors
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        """Return what the docs would have of one relation, which need not be in the project.
+
+        Raises:
+            DbtRuntimeError: there is no such relation.
+        """
+        return self._catalog.of_relation(_ours(relation))
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        return self._catalog.rows_of_spark(_ours(relation), super()._get_columns_for_catalog)
+
+    def _describe(self, relation: BaseRelation) -> tuple[list[SparkColumn], DescribedRows]:
+        rows: Any = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
+        return self.parse_describe_extended(relation, rows), rows
+
     @raising_dbt_errors
     def calculate_freshness(
         self,
@@ -288,11 +370,9 @@ class HiveAcidAdapter(
         filter: str | None,
         macro_resolver: MacroResolverProtocol | None = None,
     ) -> Any:
-        """A source's freshness; dbt names it as the parser does, the query reads the snapshot."""
-        assert isinstance(source, HiveAcidRelation)
-        return super().calculate_freshness(
-            source.as_read(), loaded_at_field, filter, macro_resolver
-        )
+        """Return a source's freshness by a field; the query reads the run's snapshot."""
+        read = _ours(source).as_read()
+        return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
 
     @raising_dbt_errors
     def calculate_freshness_from_custom_sql(
@@ -301,10 +381,98 @@ class HiveAcidAdapter(
         sql: str,
         macro_resolver: MacroResolverProtocol | None = None,
     ) -> Any:
-        """A source's freshness by its `loaded_at_query`, in which `this` is its plain name."""
+        """Return a source's freshness by its `loaded_at_query`, in which `this` is a plain name."""
         if isinstance(source, HiveAcidRelation):
             sql = source.read_in(sql)
         return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        """Return the freshness of the sources whose last write can be found without a query."""
+        with self.connection_named("freshness_from_metadata"):
+            return [], self._freshness.of_sources(map(_ours, sources))
+
+    @raising_dbt_errors
+    def calculate_freshness_from_metadata(
+        self, source: BaseRelation, macro_resolver: MacroResolverProtocol | None = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        """Return when a source was last written to.
+
+        Raises:
+            FreshnessError: the time cannot be found; with the reason.
+        """
+        return None, self._freshness.of_source(_ours(source))
+
+    def _create_freshness_response(
+        self, last_modified: datetime | None, snapshotted_at: datetime | None
+    ) -> FreshnessResponse:
+        # A query gives times by the session's clock. dbt takes a time without a zone to be in UTC.
+        times = map(self._freshness.in_utc, (last_modified, snapshotted_at))
+        return super()._create_freshness_response(*times)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """Return the tables, the views and the project's functions in a schema."""
+        return self._schemas.relations(schema_relation, super().list_relations_without_caching)
+
+    def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:
+        return [with_format(it) for it in super()._build_spark_relation_list(*args, **kwargs)]
+
+    def drop_schema(self, relation: BaseRelation) -> None:
+        """Drop a schema and everything in it.
+
+        Raises:
+            AcidTargetError: a transactional table is in it; nothing has been dropped.
+        """
+        if "." in str(relation.schema):
+            # Iceberg drops an empty schema only, whatever CASCADE says.
+            for table in self.list_relations_without_caching(relation):
+                self.drop_relation(table)
+        else:
+            self._schemas.refuse_acid(str(relation.schema))
+        super().drop_schema(relation)
+
+    def drop_relation(self, relation: BaseRelation) -> None:
+        """Drop a table or view, and its rows; refuse a transactional table."""
+        self._schemas.drop(relation, super().drop_relation)
+
+    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        """Rename a table or view, whose rows stay its own; refuse a transactional table."""
+        self._schemas.rename(from_relation, to_relation, super().rename_relation)
+
+    # rows of seeds and of Python models
+
+    @available
+    def hiveacid_seed_rows(
+        self, target: HiveAcidRelation, table: agate.Table, column_types: Mapping[str, str]
+    ) -> HiveAcidRelation:
+        """Return a temporary view with the rows of a seed (`seeds.seed_rows`)."""
+        name, session = str(target.identifier), self.connections.session()
+        frame = seed_rows(session, name, table, column_types, self.convert_type)
+        return self._handle().make_temporary_view(target, "seed", frame)
+
+    @available
+    def hiveacid_model_query(
+        self, model: Mapping[str, Any], compiled_code: str, target: HiveAcidRelation
+    ) -> str:
+        """Return the query of a model's rows, once the code of a Python model has run.
+
+        Raises:
+            PythonModelError: the code fails, or returns what is not a table.
+        """
+        if model["language"] != "python":
+            return compiled_code
+        return self._python_models.query(model, compiled_code, target)
+
+    # the run
+
+    @available
+    def hiveacid_snapshot_report(self) -> dict[str, Any]:
+        """Return what the run holds and has read up to now, as `hiveacid_snapshot.json` at its end.
+
+        Times are in seconds, lengths in bytes. Opens no transaction.
+        """
+        return self.run.report()
 
     def _handle(self) -> NodeContext:
         return self.connections.get_thread_connection().handle
@@ -323,3 +491,8 @@ class HiveAcidAdapter(
         if selected is None or manifest is None:
             return None
         return needing(manifest, selected, self.run.tables.transactional)
+
+
+def _ours(relation: BaseRelation) -> HiveAcidRelation:
+    assert isinstance(relation, HiveAcidRelation)
+    return relation

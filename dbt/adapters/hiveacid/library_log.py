@@ -11,7 +11,7 @@ LIBRARY = "hiveacid"
 
 
 class DbtLogHandler(logging.Handler):
-    """Hand the library's records to dbt, which adds the node that runs on this thread."""
+    """Handler that gives the library's records to dbt, which adds the node of this thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class DbtLogHandler(logging.Handler):
 
 
 def install_log_handler() -> None:
-    """Let dbt's log have what the library logs. May be called again."""
+    """Give everything that the library logs to dbt. May be called again."""
     logger = logging.getLogger(LIBRARY)
     logger.setLevel(logging.DEBUG)
     if not any(isinstance(handler, DbtLogHandler) for handler in logger.handlers):

@@ -1,6 +1,6 @@
-"""When nodes start and end, from dbt's own events.
+"""Starts and ends of nodes, from dbt's own events.
 
-dbt asks an adapter nothing for a node that it skips. Its events tell of each node, however it ends.
+dbt asks an adapter nothing for a node that it skips. Events tell of each node, whatever its end.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ from dbt_common.events.event_manager_client import get_event_manager
 
 
 class NodeEvents:
-    """Tells of nodes that start and end, on their threads, while it is installed."""
+    """Listener that tells of the nodes that start and end, on their threads."""
 
     def __init__(
         self,
         started: Callable[[str], None],
         finished: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
-        """Both take a node's unique id, `finished` also the adapter's response (empty without one).
+        """Tell `started` and `finished`, which must not raise: dbt would blame the node.
 
-        They must not raise: dbt would blame the node.
+        Args:
+            started: called with the unique id of a node.
+            finished: called with the unique id, and the adapter's response (empty without one).
         """
         self._started, self._finished = started, finished
 
     def install(self) -> None:
-        """Listen from now on. dbt forgets all listeners when its next command begins."""
+        """Start to listen. dbt forgets all listeners when its next command begins."""
         get_event_manager().add_callback(self._on_event)
 
     def remove(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         callbacks = get_event_manager().callbacks
         if self._on_event in callbacks:
             callbacks.remove(self._on_event)

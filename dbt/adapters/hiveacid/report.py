@@ -8,24 +8,39 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.flags import get_flags
 
 from dbt.adapters.hiveacid.__version__ import version
-from dbt.adapters.hiveacid.errors import available
 from dbt.adapters.hiveacid.sources.read_log import ReadLog
 from hiveacid.snapshots.run_snapshot import SnapshotReport
 
-if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.invocation import Invocation
-
-
+logger = AdapterLogger("HiveAcid")
 FILE_NAME = "hiveacid_snapshot.json"
 _DIGITS = 3
-"""Of seconds, after the point."""
+"""Digits of seconds after the point."""
+
+
+def keep(directory: Path | None, report: Mapping[str, Any]) -> None:
+    """Put a report next to dbt's run_results.json, unless dbt was told to write no JSON.
+
+    The log tells of a report that cannot be written; the run itself is not affected.
+
+    Args:
+        directory: dbt's target directory; None for a command that has none.
+        report: as `as_dict` returns it.
+    """
+    if directory is None or not getattr(get_flags(), "WRITE_JSON", True):
+        return
+    try:
+        write(directory, report)
+    except OSError as error:
+        logger.warning(
+            f"{FILE_NAME} could not be written to {directory}: {error}. The run itself is not "
+            "affected; check that the directory can be written to."
+        )
 
 
 def as_dict(
@@ -36,12 +51,14 @@ def as_dict(
     is_open: bool,
     ended_after: str | None,
 ) -> dict[str, Any]:
-    """The report as JSON has it: times in seconds, lengths in bytes, write ids as Hive writes them.
+    """Return the report for JSON: seconds, bytes, and write ids as Hive writes them.
 
     Args:
+        invocation_id: the id of the dbt command.
         snapshot: what the run holds or held; None if it has opened no transaction.
-        is_open: whether it is still held.
-        ended_after: the node with whose end the transaction has ended before the run.
+        reads: what each node has read.
+        is_open: whether the transaction is open.
+        ended_after: the node after which the transaction has ended, if it has ended before the run.
     """
     return {
         "metadata": {
@@ -65,7 +82,7 @@ def write(directory: Path, report: Mapping[str, Any]) -> None:
     """Put the report into a directory, which is made if need be; a reader sees all of it or none.
 
     Raises:
-        OSError: it could not be written. What was there before stays.
+        OSError: the report could not be written. The previous one stays.
     """
     directory.mkdir(parents=True, exist_ok=True)
     new = directory / f".{FILE_NAME}.{os.getpid()}"
@@ -101,34 +118,3 @@ def _sources(snapshot: SnapshotReport, reads: ReadLog) -> list[dict[str, Any]]:
         }
         for table, write_ids in sorted(snapshot.write_ids.items())
     ]
-
-
-logger = AdapterLogger("HiveAcid")
-
-
-class ReportMethods(metaclass=AdapterMeta):
-    """What the run held and read, for hooks and for a file."""
-
-    run: Invocation
-    config: Any
-
-    @available
-    def hiveacid_snapshot_report(self) -> dict[str, Any]:
-        """What the run holds and has read up to now, as `hiveacid_snapshot.json` has it at the end.
-
-        Times are in seconds, lengths in bytes. Opens no transaction.
-        """
-        return self.run.report()
-
-    def write_report(self, report: Mapping[str, Any]) -> None:
-        """Put a report beside dbt's run_results.json, unless dbt was told to write no JSON."""
-        target = getattr(self.config, "project_target_path", None)
-        if target is None or not getattr(get_flags(), "WRITE_JSON", True):
-            return
-        try:
-            write(Path(target), report)
-        except OSError as error:
-            logger.warning(
-                f"{FILE_NAME} could not be written to {target}: {error}. The run itself is not "
-                "affected; see whether the directory can be written to."
-            )

@@ -1,32 +1,29 @@
 """The adapter without Spark and without a metastore: what it answers from what it knows."""
 
 import multiprocessing
-import re
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
+from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
-from pyspark.sql import Row
 
 from dbt import selected_resources
 from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import AcidTargetError
-from dbt.adapters.hiveacid.metadata import methods, schemas
+from dbt.adapters.hiveacid.errors import AcidTargetError, PythonModelError
+from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import MetastoreUnavailableError, TransactionLostError
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
+from hiveacid.snapshots.tables import PinnedTable
 
 ORDERS, PLAIN = TableName("shop", "orders"), TableName("shop", "plain")
 TABLE = Table(
@@ -65,91 +62,56 @@ def manifest(adapter):
     return manifest
 
 
-def know(adapter, table):
-    adapter.run.tables.get = {table.name: table}.get
-
-
-@pytest.fixture
-def sparks_own(adapter, monkeypatch):
-    """The tables in Spark's own catalog that are not transactional."""
-    own = set()
-    monkeypatch.setattr(adapter, "_session", lambda: None)
-    monkeypatch.setattr(methods, "is_plain_table", lambda _, *name: TableName(*name) in own)
-    return own
-
-
-def test_columns_of_a_declared_source_come_from_the_metastore(adapter, manifest, sparks_own):
-    know(adapter, TABLE)
-    relation = adapter.Relation.create(schema="shop", identifier="orders")
-    columns = adapter.get_columns_in_relation(relation)
-    assert [(column.name, column.data_type) for column in columns] == [
-        ("id", "int"),
-        ("item", "varchar(10)"),
-        ("day", "date"),
+def test_what_is_no_acid_source_has_dbt_sparks_columns(adapter, monkeypatch):
+    described = [SparkColumn("day", "date"), SparkColumn("id", "int")]
+    monkeypatch.setattr(SparkAdapter, "get_columns_in_relation", lambda *_: described)
+    columns = adapter.get_columns_in_relation(
+        adapter.Relation.create(schema="marts", identifier="m")
+    )
+    assert [(type(column), column.name) for column in columns] == [
+        (adapter.Column, "day"),
+        (adapter.Column, "id"),
     ]
 
 
-def test_a_target_with_the_name_of_a_source_has_its_own_columns(
-    adapter, manifest, sparks_own, monkeypatch
-):
-    """The models' tables are in another catalog than the metastore of the sources."""
-    know(adapter, TABLE)
-    sparks_own.add(ORDERS)
-    described = [adapter.Column("day", "date"), adapter.Column("id", "int")]
-    monkeypatch.setattr(SparkAdapter, "get_columns_in_relation", lambda *_: described)
-    target = adapter.Relation.create(schema="shop", identifier="orders")
-    assert [column.name for column in adapter.get_columns_in_relation(target)] == ["day", "id"]
-    source = target.read_through("hiveacid__shop__orders__0123abcd")
-    names = [column.name for column in adapter.get_columns_in_relation(source)]
-    assert names == ["id", "item", "day"]
-
-
-def test_the_docs_of_a_single_source_come_from_the_metastore(
-    adapter, manifest, sparks_own, monkeypatch
-):
-    seen = UnlockedTable(TABLE, (), ValidWriteIdList(12), ValidTxnList(9))
-    monkeypatch.setattr(adapter.run, "see", lambda names: {ORDERS: seen})
-    monkeypatch.setattr(methods, "states_for_docs", lambda session, seen: None)
+def test_an_acid_source_has_the_metastores_columns(adapter, monkeypatch):
+    columns = [adapter.Column("id", "int")]
+    monkeypatch.setattr(adapter._catalog, "acid_columns", lambda relation: columns)
     relation = adapter.Relation.create(schema="shop", identifier="orders")
-    catalog = adapter.get_catalog_for_single_relation(relation)
-    assert catalog.metadata.name == "orders"
-    assert list(catalog.columns) == ["id", "item", "day"]
-    assert catalog.stats["last_write_id"].value == 12
+    assert adapter.get_columns_in_relation(relation) == columns
 
 
-def test_a_source_in_another_metastore_than_sparks_is_there(adapter, manifest, monkeypatch):
-    node = SimpleNamespace(schema="Shop", identifier="Orders")
-    node.is_relational, node.is_ephemeral_model = True, False
-    manifest.nodes = {}
-    adapter.run.tables.get = {ORDERS: TABLE, PLAIN: replace(TABLE, name=PLAIN, parameters={})}.get
-    manifest.sources["source.plain"] = SimpleNamespace(schema="shop", identifier="plain")
+def test_a_source_in_another_metastore_than_sparks_is_there(adapter, monkeypatch):
     monkeypatch.setattr(SparkAdapter, "get_relation", lambda *_: None)
-    monkeypatch.setattr(adapter, "_is_sparks_own", lambda relation: False)
+    monkeypatch.setattr(
+        adapter._catalog, "is_acid_elsewhere", lambda relation: relation.identifier == "orders"
+    )
     found = adapter.get_relation(None, "shop", "orders")
     assert (str(found), found.is_table) == ("shop.orders", True)
-    assert adapter.get_relation(None, "shop", "plain") is None
     assert adapter.get_relation(None, "shop", "other") is None
-    manifest.nodes = {"model.orders": node}
-    assert adapter.get_relation(None, "shop", "orders") is None, "a model's target, not made yet"
 
 
-def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
-    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
-    told = adapter.run.about_missing([("shop", "orders")])
-    assert told.startswith("shop.orders is a source. ")
-    assert "has it as a transactional table" in told and "Name it by {{ source(…) }}." in told
+def test_the_query_of_an_sql_model_is_its_code(adapter):
+    model = {"language": "sql", "config": {}}
+    assert adapter.hiveacid_model_query(model, "select 1", None) == "select 1"
+
+
+def test_a_python_model_cannot_take_changes(adapter):
+    config = {"incremental_strategy": "acid_changes"}
+    model = {"language": "python", "name": "m", "config": config}
+    with pytest.raises(PythonModelError, match="Python model m has .* write the model in SQL"):
+        adapter.hiveacid_model_query(model, "", None)
 
 
 def test_a_schema_is_dropped_only_if_no_acid_table_goes_with_it(adapter, monkeypatch):
     dropped = []
 
-    def refuse(session, schema):
+    def refuse(schema):
         if schema == "shop":
             raise AcidTargetError("shop.orders is a transactional Hive table.")
 
     monkeypatch.setattr(SQLAdapter, "drop_schema", lambda _, relation: dropped.append(relation))
-    monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
-    monkeypatch.setattr(schemas, "refuse_acid_in_schema", refuse)
+    monkeypatch.setattr(adapter._schemas, "refuse_acid", refuse)
     marts = adapter.Relation.create(schema="marts")
     adapter.drop_schema(marts)
     with pytest.raises(AcidTargetError):
@@ -157,20 +119,39 @@ def test_a_schema_is_dropped_only_if_no_acid_table_goes_with_it(adapter, monkeyp
     assert dropped == [marts]
 
 
+def test_a_schema_of_another_catalog_is_emptied_before_it_is_dropped(adapter, monkeypatch):
+    """Iceberg drops an empty schema only."""
+    dropped = []
+    lake = adapter.Relation.create(schema="lake.marts")
+    tables = [adapter.Relation.create(schema="lake.marts", identifier=name) for name in "ab"]
+    monkeypatch.setattr(adapter, "list_relations_without_caching", lambda relation: tables)
+    monkeypatch.setattr(adapter, "drop_relation", dropped.append)
+    monkeypatch.setattr(SQLAdapter, "drop_schema", lambda _, relation: dropped.append(relation))
+    adapter.drop_schema(lake)
+    assert dropped == [*tables, lake]
+
+
 def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
-    monkeypatch.setattr(adapter, "_session", lambda: None)
+    monkeypatch.setattr(adapter.connections, "session", lambda: None)
     monkeypatch.setattr(
-        methods,
+        freshness,
         "in_utc",
         lambda _, shown: (shown - timedelta(hours=2)).replace(tzinfo=timezone.utc),
     )
     noon, one = datetime(2026, 7, 1, 12), datetime(2026, 7, 1, 13)
-    freshness = adapter._create_freshness_response(noon, one)
-    assert freshness["max_loaded_at"] == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
-    assert freshness["age"] == 3600
+    response = adapter._create_freshness_response(noon, one)
+    assert response["max_loaded_at"] == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
+    assert response["age"] == 3600
     known = noon.replace(tzinfo=timezone.utc)
     assert adapter._create_freshness_response(known, known)["max_loaded_at"] == known
     assert adapter._create_freshness_response(None, one)["max_loaded_at"].year == 1
+
+
+def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
+    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
+    told = adapter.run.about_missing([("shop", "orders")])
+    assert told.startswith("shop.orders is a source. ")
+    assert "has it as a transactional table" in told and "Name it by {{ source(…) }}." in told
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):
@@ -284,90 +265,6 @@ def test_a_model_that_has_read_no_acid_source_does_without_the_transaction(adapt
         adapter.hiveacid_check_snapshot()
 
 
-class Missing(PySparkException):
-    """Spark's error for a table that is not there."""
-
-    def getCondition(self):
-        return "TABLE_OR_VIEW_NOT_FOUND"
-
-
-class Schema:
-    """A Spark whose tables are renamed, one at each look at their names: `names` has the looks."""
-
-    def __init__(self, *names):
-        self._looks = list(names)
-        self.looked_up = []
-
-    def sql(self, statement):
-        if statement == "show tables in marts":
-            self._now = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
-            there = self._now
-        else:
-            asked = re.fullmatch(r"show table extended in marts like '(.*)'", statement).group(1)
-            there = asked.split("|")
-            self.looked_up.append(asked)
-            if not set(there) <= set(self._looks[0]):
-                raise Missing("it is gone")
-        rows = [
-            Row(namespace="marts", tableName=n, isTemporary=False, information="") for n in there
-        ]
-        if statement == "show tables in marts":
-            rows = [Row(namespace="marts", tableName=n, isTemporary=False) for n in there]
-            rows.append(Row(namespace="", tableName="a_temporary_view", isTemporary=True))
-        return SimpleNamespace(collect=lambda: rows)
-
-
-@pytest.fixture
-def listing(adapter, monkeypatch):
-    """Lists a schema of a fake Spark where dbt-spark gives up."""
-
-    def names(spark):
-        monkeypatch.setattr(SparkAdapter, "list_relations_without_caching", lambda *_: [])
-        monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=spark))
-        relations = adapter.list_relations_without_caching(
-            adapter.Relation.create(schema="marts", identifier="")
-        )
-        return sorted(relation.identifier for relation in relations)
-
-    return names
-
-
-def test_tables_that_are_renamed_while_they_are_listed_are_found(listing):
-    before, after = ["a", "b", "old", "z"], ["a", "b", "old__dbt_backup_0123abcd", "z"]
-    spark = Schema(before, after)
-    assert listing(spark) == after
-    assert spark.looked_up == ["a|b|old|z", "a|b", "old|z", "old", "z", "old__dbt_backup_0123abcd"]
-
-
-def test_an_empty_schema_is_empty(listing):
-    assert listing(Schema([])) == []
-
-
-def test_a_schema_that_cannot_be_listed_is_not_taken_for_empty(listing):
-    looks = [[f"stage_{i}"] for i in range(11)]
-    with pytest.raises(DbtRuntimeError, match=r"tables of marts cannot be listed.* stage_9\)"):
-        listing(Schema(*looks))
-
-
-def test_a_table_whose_files_spark_would_lose_keeps_its_name(adapter, monkeypatch):
-    renamed = []
-
-    def lost(session, database, table, former):
-        assert former == "file:/old"
-        raise PySparkException("no such directory")
-
-    monkeypatch.setattr(SQLAdapter, "rename_relation", lambda _, *names: renamed.append(names))
-    monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=None))
-    monkeypatch.setattr(schemas, "directory_if_any", lambda _, schema, name: f"file:/{name}")
-    monkeypatch.setattr(schemas, "follow_directory", lost)
-    monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
-    old = adapter.Relation.create(schema="marts", identifier="old", type="table")
-    new = adapter.Relation.create(schema="marts", identifier="new", type="table")
-    with pytest.raises(DbtDatabaseError, match="no such directory"):
-        adapter.rename_relation(old, new)
-    assert renamed == [(old, new), (new, old)]
-
-
 def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatch):
     def fail(*_):
         raise PySparkException("Invalid method name: 'get_table'")
@@ -376,6 +273,7 @@ def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatc
     handle = SimpleNamespace(session=None, write_lock=None, stages={}, uninterrupted=nullcontext)
     monkeypatch.setattr(adapter._staging._statements, "_node", lambda: handle)
     monkeypatch.setattr(adapter, "_handle", lambda: handle)
+    monkeypatch.setattr(adapter.connections, "session", lambda: None)
     monkeypatch.setattr(schemas, "refuse_acid_target", fail)
     warnings = []
     monkeypatch.setattr(staging.logger, "warning", warnings.append)

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, write
+from dbt.adapters.hiveacid import report as report_module
+from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, keep, write
 from dbt.adapters.hiveacid.sources.read_log import (
     FilesRead,
     ReadAmount,
@@ -156,3 +157,24 @@ def test_a_report_that_cannot_be_written_fails_with_the_reason(tmp_path):
     (tmp_path / "target").write_text("a file")
     with pytest.raises(OSError, match="target"):
         write(tmp_path / "target", {})
+
+
+def test_a_report_is_kept_next_to_dbts_own_results(tmp_path, monkeypatch):
+    flags = SimpleNamespace(WRITE_JSON=True)
+    monkeypatch.setattr(report_module, "get_flags", lambda: flags)
+    keep(tmp_path, {"a": 1})
+    assert json.loads((tmp_path / FILE_NAME).read_text()) == {"a": 1}
+    keep(None, {"a": 2})
+    flags.WRITE_JSON = False
+    keep(tmp_path, {"a": 3})
+    assert json.loads((tmp_path / FILE_NAME).read_text()) == {"a": 1}
+
+
+def test_a_report_that_cannot_be_kept_does_not_fail_the_run(tmp_path, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(report_module, "get_flags", lambda: SimpleNamespace(WRITE_JSON=True))
+    monkeypatch.setattr(report_module.logger, "warning", warnings.append)
+    (tmp_path / "target").write_text("a file")
+    keep(tmp_path / "target", {})
+    (warning,) = warnings
+    assert "could not be written" in warning and str(tmp_path) in warning

@@ -1,6 +1,19 @@
-from dbt.adapters.hiveacid.metadata.freshness import LastWrite, last_write
+from datetime import datetime, timezone
+
+import pytest
+
+from dbt.adapters.hiveacid.errors import FreshnessError
+from dbt.adapters.hiveacid.metadata import freshness
+from dbt.adapters.hiveacid.metadata.freshness import Freshness, LastWrite, last_write
+from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from hiveacid.acid.last_write import Compacted, LocationWrites, Write
 from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import MetastoreError
+from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.snapshots.tables import UnlockedTable
+from tests.unit.metadata.fakes import Connections, manifest, source
 
 
 def write(write_id, time):
@@ -51,3 +64,80 @@ def test_what_is_known_in_words():
         "after 1970-01-01 00:00:01 and not after 1970-01-01 00:00:05 UTC, when it was compacted"
     )
     assert str(LastWrite(5000, True)).startswith("not after 1970-01-01 00:00:05 UTC")
+
+
+def seen(name):
+    table = Table(
+        TableName("shop", name),
+        "MANAGED_TABLE",
+        StorageDescriptor("/x", (Column("id", "int"),)),
+        (),
+        {"transactional": "true"},
+        0,
+    )
+    return UnlockedTable(table, (), ValidWriteIdList(1), ValidTxnList(1))
+
+
+class Sources:
+    """Three sources of a project: `orders`, `empty`, and `with_query`, which has a query."""
+
+    def __init__(self, monkeypatch):
+        self.looks = []
+        declared = manifest(
+            [
+                source("shop", "orders"),
+                source("shop", "empty"),
+                source("shop", "with_query", loaded_at_query="select 1"),
+            ]
+        )
+        monkeypatch.setattr(freshness, "find_last_write", self.find_last_write)
+        self.freshness = Freshness(
+            Connections(),
+            Project(lambda: declared),
+            self.see,
+            lambda: ValidTxnList(1),
+            None,
+            lambda at, now: {"max_loaded_at": at, "snapshotted_at": now, "age": 0},
+        )
+
+    def see(self, names):
+        self.looks.append(sorted(name.table for name in names))
+        known = {name: seen(name.table) for name in names}
+        return {name: table for name, table in known.items() if name.table != "plain"}
+
+    def find_last_write(self, session, see, valid_txns, footers):
+        return None if see().table.name.table == "empty" else LastWrite(1000)
+
+
+def relations(*names):
+    return [HiveAcidRelation.create(schema="shop", identifier=name) for name in names]
+
+
+def test_sources_in_a_batch_are_looked_up_together(monkeypatch):
+    sources = Sources(monkeypatch)
+    asked = relations("orders", "empty", "plain", "with_query")
+    found = sources.freshness.of_sources(asked)
+    assert {str(it): answer["max_loaded_at"] for it, answer in found.items()} == {
+        "shop.orders": datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc)
+    }
+    assert sources.looks == [["empty", "orders", "plain"]]
+
+
+def test_a_batch_is_not_the_place_for_errors(monkeypatch):
+    sources = Sources(monkeypatch)
+
+    def fail(names):
+        raise MetastoreError("the metastore could not be asked")
+
+    sources.freshness._see = fail
+    assert sources.freshness.of_sources(relations("orders")) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("plain", "no transactional table of the metastore"), ("empty", "shop.empty is empty")],
+)
+def test_a_source_without_a_last_write_is_refused_with_the_reason(monkeypatch, name, reason):
+    (asked,) = relations(name)
+    with pytest.raises(FreshnessError, match=reason):
+        Sources(monkeypatch).freshness.of_source(asked)

@@ -29,8 +29,8 @@ from dbt.adapters.hiveacid.incremental.stage import (
     summary,
 )
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.catalog import table_layout
 from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
-from dbt.adapters.hiveacid.spark.table_locations import table_layout
 from dbt.adapters.hiveacid.targets.state import CommitStore, LostState
 
 logger = AdapterLogger("HiveAcid")

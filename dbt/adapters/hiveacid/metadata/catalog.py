@@ -1,34 +1,168 @@
-"""Columns and comments of sources for dbt docs."""
+"""Columns, comments and docs of relations: ACID sources from the metastore, others from Spark."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import agate
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
-from dbt.adapters.hiveacid.spark.table_locations import catalog_partition_columns
-from hiveacid.metastore.models import Table
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.metadata.statistics import TableStatistics, states_for_docs
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.catalog import catalog_partition_columns
+from dbt.adapters.hiveacid.spark.guard import is_plain_table
+from hiveacid.metastore.models import Table, TableName
+from hiveacid.snapshots.tables import UnlockedTable
 
+logger = AdapterLogger("HiveAcid")
 LONGEST_COMMENT = 256
-"""How much Hive's metastore keeps of a column's comment; it refuses a longer one."""
+"""Letters that Hive's metastore keeps of a column's comment; it refuses a longer one."""
+
+CatalogRow = dict[str, Any]
+"""A column of a table, with the table's own facts, in dbt's catalog."""
+
+DescribedRows = Sequence[Mapping[str, Any]]
+"""The rows of DESCRIBE EXTENDED."""
+
+
+class Catalog:
+    """Columns and docs of relations, found without a lock and without reading an ACID source."""
+
+    def __init__(
+        self,
+        connections: HiveAcidConnectionManager,
+        project: Project,
+        table: Callable[[TableName], Table | None],
+        see: Callable[[Iterable[TableName]], Mapping[TableName, UnlockedTable]],
+        describe: Callable[[BaseRelation], tuple[list[SparkColumn], DescribedRows]],
+    ) -> None:
+        """Make a catalog of what these find.
+
+        Args:
+            connections: Spark, for the tables of its own catalog.
+            project: what the docs are about.
+            table: the metadata that the metastore has of a table.
+            see: those of some tables that are transactional, as they are now.
+            describe: a relation's columns, and the rows of DESCRIBE EXTENDED that they come from.
+        """
+        self._connections = connections
+        self._project = project
+        self._table = table
+        self._see = see
+        self._describe = describe
+
+    def acid_columns(self, relation: BaseRelation) -> list[HiveAcidColumn] | None:
+        """Return the columns of an ACID source; None for any other relation."""
+        if not isinstance(relation, HiveAcidRelation) or not self._may_be_acid(relation):
+            return None
+        table = self._table(relation.table_name())
+        if table is None or not table.is_transactional or self._is_sparks_own(relation):
+            return None
+        return spark_columns(table)
+
+    def is_acid_elsewhere(self, relation: HiveAcidRelation) -> bool:
+        """Return whether another metastore than Spark's has a relation as an ACID source.
+
+        The table of a node is looked for in Spark's catalog alone, though a source may have its
+        name.
+        """
+        return (
+            not self._project.makes(relation.table_name())
+            and self.acid_columns(relation) is not None
+        )
+
+    def of_schemas(
+        self, schemas: Iterable[str], rows_in_spark: Callable[[], agate.Table]
+    ) -> agate.Table:
+        """Return the docs of a database: ACID sources by the metastore, the rest by Spark.
+
+        Spark is asked for the rest (`rows_in_spark`) only if there is any: it lists whole
+        databases.
+        """
+        schemas = set(schemas)
+        names = {name for name in self._project.sources() if name.database in schemas}
+        seen = self._see(names)
+        catalog = agate.Table([])
+        if names - seen.keys() or self._project.makes_any_in(schemas):
+            catalog = rows_in_spark()
+        return with_rows(catalog, [row for name in sorted(seen) for row in self._rows(seen[name])])
+
+    def of_relation(self, relation: HiveAcidRelation) -> CatalogTable | None:
+        """Return the docs of one relation, which need not be in the project.
+
+        Raises:
+            DbtRuntimeError: there is no such relation.
+        """
+        if self._may_be_acid(relation):
+            name = relation.table_name()
+            seen = self._see([name]).get(name)
+            if seen is not None and not self._is_sparks_own(relation):
+                return catalog_table(self._rows(seen))
+        return catalog_table(described_rows(*self._describe(relation)))
+
+    def rows_of_spark(
+        self,
+        relation: HiveAcidRelation,
+        listed_rows: Callable[[BaseRelation], Iterable[CatalogRow]],
+    ) -> Iterable[CatalogRow]:
+        """Return the docs' rows for the columns of a relation in Spark's catalog.
+
+        A relation that the docs have is described by Spark: DESCRIBE has the comments, and the
+        types as SQL names them. dbt-spark (`listed_rows`) reads the columns from a listing of the
+        database, which has no comments of columns.
+        """
+        if relation.is_function:
+            return []
+        if not self._project.documents(relation.table_name()):
+            return listed_rows(relation)
+        try:
+            return described_rows(*self._describe(relation))
+        except DbtRuntimeError as error:
+            logger.debug(f"No comments of {relation}: {error.msg}")
+            return listed_rows(relation)
+
+    def _rows(self, seen: UnlockedTable) -> list[CatalogRow]:
+        states = states_for_docs(self._connections.session(), seen)
+        return catalog_rows(seen.table, TableStatistics.of(seen, states).entries())
+
+    def _may_be_acid(self, relation: HiveAcidRelation) -> bool:
+        """Return whether the metastore must be asked for the relation: it is a source.
+
+        Unit tests ask for a source by its plain name.
+        """
+        if relation.acid_view is not None:
+            return True
+        return bool(relation.identifier) and relation.table_name() in self._project.sources()
+
+    def _is_sparks_own(self, relation: HiveAcidRelation) -> bool:
+        """Return whether a catalog of Spark's own has a table with the name of an ACID source."""
+        if relation.acid_view is not None:
+            return False
+        name = relation.table_name()
+        with self._connections.exception_handler(f"look {name} up in Spark's catalog"):
+            return is_plain_table(self._connections.session(), name.database, name.table)
 
 
 def new_comments(
     session: SparkSession, relation: SparkRelation, columns: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
-    """The comments to set for a model's documented columns: where a column has another yet.
+    """Return the comments to set for a model's documented columns: those that differ.
 
-    To set one that is there already is a commit in Delta and Iceberg. Of a table whose columns
-    Spark's catalog keeps, the partition columns are left out, since Spark alters none
-    (CANNOT_ALTER_PARTITION_COLUMN), and the others' descriptions are cut.
+    To set a comment that is there already is a commit in Delta and Iceberg. In a table whose
+    columns Spark's catalog keeps, partition columns are left out, since Spark alters none
+    (CANNOT_ALTER_PARTITION_COLUMN), and the descriptions of the other columns are cut.
     """
     partition_columns = catalog_partition_columns(
         session, str(relation.schema), str(relation.identifier)
@@ -46,7 +180,7 @@ def new_comments(
 
 
 def spark_columns(table: Table) -> list[HiveAcidColumn]:
-    """The table's columns with Hive's types, the partition keys last."""
+    """Return a table's columns with Hive's types, the partition keys last."""
     return [
         HiveAcidColumn(
             table_schema=table.name.database,
@@ -61,8 +195,8 @@ def spark_columns(table: Table) -> list[HiveAcidColumn]:
     ]
 
 
-def catalog_rows(table: Table, statistics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What dbt's catalog has of a table, a row for each column.
+def catalog_rows(table: Table, statistics: Mapping[str, Any]) -> list[CatalogRow]:
+    """Return what dbt's catalog has of a table, a row for each column.
 
     `statistics` are entries of the form `stats:<id>:label`.
     """
@@ -76,8 +210,8 @@ def catalog_rows(table: Table, statistics: Mapping[str, Any]) -> list[dict[str, 
 
 def described_rows(
     columns: Sequence[SparkColumn], described: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """What dbt's catalog has of a table, from what DESCRIBE EXTENDED says of it."""
+) -> list[CatalogRow]:
+    """Return what dbt's catalog has of a table, from the rows of DESCRIBE EXTENDED."""
     lines = [(line["col_name"], line["data_type"], line["comment"]) for line in described]
     about_table = {name: value for name, value, _ in lines[len(columns) :]}
     return [
@@ -86,9 +220,7 @@ def described_rows(
     ]
 
 
-def _catalog_row(
-    column: SparkColumn, comment: str | None, table_comment: str | None
-) -> dict[str, Any]:
+def _catalog_row(column: SparkColumn, comment: str | None, table_comment: str | None) -> CatalogRow:
     row = column.to_column_dict()
     row["column_name"], row["column_type"] = row.pop("column"), row.pop("dtype")
     row |= {"column_comment": comment or None, "table_comment": table_comment or None}
@@ -96,7 +228,7 @@ def _catalog_row(
 
 
 def catalog_table(rows: Sequence[Mapping[str, Any]]) -> CatalogTable | None:
-    """A table of dbt's catalog from its rows; None if there are none."""
+    """Return a table of dbt's catalog by its rows; None if there are none."""
     if not rows:
         return None
     table = rows[0]
@@ -125,7 +257,7 @@ def catalog_table(rows: Sequence[Mapping[str, Any]]) -> CatalogTable | None:
 
 
 def with_rows(catalog: agate.Table, rows: Iterable[Mapping[str, Any]]) -> agate.Table:
-    """dbt's catalog of one database, with these rows in place of what it has of their tables."""
+    """Return dbt's catalog of one database, with these rows instead of its own of their tables."""
     added = [dict(row) for row in rows]
     if not added:
         return catalog

@@ -1,196 +1,168 @@
-"""What is in a schema, which may be in a catalog of its own (`lake.marts`), and changing it."""
+"""Tables, views and functions of a schema: listing, dropping and renaming them.
+
+A schema may be in a catalog of its own (`lake.marts`). dbt-spark knows one catalog only, and
+neither transactional tables nor a metastore that keeps tables elsewhere than Spark does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
-from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import Row, SparkSession
 
-from dbt.adapters.hiveacid.relation import with_format
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.catalog import describe_tables, function_names, table_names
 from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_acid_target
-from dbt.adapters.hiveacid.spark.sql import text_literal
 from dbt.adapters.hiveacid.spark.table_locations import (
     delete_directory,
     directory_if_any,
     follow_directory,
     location_apart,
 )
-from hiveacid.formatting import first_few, quoted
-from hiveacid.jvm.errors import unless_missing
-
-if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-    from dbt.adapters.hiveacid.node_context import NodeContext
-
+from hiveacid.formatting import first_few
 
 _LOOKS = 10
-"""Looks at a schema of which tables go while they are looked up."""
+"""Looks at a schema whose tables disappear while they are looked up."""
 
 _AT_ONCE = 50
-"""So many tables are looked up by their names in one statement."""
+"""Tables that one statement looks up by their names."""
 
 
-class SchemaMethods(SparkAdapter):
-    """dbt-spark's listing, dropping and renaming.
+class Schemas:
+    """What is in Spark's schemas, and changing it without harm to ACID tables."""
 
-    dbt-spark knows one catalog only, and neither transactional tables nor a metastore that keeps
-    tables elsewhere than Spark does.
-    """
+    def __init__(
+        self,
+        connections: HiveAcidConnectionManager,
+        project: Project,
+        relation_type: type[HiveAcidRelation],
+        relations_of: Callable[[Sequence[Row]], list[BaseRelation]],
+    ) -> None:
+        """`relations_of` makes relations of the rows of SHOW TABLE EXTENDED, as dbt-spark does."""
+        self._connections = connections
+        self._project = project
+        self._relation_type = relation_type
+        self._relations_of = relations_of
 
-    connections: HiveAcidConnectionManager
-    _handle: Callable[[], NodeContext]
+    def relations(
+        self, schema: BaseRelation, list_in_spark: Callable[[BaseRelation], list[BaseRelation]]
+    ) -> list[BaseRelation]:
+        """Return the tables and views of a schema, and those functions that the project declares.
 
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """dbt-spark's relations, under the schema's name as it was given, and functions.
-
-        A schema may be in a catalog of its own (`lake.marts`), of which Spark's answer has only the
-        last part. Of functions, those of the project are listed; no such catalog has any.
+        Args:
+            schema: the schema. Its relations keep its name as it is given: for `lake.marts`,
+                Spark's answer has only the last part. A catalog of its own has no functions.
+            list_in_spark: dbt-spark's listing.
 
         Raises:
             DbtRuntimeError: the tables change faster than they can be listed.
         """
+        name = str(schema.schema)
         try:
-            # dbt-spark's list is empty, too, if any table goes while Spark makes it.
-            relations = super().list_relations_without_caching(schema_relation) or (
-                self._found_one_by_one(str(schema_relation.schema))
-            )
+            # dbt-spark's list is empty, too, if any table disappears while Spark makes it.
+            relations = list_in_spark(schema) or self._found_one_by_one(name)
         except DbtDatabaseError as error:
-            # Iceberg's word for a schema that is yet to be made; dbt-spark knows others.
+            # Iceberg's words for a schema that does not exist yet; dbt-spark knows others.
             if "Namespace does not exist" in str(error.msg):
                 return []
             raise
-        if "." not in str(schema_relation.schema):
-            taken = {relation.identifier for relation in relations}
-            functions = self._functions_in(str(schema_relation.schema))
-            return [*relations, *(it for it in functions if it.identifier not in taken)]
-        return [
-            relation.incorporate(path={"schema": schema_relation.schema})
-            for relation in relations
-            if relation.schema
-        ]
+        if "." in name:
+            return [it.incorporate(path={"schema": name}) for it in relations if it.schema]
+        taken = {relation.identifier for relation in relations}
+        return [*relations, *(it for it in self._functions_in(name) if it.identifier not in taken)]
 
-    def _found_one_by_one(self, schema: str) -> list[BaseRelation]:
-        """The tables and views that have these names at one moment, the last look at the names.
-
-        Another run's switch renames tables: a name that is not found is no longer there, but its
-        table may by now have another name, so that the names are asked for once more.
-        """
-        session = self._handle().session
-        found: dict[str, Row] = {}
-        with self.connections.exception_handler(f"list the tables of {schema}"):
-            for _ in range(_LOOKS):
-                names = _table_names(session, schema)
-                new = sorted(names - found.keys())
-                if not new:
-                    rows = [row for name, row in found.items() if name in names]
-                    return self._build_spark_relation_list(rows, self._get_relation_information)
-                for start in range(0, len(new), _AT_ONCE):
-                    rows = _look_up(session, schema, new[start : start + _AT_ONCE])
-                    found.update({row.tableName: row for row in rows})
-        raise DbtRuntimeError(
-            f"The tables of {schema} cannot be listed: each of the {_LOOKS} times, Spark's catalog "
-            f"named some that it did not find then (the last time {first_few(new, 3)}). Run again "
-            "when no other run replaces tables there. A table that is always named and never "
-            "found is broken: drop it in Hive."
-        )
-
-    def _functions_in(self, schema: str) -> list[BaseRelation]:
-        """The project's functions that are there; Spark is asked only if the project has any."""
-        declared = {
-            function.alias.lower()
-            for function in getattr(self.get_macro_resolver(), "functions", {}).values()
-            if function.schema.lower() == schema.lower()
-        }
-        if not declared:
-            return []
-        session = self._handle().session
-        with self.connections.exception_handler(f"list the functions of {schema}"):
-            listed = unless_missing(
-                lambda: session.sql(f"show user functions in {quoted(schema)}").collect()
-            )
-        names = {row[0].rpartition(".")[2] for row in listed or ()}
-        return [
-            self.Relation.create(schema=schema, identifier=name, type=RelationType.Function)
-            for name in sorted(names & declared)
-        ]
-
-    def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:
-        """dbt-spark's relations; Iceberg's in Spark's session catalog are seen as such."""
-        return [with_format(r) for r in super()._build_spark_relation_list(*args, **kwargs)]
-
-    def drop_schema(self, relation: BaseRelation) -> None:
-        """Drop a schema and everything in it.
-
-        Iceberg drops an empty schema only, whatever CASCADE says.
+    def refuse_acid(self, schema: str) -> None:
+        """Refuse to drop a schema of Spark's own catalog that has a transactional table.
 
         Raises:
-            AcidTargetError: a transactional table is in it; nothing has been dropped.
+            AcidTargetError: naming the table.
         """
-        if "." in str(relation.schema):
-            for table in self.list_relations_without_caching(relation):
-                self.drop_relation(table)
-        else:
-            with self.connections.exception_handler(f"list the tables of {relation.schema}"):
-                refuse_acid_in_schema(self._handle().session, str(relation.schema))
-        super().drop_schema(relation)
+        with self._connections.exception_handler(f"list the tables of {schema}"):
+            refuse_acid_in_schema(self._connections.session(), schema)
 
-    def drop_relation(self, relation: BaseRelation) -> None:
-        """Drop a table or view, and its rows. Raises AcidTargetError for a transactional table."""
+    def drop(self, relation: BaseRelation, drop_in_spark: Callable[[BaseRelation], None]) -> None:
+        """Drop a table or view, and its rows.
+
+        Raises:
+            AcidTargetError: the table is transactional.
+        """
         with self._changing(relation) as session:
             left_behind = location_apart(session, *_schema_and_name(relation))
-        super().drop_relation(relation)
+        drop_in_spark(relation)
         if left_behind is not None:
             delete_directory(session, left_behind)
 
-    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+    def rename(
+        self,
+        old: BaseRelation,
+        new: BaseRelation,
+        rename_in_spark: Callable[[BaseRelation, BaseRelation], None],
+    ) -> None:
         """Rename a table or view; its rows stay where Spark finds them.
 
-        Raises AcidTargetError for a transactional table.
+        Raises:
+            AcidTargetError: the table is transactional.
+            DbtRuntimeError: the rows are nowhere; the table has its old name again.
         """
-        with self._changing(from_relation) as session:
-            former = directory_if_any(session, *_schema_and_name(from_relation))
-        super().rename_relation(from_relation, to_relation)
+        with self._changing(old) as session:
+            directory = directory_if_any(session, *_schema_and_name(old))
+        rename_in_spark(old, new)
         try:
-            with self.connections.exception_handler(f"find the rows of {to_relation}"):
-                follow_directory(session, *_schema_and_name(to_relation), former)
+            with self._connections.exception_handler(f"find the rows of {new}"):
+                follow_directory(session, *_schema_and_name(new), directory)
         except BaseException:
-            super().rename_relation(to_relation, from_relation)
+            rename_in_spark(new, old)
             raise
 
     @contextmanager
     def _changing(self, relation: BaseRelation) -> Iterator[SparkSession]:
-        """Look at a table that is to be dropped or renamed; refuses a transactional one."""
-        session = self._handle().session
-        with self.connections.exception_handler(f"look {relation} up in Spark's catalog"):
+        """Look at a table before it is dropped or renamed; refuse a transactional one."""
+        session = self._connections.session()
+        with self._connections.exception_handler(f"look {relation} up in Spark's catalog"):
             refuse_acid_target(session, *_schema_and_name(relation))
             yield session
 
+    def _found_one_by_one(self, schema: str) -> list[BaseRelation]:
+        """Return the tables and views that have these names at one moment: the last look at them.
 
-def _table_names(session: SparkSession, schema: str) -> set[str]:
-    listed = unless_missing(lambda: session.sql(f"show tables in {schema}").collect())
-    return {row.tableName for row in listed or () if not row.isTemporary}
+        Another run's switch renames tables. A name that is not found no longer exists, but its
+        table may have another name by now, so the names are asked for again.
+        """
+        session = self._connections.session()
+        found: dict[str, Row] = {}
+        with self._connections.exception_handler(f"list the tables of {schema}"):
+            for _ in range(_LOOKS):
+                names = table_names(session, schema)
+                new = sorted(names - found.keys())
+                if not new:
+                    return self._relations_of([row for name, row in found.items() if name in names])
+                for start in range(0, len(new), _AT_ONCE):
+                    rows = describe_tables(session, schema, new[start : start + _AT_ONCE])
+                    found.update({row.tableName: row for row in rows})
+        raise DbtRuntimeError(
+            f"The tables of {schema} cannot be listed: at each of {_LOOKS} looks, Spark's catalog "
+            f"named tables that it then did not find (at the last look {first_few(new, 3)}). Run "
+            "again when no other run replaces tables there. A table that is always named and never "
+            "found is broken: drop it in Hive."
+        )
 
-
-def _look_up(session: SparkSession, schema: str, names: Sequence[str]) -> list[Row]:
-    """What SHOW TABLE EXTENDED has of those names that are there.
-
-    It fails if one is not, so that the others are looked up without it.
-    """
-    statement = f"show table extended in {schema} like {text_literal('|'.join(names))}"
-    rows = unless_missing(lambda: session.sql(statement).collect())
-    if rows is not None:
-        return [row for row in rows if not row.isTemporary]
-    if len(names) == 1:
-        return []
-    half = len(names) // 2
-    first, second = names[:half], names[half:]
-    return [*_look_up(session, schema, first), *_look_up(session, schema, second)]
+    def _functions_in(self, schema: str) -> list[BaseRelation]:
+        """Return the project's functions that exist; Spark is asked only if the project has any."""
+        declared = self._project.functions_in(schema)
+        if not declared:
+            return []
+        with self._connections.exception_handler(f"list the functions of {schema}"):
+            names = function_names(self._connections.session(), schema)
+        return [
+            self._relation_type.create(schema=schema, identifier=name, type=RelationType.Function)
+            for name in sorted(names & declared)
+        ]
 
 
 def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:

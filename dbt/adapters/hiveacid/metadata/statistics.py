@@ -1,4 +1,4 @@
-"""What a reader would read of tables that are seen without a lock."""
+"""Statistics of a table for dbt docs, from metadata and a listing, without a lock."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hiveacid.snapshots.tables import UnlockedTable
 
 logger = AdapterLogger("HiveAcid")
 MOST_LOCATIONS = 1000
-"""A table of more partitions is not listed for the docs: that would take longer than the rest."""
+"""Partitions up to which a table is listed for the docs; more would take longer than the rest."""
 
 
 def states_for_docs(spark: SparkSession, seen: UnlockedTable) -> list[AcidState] | None:
-    """What a reader would read of each location; None, with a word in the log, if that is not told.
+    """Return what a reader would read of each location; None if the docs do without it.
 
-    The docs do without the number of deltas rather than fail.
+    The docs do without the number of deltas rather than fail. The log tells the reason.
     """
     storages = seen.storages
     if len(storages) > MOST_LOCATIONS:
@@ -42,14 +42,17 @@ def states_for_docs(spark: SparkSession, seen: UnlockedTable) -> list[AcidState]
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """A table in numbers; None where a number is not known, or means nothing for the table.
+    """Numbers about a table; None where a number is not known, or means nothing for the table.
 
-    `rows` and `bytes` are Hive's own statistics, summed over the partitions; bytes are those of
-    the files. `are_exact` says whether Hive vouches for them: they are marked as accurate
-    (`COLUMN_STATS_ACCURATE`) and their writer is committed, which is Hive's own rule
-    (`ObjectStore.isCurrentStatsValidForTheQuery`); no write that the listing shows is younger; and
-    no earlier one was aborted, whose rows Hive goes on counting. `deltas` counts the delta and
-    delete delta directories that a reader has to read, in all partitions together.
+    `rows` and `bytes` are Hive's own statistics, summed over the partitions; `bytes` is the size
+    of the files. `are_exact` says whether Hive vouches for both:
+    - they are marked as accurate (`COLUMN_STATS_ACCURATE`) and their writer is committed, which is
+      Hive's own rule (`ObjectStore.isCurrentStatsValidForTheQuery`),
+    - no write that the listing shows is younger,
+    - no earlier write was aborted: Hive goes on counting the rows of an aborted write.
+
+    `deltas` counts the delta and delete delta directories that a reader has to read, in all
+    partitions together.
     """
 
     partitions: int | None
@@ -61,7 +64,7 @@ class TableStatistics:
 
     @classmethod
     def of(cls, seen: UnlockedTable, states: Sequence[AcidState] | None) -> TableStatistics:
-        """From the metadata; `states` has what a reader reads of each of `seen.storages`."""
+        """Count by the metadata; `states` has what a reader reads of each of `seen.storages`."""
         parts: Sequence[Table | Partition] = (
             seen.partitions if seen.table.partition_keys else [seen.table]
         )
@@ -79,7 +82,7 @@ class TableStatistics:
         )
 
     def entries(self) -> dict[str, Any]:
-        """dbt's form: `stats:<id>:label`, `:value`, `:description` and `:include`."""
+        """Return dbt's form: `stats:<id>:label`, `:value`, `:description` and `:include`."""
         kept = "by Hive's statistics in the metastore"
         doubt = (
             ""
@@ -116,12 +119,12 @@ class TableStatistics:
 
 
 def _newest(state: AcidState) -> int:
-    """The highest write id that a directory of a location is named after."""
+    """Return the highest write id that a directory of a location is named after."""
     return max((directory.write_id_range[1] for directory in state.directories), default=0)
 
 
 def _last_committed(seen: UnlockedTable) -> int:
-    """The highest valid write id; 0 if nothing has been written."""
+    """Return the highest valid write id; 0 if nothing has been written."""
     write_id = seen.write_ids.high_watermark
     while write_id in seen.write_ids.invalid:
         write_id -= 1
@@ -129,7 +132,7 @@ def _last_committed(seen: UnlockedTable) -> int:
 
 
 def _sum(parts: Sequence[Table | Partition], key: str) -> int | None:
-    """The sum of a statistic; None if a part has none."""
+    """Return the sum of a statistic; None if a part has no number."""
     values = [part.parameters.get(key, "") for part in parts]
     return sum(map(int, values)) if all(value.isdecimal() for value in values) else None
 
@@ -145,7 +148,7 @@ def _are_exact(part: Table | Partition, seen: UnlockedTable, newest: int) -> boo
 
 
 def _are_marked_accurate(parameters: Mapping[str, str]) -> bool:
-    """Hive's `StatsSetupConst.areBasicStatsUptoDate`."""
+    """Return what Hive's `StatsSetupConst.areBasicStatsUptoDate` returns."""
     try:
         marks = json.loads(parameters.get("COLUMN_STATS_ACCURATE", "{}"))
     except ValueError:

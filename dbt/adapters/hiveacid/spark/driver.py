@@ -1,7 +1,7 @@
-"""One Spark driver a process.
+"""Start of Spark's driver in dbt's own process.
 
-pyspark allows one SparkContext a process, so this module keeps what is already running and starts
-Spark at most once. Connections get sessions of their own from it (`session.py`).
+PySpark allows one SparkContext a process, so a Spark that runs already is used, and Spark is
+started at most once. Connections get sessions of their own from it (`session.py`).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _CATALOG_SETTINGS = (
 _OTHER_CATALOGS = "spark.sql.catalog."
 _URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 _WAREHOUSE = "spark.sql.warehouse.dir"
-"""Below it Spark puts its databases: by default below the directory that dbt was started in."""
+"""Directory of Spark's databases; Spark's default is below the directory that dbt is started in."""
 
 _starting = threading.Lock()
 _started: tuple[SparkContext, Mapping[str, str]] | None = None
-"""The Spark that this module has started, and with which settings."""
+"""The Spark that this module has started, and the settings with which it has started it."""
 
 
-# pyspark writes every error of a query, with its stack, to stderr as JSON. dbt reports them itself.
+# PySpark writes every error of a query with its stack to stderr, as JSON. dbt reports the errors.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
@@ -63,18 +63,23 @@ def root_session(
     warehouse: Callable[[], str],
     log_directory: Path | None,
 ) -> SparkSession:
-    """The process's own Spark session, started on first use.
+    """Return the process's own Spark session; start Spark on first use.
 
-    `parameters` is Spark configuration. A Spark that runs already (started by a notebook, by a test
-    or by a former dbt invocation) is used as it is; what of `parameters` it can no longer take is
-    logged, unless it decides where tables are. `warehouse` asks the metastore for the directory of
-    its `default` database; it is asked for only if Spark's databases are to be there, too. The JVM
-    writes to `spark.log` in `log_directory`, or to dbt's own streams without one.
+    A Spark that runs already (started by a notebook, by a test or by a previous dbt command) is
+    used as it is. Settings that it can no longer take are logged, unless they decide where tables
+    are.
+
+    Args:
+        parameters: Spark's configuration, from the profile.
+        metastore_uri: the metastore of the sources.
+        warehouse: ask the metastore for the directory of its `default` database. It is called only
+            if Spark's databases must be there, too.
+        log_directory: where the JVM writes `spark.log`; None for dbt's own streams.
 
     Raises:
         FailedToConnectError: Spark did not start, and the message holds the end of its log; or the
             Spark that runs has its tables elsewhere.
-        MetastoreError: as `warehouse` does.
+        MetastoreError: from `warehouse`.
     """
     global _started
     with _starting:
@@ -96,9 +101,10 @@ def root_session(
 
 
 def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str]:
-    """Spark's own tables live in the sources' metastore, unless the user says otherwise.
+    """Return the settings that put Spark's own tables into the sources' metastore.
 
-    Saying otherwise is any catalog setting among `parameters`, or a hive-site.xml for Spark.
+    None of them if the user has chosen a catalog: by a setting among `parameters`, or by a
+    hive-site.xml for Spark.
     """
     chosen = any(key.startswith(_CATALOG_SETTINGS) for key in parameters if not _is_client(key))
     if chosen or _hive_site() is not None:
@@ -107,13 +113,13 @@ def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str
 
 
 def _is_in(settings: Mapping[str, str], metastore_uri: str) -> bool:
-    """Whether Spark's catalog is the sources' metastore."""
+    """Return whether Spark's catalog is the sources' metastore."""
     uris = {address.strip() for key in _URIS for address in settings.get(key, "").split(",")}
     return not uris.isdisjoint(address.strip() for address in metastore_uri.split(","))
 
 
 def _is_client(key: str) -> bool:
-    # Which Hive client Spark loads; it does not say where the metastore is.
+    # These settings name the Hive client that Spark loads; they do not say where the metastore is.
     return key.startswith("spark.sql.hive.metastore.")
 
 
@@ -137,7 +143,7 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkCo
         gateway = launch_gateway(conf, popen_kwargs=streams)
         context = SparkContext(conf=conf, gateway=gateway)
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-            # By default functions run in whatever `python3` is, without the packages that are here.
+            # By default functions run in any `python3`, without the packages of this environment.
             context.pythonExec = sys.executable
         return context
     except (PySparkException, Py4JError, OSError) as error:
@@ -146,8 +152,8 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkCo
         if log is not None:
             log.close()
         if on_interrupt is not None:
-            # pyspark's handler cancels every job in the process and may enter py4j a second time
-            # on the same thread. dbt's own Ctrl-C path cancels through the connections.
+            # PySpark's handler cancels every job in the process and may enter py4j a second time
+            # on the same thread. On Ctrl-C dbt cancels through the connections.
             signal.signal(signal.SIGINT, on_interrupt)
 
 
@@ -173,14 +179,14 @@ def _start_failure(error: Exception, log: IO[bytes] | None) -> str:
 
 @cache
 def _configuration(running: SparkContext) -> Mapping[str, str]:
-    """Once for all connections: asking for Spark's whole configuration takes hundreds of calls."""
+    """Return Spark's configuration; asking for it takes hundreds of calls, so it is cached."""
     return {"spark.sql.catalogImplementation": "in-memory", **dict(running.getConf().getAll())}
 
 
 def _compare(running: SparkContext, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """See that a Spark with settings `now` has its tables where `wanted` has them.
+    """Refuse a Spark with settings `now` unless its tables are where `wanted` has them.
 
-    Only the names of settings are told: a value may be a password.
+    Messages have only the names of settings: a value may be a password.
     """
     differing = [
         key for key, value in wanted.items() if not _is_same(running, key, _value(now, key), value)
@@ -206,13 +212,13 @@ def _value(settings: Mapping[str, str], key: str) -> str | None:
 def _is_same(running: SparkContext, key: str, now: str | None, wanted: str) -> bool:
     if key != _WAREHOUSE or now is None:
         return now == wanted
-    return now == wanted or _is_same_place(running, now, wanted)
+    return now == wanted or _is_same_directory(running, now, wanted)
 
 
-def _is_same_place(running: SparkContext, now: str, wanted: str) -> bool:
-    """Whether a directory is only spelled in another way: `/a`, `file:/a`, `file:///a`.
+def _is_same_directory(running: SparkContext, now: str, wanted: str) -> bool:
+    """Return whether two spellings mean one directory: `/a`, `file:/a`, `file:///a`.
 
-    Spark itself changes the spelling in its configuration, when it first needs its catalog
+    Spark itself changes the spelling in its configuration when it first needs its catalog
     (`SharedState.setWarehousePathConf`).
     """
     configuration = running._jsc.hadoopConfiguration()
@@ -224,14 +230,14 @@ def _is_same_place(running: SparkContext, now: str, wanted: str) -> bool:
     try:
         return qualified(now) == qualified(wanted)
     except JAVA_ERRORS:
-        # No file system that Spark knows.
+        # Spark does not know the file system.
         return False
 
 
 def _says_where(key: str) -> bool:
-    """Whether a setting, which no session of a Spark that runs can change, says where tables are.
+    """Return whether a setting decides where tables are, which no session can change.
 
-    Spark counts those of other catalogs than its own as modifiable by nobody (`isModifiable`).
+    Spark lets nobody modify the settings of other catalogs than its own (`isModifiable`).
     """
     if _is_client(key):
         return False

@@ -1,6 +1,6 @@
-"""Transactional tables must not reach Spark's plain readers and writers.
+"""Guard that keeps transactional tables from Spark's plain readers and writers.
 
-Spark takes the directory of a Hive ACID table for plain files: it shows no rows, or rows that are
+Spark treats the directory of a Hive ACID table as plain files: it shows no rows, or rows that are
 deleted, without an error. So every relation that a statement names is looked up in Spark's catalog
 first, and views are followed to the tables behind them.
 """
@@ -12,9 +12,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from dbt.adapters.hiveacid.spark.catalog import identifier, session_catalog, table_metadata
 from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.py4j import each, java
+from hiveacid.jvm.py4j import each
 
 _SESSION_CATALOG = "spark_catalog"
 
@@ -22,15 +23,15 @@ _SESSION_CATALOG = "spark_catalog"
 def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
     """Refuse a statement that names a transactional table, directly or through permanent views.
 
-    Temporary views are not followed: the statement that made one was looked at itself.
+    Temporary views are not followed: the statement that made the view was looked at itself.
 
     Raises:
-        RawAcidReferenceError: naming the table, how the statement came to it, and what to write.
+        RawAcidReferenceError: naming the table, the views on the way to it, and what to write.
         AcidTargetError: the statement would remove, bring or move files of the table.
     """
-    catalog = _Catalog(session)
-    catalog.refuse(statement, default_database=None, path=())
-    catalog.refuse_files(statement)
+    check = _NameCheck(session)
+    check.refuse(statement, default_database=None, path=())
+    check.refuse_files(statement)
     schema = statement.dropped_schema or ()
     if len(schema) == 1 or schema[:1] == (_SESSION_CATALOG,):
         refuse_acid_in_schema(session, schema[-1].lower())
@@ -39,49 +40,46 @@ def refuse_raw_acid(session: SparkSession, statement: Statement) -> None:
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
     """Refuse to drop or rename a table that is transactional.
 
-    A model with the name of such a table would take its place, and its rows with it; Spark asks
-    for none of Hive's locks.
+    A model with the name of a transactional table would replace the table, and its rows would be
+    lost; Spark asks for none of Hive's locks.
 
     Raises:
         AcidTargetError: naming the table.
     """
-    if _Catalog(session).is_transactional(database, table):
+    if _has_transactional(session, database, table):
         raise AcidTargetError(_about_target(database, table))
 
 
 def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
-    """Refuse to drop a database with all that is in it, if that is a transactional table, too.
+    """Refuse to drop a database that has a transactional table.
 
     Raises:
         AcidTargetError: naming the first of its transactional tables.
     """
-    table = min(_Catalog(session).transactional_in(database), default=None)
+    table = min(_transactional_in(session, database), default=None)
     if table is not None:
         raise AcidTargetError(_about_target(database, table))
 
 
 def is_plain_table(session: SparkSession, database: str, table: str) -> bool:
-    """Whether Spark's own catalog has a table or view of this name that is not transactional."""
-    found = _Catalog(session).look_up(database, table)
+    """Return whether Spark's own catalog has a plain table or a view of this name."""
+    found = table_metadata(session, database, table)
     return found is not None and not _is_transactional(found)
 
 
-class _Catalog:
-    """Spark's session catalog, asked about names."""
+class _NameCheck:
+    """Check of the names in a statement and in the views that it reads, each name once."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._seen: set[tuple[str, str]] = set()
-        context = session.sparkContext
-        self._option = java(context, "scala.Option")
-        self._identifier = java(context, "org.apache.spark.sql.catalyst.TableIdentifier")
-        state = session._jsparkSession.sessionState()
-        self._catalog = state.catalog()
-        self._manager = state.catalogManager()
+        self._catalog = session_catalog(session)
+        self._manager = session._jsparkSession.sessionState().catalogManager()
 
     def refuse(
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> None:
+        """Refuse names of transactional tables; `path` has the views that led to the statement."""
         if statement.opaque is not None:
             raise RawAcidReferenceError(
                 f"{statement.opaque}{_through(path)} hides from dbt-hiveacid which tables the "
@@ -93,30 +91,20 @@ class _Catalog:
             if qualified is None or qualified in self._seen:
                 continue
             self._seen.add(qualified)
-            table = self.look_up(*qualified)
+            table = table_metadata(self._session, *qualified)
             if table is not None:
                 self._refuse_table(".".join(qualified), table, path)
 
     def refuse_files(self, statement: Statement) -> None:
+        """Refuse to change the files of transactional tables."""
         for parts in sorted(statement.of_files):
             qualified = self._qualify(parts, None)
-            if qualified is not None and self.is_transactional(*qualified):
+            if qualified is not None and _has_transactional(self._session, *qualified):
                 raise AcidTargetError(
                     f"{'.'.join(qualified)} is a transactional Hive table. Spark would change its "
                     "files without Hive's locks and write ids, and what others have written since "
                     "the run's snapshot may be lost. Run the statement in Hive."
                 )
-
-    def is_transactional(self, database: str, name: str) -> bool:
-        table = self.look_up(database, name)
-        return table is not None and _is_transactional(table)
-
-    def transactional_in(self, database: str) -> list[str]:
-        names = unless_missing(lambda: self._catalog.listTables(database, "*", False))
-        if names is None:
-            return []
-        tables = each(self._catalog.getTablesByName(names))
-        return [table.identifier().table() for table in tables if _is_transactional(table)]
 
     def _refuse_table(self, name: str, table: Any, path: tuple[str, ...]) -> None:
         if _is_transactional(table):
@@ -129,7 +117,7 @@ class _Catalog:
             self.refuse(text, default_database=database or owner, path=(*path, name))
 
     def _qualify(self, parts: NameParts, default_database: str | None) -> tuple[str, str] | None:
-        """`parts` as database and table of the session catalog; None for what is not in it."""
+        """Return `parts` as database and table of Spark's own catalog; None for other catalogs."""
         if len(parts) > 2 and parts[0].lower() == _SESSION_CATALOG:
             parts = parts[1:]
         elif len(parts) > 2 or self._is_catalog(parts):
@@ -139,7 +127,7 @@ class _Catalog:
         if default_database is None:
             if self._manager.currentCatalog().name() != _SESSION_CATALOG:
                 return None
-            if self._catalog.isTempView(self._identifier(parts[0], self._option.apply(None))):
+            if self._catalog.isTempView(identifier(self._session, None, parts[0])):
                 return None
             default_database = self._catalog.getCurrentDatabase()
         return default_database.lower(), parts[0].lower()
@@ -147,11 +135,17 @@ class _Catalog:
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
 
-    def look_up(self, database: str, table: str) -> Any:
-        # None for what is not there, or what the session catalog does not know (`parquet.`/path``):
-        # Spark meets the same when it runs the statement, and says so.
-        identifier = self._identifier(table, self._option.apply(database))
-        return unless_missing(lambda: self._catalog.getTableMetadata(identifier))
+
+def _has_transactional(session: SparkSession, database: str, table: str) -> bool:
+    found = table_metadata(session, database, table)
+    return found is not None and _is_transactional(found)
+
+
+def _transactional_in(session: SparkSession, database: str) -> list[str]:
+    catalog = session_catalog(session)
+    names = unless_missing(lambda: catalog.listTables(database, "*", False))
+    tables = () if names is None else each(catalog.getTablesByName(names))
+    return [table.identifier().table() for table in tables if _is_transactional(table)]
 
 
 def _is_transactional(table: Any) -> bool:

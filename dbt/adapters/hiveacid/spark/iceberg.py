@@ -1,6 +1,6 @@
 """Iceberg tables by Iceberg's own Java API, as the catalogs of a Spark session load them.
 
-What SQL has no statement for: several changes of a table in one commit, which fails if somebody has
+SQL has no statement for several changes of a table in one commit, which fails if somebody has
 changed the table since it was looked at (`TableOperations.commit`).
 """
 
@@ -16,15 +16,15 @@ from pyspark.sql import SparkSession
 from hiveacid.jvm.py4j import java
 
 MAIN = "main"
-"""The branch that a table's name alone stands for (`SnapshotRef.MAIN_BRANCH`)."""
+"""Branch that a table's name alone means (`SnapshotRef.MAIN_BRANCH`)."""
 
 _ATTEMPTS = 5
-"""So often a commit is tried when others change the table at the same time, as Iceberg does."""
+"""Times that a commit is tried when others change the table at the same time, as in Iceberg."""
 
 
 @dataclass(frozen=True)
 class IcebergVersion:
-    """What a table is at one moment: rows, columns and layout (`TableMetadata`).
+    """Version of a table: rows, columns and layout (`TableMetadata`).
 
     `snapshot_id` is None for a table that never had a row.
     """
@@ -37,11 +37,11 @@ class IcebergVersion:
 
 
 class IcebergTable:
-    """One table; `name` is its name in SQL."""
+    """An Iceberg table, by its name in SQL."""
 
     def __init__(self, session: SparkSession, name: str) -> None:
-        # Spark looks for a catalog's settings in the session that the thread has made active, which
-        # only a statement does. Then the session remembers the catalog.
+        # Spark looks for a catalog's settings in the active session of the thread. Only a statement
+        # makes a session active. After that the session remembers the catalog.
         session.table(name)
         context = session.sparkContext
         self._sets = java(context, "java.util.HashSet")
@@ -51,11 +51,11 @@ class IcebergTable:
         self._operations = self.java.operations()
 
     def metadata(self) -> Any:
-        """Iceberg's `TableMetadata` as it is now. Spark's catalogs may remember an older one."""
+        """Return Iceberg's `TableMetadata` as it is now; Spark's catalogs may have an older one."""
         return self._operations.refresh()
 
     def version(self) -> IcebergVersion:
-        """The table as it is now."""
+        """Return the current version."""
         metadata = self.metadata()
         return IcebergVersion(
             head(metadata),
@@ -66,7 +66,7 @@ class IcebergTable:
         )
 
     def restore(self, version: IcebergVersion) -> None:
-        """Make the table what it was, in one commit. Its history keeps what has been since."""
+        """Bring a version back, in one commit. The history keeps what has been since."""
 
         def change(metadata: Any, builder: Any) -> None:
             builder.setCurrentSchema(version.schema_id)
@@ -85,8 +85,8 @@ class IcebergTable:
     def commit(self, change: Callable[[Any, Any], None]) -> None:
         """Change the table in one commit.
 
-        `change` is given the table's metadata and a builder to change it with
-        (`TableMetadata.Builder`), and once more when somebody else was faster.
+        `change` gets the table's metadata and a builder to change it (`TableMetadata.Builder`). It
+        is called again if somebody else has committed first.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             metadata = self.metadata()
@@ -102,6 +102,6 @@ class IcebergTable:
 
 
 def head(metadata: Any, branch: str = MAIN) -> int | None:
-    """The id of a branch's newest snapshot; None if there is no such branch."""
+    """Return the id of a branch's newest snapshot; None if there is no such branch."""
     ref = metadata.ref(branch)
     return None if ref is None else int(ref.snapshotId())

@@ -1,4 +1,4 @@
-"""SQL text and types for Spark: literals, casts, and timestamps as they are shown."""
+"""Text and types of Spark's SQL: literals, casts, and timestamps as the session shows them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from hiveacid.reader.types import with_leaves
 
 
 def text_literal(value: str) -> str:
-    """A text as a literal of Spark's SQL, with its quotes."""
-    # Spark puts its own settings in the place of `${…}`, in literals, too.
+    """Return a text as a literal of Spark's SQL, with its quotes."""
+    # Spark replaces `${…}` by settings of its own, in literals, too.
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
     return f"'{escaped}'"
 
 
 def text_of_bytes(digits: str) -> str:
-    """A text, whose bytes are given in hex digits, as a value in SQL.
+    """Return a text, whose bytes are given in hex digits, as a value in SQL.
 
-    No setting of Spark's parser (`spark.sql.parser.escapedStringLiterals`) makes another of it.
+    No setting of Spark's parser (`spark.sql.parser.escapedStringLiterals`) changes the text.
     """
     return f"cast(X'{digits}' as string)"
 
 
 def as_shown(frame: DataFrame) -> DataFrame:
-    """The same rows, whose timestamps give datetimes by the session's clock when collected."""
+    """Return the same rows, whose timestamps are collected as datetimes by the session's clock."""
     fields = frame.schema.fields
     types = [with_leaves(field.dataType, _without_zone) for field in fields]
     if all(type_ == field.dataType for type_, field in zip(types, fields, strict=True)):
@@ -49,7 +49,7 @@ def as_shown(frame: DataFrame) -> DataFrame:
 
 
 def in_utc(session: SparkSession, shown: datetime) -> datetime:
-    """The moment at which the session's clock shows this time."""
+    """Return the moment at which the session's clock shows this time."""
     (row,) = session.sql(f"select unix_micros(timestamp_ltz'{shown.isoformat(' ')}')").collect()
     seconds, micros = divmod(row[0], 1_000_000)
     return datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=micros)
@@ -61,10 +61,10 @@ def _without_zone(type_: DataType) -> DataType:
 
 @dataclass(frozen=True)
 class TypeChange:
-    """A column that rows have in one type (`given`), and their table in another (`stored`).
+    """Column that rows have in one type (`given`), and their table in another (`stored`).
 
-    `is_allowed` says that an INSERT takes it (`spark.sql.storeAssignmentPolicy: ANSI`), and
-    `is_checked` that it fails for values that do not fit.
+    `is_allowed` says that an INSERT takes the column (`spark.sql.storeAssignmentPolicy: ANSI`),
+    `is_checked` that the INSERT fails for values that do not fit.
     """
 
     name: str
@@ -74,12 +74,12 @@ class TypeChange:
     is_checked: bool
 
     def __str__(self) -> str:
-        """As `code (string, in the table int)`."""
+        """Return `code (string, in the table int)`."""
         return f"{self.name} ({self.given}, in the table {self.stored})"
 
 
 def type_changes(session: SparkSession, given: StructType, stored: StructType) -> list[TypeChange]:
-    """The columns of both schemas whose types differ; CHAR and VARCHAR count as texts."""
+    """Return the columns of both schemas whose types differ; CHAR and VARCHAR count as texts."""
     by_name = {field.name.lower(): field.dataType for field in given.fields}
     differing = [
         (field.name, type_, field.dataType)
@@ -92,7 +92,7 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
         rules = java(session.sparkContext, "org.apache.spark.sql.catalyst.expressions.Cast")
         pair = [session._jsparkSession.parseDataType(t.json()) for t in (type_, stored_type)]
         is_safe = rules.canUpCast(*pair)
-        # Inside of others, values that do not fit would become NULL.
+        # Inside of nested types, values that do not fit would become NULL.
         is_atomic = not any("<" in t.simpleString() for t in (type_, stored_type))
         is_allowed = is_safe or (is_atomic and rules.canANSIStoreAssign(*pair))
         # Spark casts the fields of structs by their places: reordered ones would change values.
@@ -110,7 +110,7 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
 
 
 def sql_type(type_: DataType) -> str:
-    """A type in SQL: DESCRIBE leaves out fields of long structs, and the quotes of their names."""
+    """Return a type in SQL, whole: DESCRIBE leaves out fields of long structs, and their quotes."""
     if isinstance(type_, StructType):
         fields = ", ".join(f"{quoted(field.name)}: {sql_type(field.dataType)}" for field in type_)
         return f"struct<{fields}>"
@@ -122,7 +122,7 @@ def sql_type(type_: DataType) -> str:
 
 
 def _has_fields_of(given: DataType, stored: DataType) -> bool:
-    """Whether the structs inside of two types have fields of the same names, in any case."""
+    """Return whether the structs in two types have fields of the same names, in any case."""
     if isinstance(given, StructType) and isinstance(stored, StructType):
         return len(given) == len(stored) and all(
             one.name.lower() == other.name.lower() and _has_fields_of(one.dataType, other.dataType)
@@ -138,10 +138,10 @@ def _has_fields_of(given: DataType, stored: DataType) -> bool:
 
 
 def checked_cast(value: str, type_: str, before: str, after: str) -> str:
-    """SQL that casts `value`, and fails where it does not fit, with it between these two texts.
+    """Return SQL that casts a value, and fails if the value does not fit.
 
-    A session of dbt-spark's is not in ANSI mode: a cast would make NULL of such a value, or another
-    number.
+    The error is the value between the texts `before` and `after`. Sessions of dbt-spark are not in
+    ANSI mode: a plain cast would turn the value into NULL, or into another number.
     """
     return (
         f"case when {value} is null or try_cast({value} as {type_}) is not null "

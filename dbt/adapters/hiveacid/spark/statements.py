@@ -1,4 +1,4 @@
-"""Which tables a statement names, by Spark's own parser.
+"""Names of tables in statements, found by Spark's own parser.
 
 The parser and Spark's substitution of common table expressions run in the driver's JVM, so scoping
 is Spark's: a name that a `with` clause defines is no table. Nothing is looked up or run.
@@ -21,22 +21,22 @@ NameParts = tuple[str, ...]
 
 _ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
 
-# Leaves that hold a plan in a field, where tree walks do not see it.
+# Leaves that hold a plan in a field, where walks over the tree do not see the plan.
 _HOLDERS = {
     "DescribeQueryCommand": "plan",
     "ExplainCommand": "logicalPlan",
     "RelationTimeTravel": "relation",
 }
 
-# What names tables by text that only the analyser or the run-time sees.
+# Nodes that name tables by text that Spark evaluates after the parser.
 _OPAQUE = {
     "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
     "UnresolvedExecuteImmediate": "EXECUTE IMMEDIATE",
-    # It keeps its statements in fields of many kinds, and may change the database between them.
+    # A script keeps statements in fields of many kinds, and may change the database between them.
     "CompoundBody": "A script (BEGIN … END)",
 }
 
-# What removes, brings or moves the files of a table, or forgets it.
+# Statements that remove, bring or move the files of a table, or drop it from the catalog.
 _OF_FILES = frozenset(
     {
         "TruncateTable",
@@ -56,12 +56,16 @@ _OF_FILES = frozenset(
 
 @dataclass(frozen=True)
 class Statement:
-    """What a statement names.
+    """Names in a statement.
 
-    `reads` are the relations whose rows it reads (or changes); `mentions` adds what it describes or
-    alters. `of_files` are those whose files it removes, brings or moves, `dropped_schema` is the
-    schema that it drops. `opaque` tells, in SQL, how it names tables that cannot be known before it
-    runs. `temporary_view` is the name of the temporary view that it makes.
+    Attributes:
+        reads: the relations whose rows the statement reads or changes.
+        mentions: these, and the relations that it describes or alters.
+        of_files: the relations whose files it removes, brings or moves.
+        dropped_schema: the schema that it drops.
+        opaque: the SQL by which it names tables that cannot be known before it runs.
+        is_permanent_view: whether it makes a permanent view.
+        temporary_view: the name of the temporary view that it makes.
     """
 
     reads: frozenset[NameParts] = frozenset()
@@ -73,12 +77,12 @@ class Statement:
     temporary_view: str | None = None
 
     def without(self, names: Set[NameParts]) -> Statement:
-        """The statement as if it did not name `names`."""
+        """Return the statement as if it did not name `names`."""
         return replace(self, reads=self.reads - names, mentions=self.mentions - names)
 
 
 def parse(session: SparkSession, sql: str) -> Statement:
-    """What `sql` names. A statement that Spark cannot parse names nothing: running it says why."""
+    """Return the names in `sql`; none if Spark cannot parse it, which running it will tell."""
     state = session._jsparkSession.sessionState()
     substitution = java(session.sparkContext, f"{_ANALYSIS}.CTESubstitution")
     try:
@@ -119,7 +123,7 @@ def parse(session: SparkSession, sql: str) -> Statement:
 
 
 def check_syntax(session: SparkSession, sql: str) -> None:
-    """Raise Spark's own error for a statement that it cannot parse."""
+    """Raise Spark's own error if Spark cannot parse a statement."""
     with active(session):
         session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
 
@@ -133,7 +137,7 @@ def _temporary_view(parsed: Any) -> str | None:
 
 
 def _leaves(plan: Any) -> Iterator[Any]:
-    """Every leaf below `plan`, also in subqueries, in what INSERT writes to and in held plans."""
+    """Yield every leaf below a plan: also in subqueries, in targets of INSERT and in held plans."""
     for root in [plan, *each(plan.subqueriesAll())]:
         for leaf in each(root.collectLeaves()):
             holder = _HOLDERS.get(leaf.nodeName())

@@ -1,4 +1,4 @@
-"""The directories of tables, through Spark's catalog and Hadoop's `FileSystem`.
+"""Directories of tables, through Spark's catalog and Hadoop's `FileSystem`.
 
 A location is text as in SQL's LOCATION: a Hadoop path, unescaped, with or without a scheme.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.spark.catalog import identifier, session_catalog, table_metadata
 from dbt.adapters.hiveacid.spark.sql import text_literal
 from hiveacid.formatting import quoted
 from hiveacid.jvm.errors import unless_missing
@@ -18,176 +19,135 @@ from hiveacid.jvm.py4j import java
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
-    """Where an external table keeps its files.
+    """Return the location of an external table.
 
-    None for a managed table, whose files go when it is dropped, and for one that does not exist.
+    None for a managed table, whose files go when it is dropped, and if there is no such table.
     """
-    metadata = _metadata(session, database, table)
+    metadata = table_metadata(session, database, table)
     if metadata is None or metadata.tableType().name() != "EXTERNAL":
         return None
-    return _locations(session).URIToString(metadata.location())
+    return _converter(session).URIToString(metadata.location())
 
 
 def location(session: SparkSession, database: str, table: str) -> str:
-    """Where a table keeps its files. Raises Spark's error if there is no such table."""
-    identifier = _identifier(session, database, table)
-    return _locations(session).URIToString(
-        _catalog(session).getTableMetadata(identifier).location()
+    """Return the location of a table. Raises Spark's error if there is no such table."""
+    name = identifier(session, database, table)
+    return _converter(session).URIToString(
+        session_catalog(session).getTableMetadata(name).location()
     )
 
 
 def location_if_any(session: SparkSession, database: str, table: str) -> str | None:
-    """Where a table keeps its files; None for a view, and for what does not exist."""
-    metadata = _metadata(session, database, table)
+    """Return the location of a table; None for a view, and if there is no such table."""
+    metadata = table_metadata(session, database, table)
     if metadata is None or not _has_location(metadata):
         return None
-    return _locations(session).URIToString(metadata.location())
+    return _converter(session).URIToString(metadata.location())
 
 
 def directory_if_any(session: SparkSession, database: str, table: str) -> str | None:
-    """Where a table keeps its files, as `location_if_any`; None if there is nothing."""
+    """Return the location of a table, as `location_if_any`; None if nothing is there."""
     found = location_if_any(session, database, table)
     return found if found is not None and exists(session, found) else None
 
 
-def table_layout(
-    session: SparkSession, database: str, table: str
-) -> tuple[str, tuple[str, ...], tuple[str, ...], int]:
-    """How a table is stored. Raises Spark's error if there is none.
-
-    Returns:
-        The format, the partition columns, the columns of the buckets and how many buckets (0
-        without).
-    """
-    metadata = _catalog(session).getTableMetadata(_identifier(session, database, table))
-    stored = metadata.provider().get(), _partition_columns(metadata)
-    if metadata.bucketSpec().isEmpty():
-        return *stored, (), 0
-    buckets = metadata.bucketSpec().get()
-    return *stored, _texts(buckets.bucketColumnNames()), buckets.numBuckets()
-
-
-def catalog_partition_columns(
-    session: SparkSession, database: str, table: str
-) -> tuple[str, ...] | None:
-    """The partition columns of a table whose columns Spark's own catalog keeps.
-
-    None for one of Delta's or Hudi's, which keep them themselves, and for one that is not in this
-    catalog.
-    """
-    metadata = _metadata(session, database, table)
-    if metadata is None or metadata.provider().getOrElse(None) in ("delta", "hudi"):
-        return None
-    return _partition_columns(metadata)
-
-
-def partition_names(session: SparkSession, database: str, table: str) -> list[str] | None:
-    """The partitions of a table that Spark's catalog has, as their directories are named.
-
-    None for a table without partitions, and for one whose partitions the catalog does not keep.
-    """
-    catalog, identifier = _catalog(session), _identifier(session, database, table)
-    metadata = catalog.getTableMetadata(identifier)
-    if not _partition_columns(metadata) or not metadata.tracksPartitionsInCatalog():
-        return None
-    nothing = java(session.sparkContext, "scala.Option").empty()
-    # Control characters are escaped in them.
-    text = catalog.listPartitionNames(identifier, nothing).mkString("\n")
-    return text.split("\n") if text else []
-
-
 def default_location(session: SparkSession, database: str, table: str) -> str | None:
-    """Where Spark would put the files of a new managed table.
+    """Return where Spark would put the files of a new managed table.
 
-    None for a database that Spark's own catalog does not have: that of another catalog.
+    None for a database that Spark's own catalog does not have, such as one of another catalog.
     """
-    identifier = _identifier(session, database, table)
-    uri = unless_missing(lambda: _catalog(session).defaultTablePath(identifier))
-    return None if uri is None else _locations(session).URIToString(uri)
+    name = identifier(session, database, table)
+    uri = unless_missing(lambda: session_catalog(session).defaultTablePath(name))
+    return None if uri is None else _converter(session).URIToString(uri)
 
 
 def lies_in(session: SparkSession, location: str, directory: str) -> bool:
-    """Whether a location is a directory or in it, by their paths; neither need exist."""
+    """Return whether a location is a directory or in it, by their paths; neither need exist."""
     inner, outer = (
         file_system.makeQualified(path).toString().rstrip("/") + "/"
-        for path, file_system in (_path(session, place) for place in (location, directory))
+        for path, file_system in (_path(session, text) for text in (location, directory))
     )
     return inner.startswith(outer)
 
 
-def follow_directory(session: SparkSession, database: str, table: str, former: str | None) -> None:
-    """Tell Spark where the rows of a table are that has just been renamed.
+def follow_directory(
+    session: SparkSession, database: str, table: str, previous: str | None
+) -> None:
+    """Tell Spark where the rows of a table are, after the table has been renamed.
 
-    `former` is the directory that they were in. Spark takes it that a managed table is now in the
-    directory of its new name, and that an external one has stayed. But a metastore that has made
-    the table external ("translated") moves its directory, too; and one that has not moves what it
-    believes to be the directory, below `metastore.warehouse.dir`, even if Spark has put the rows
-    below the location of the database. Spark would from then on read and write where nothing is.
+    Spark assumes that a managed table is now in the directory of its new name, and that an external
+    table has stayed. A metastore may do otherwise:
+    - if it has made the table external ("translated"), it moves the directory of an external table,
+    - if it has not, it moves the directory where it believes the table to be, below
+      `metastore.warehouse.dir`, even if Spark has put the rows below the database's location.
+
+    In both cases Spark would go on to read and write where nothing is.
+
+    Args:
+        session: a session of the Spark.
+        database: the table's database.
+        table: the table's new name.
+        previous: the directory in which the rows were; None if there was none.
 
     Raises:
-        DbtRuntimeError: the rows are nowhere any more.
+        DbtRuntimeError: the rows are nowhere.
     """
-    places = _places(session, database, table)
-    if places is None or former is None:
+    locations = _two_locations(session, database, table)
+    if locations is None or previous is None:
         return
-    here, believed = places
-    if _exists(session, here):
+    in_spark, in_metastore = locations
+    if _exists(session, in_spark):
         return
-    candidates = (_as_path(session, _locations(session).stringToURI(former)), believed)
-    found = next((place for place in candidates if _exists(session, place)), None)
+    candidates = (_as_path(session, _converter(session).stringToURI(previous)), in_metastore)
+    found = next((path for path in candidates if _exists(session, path)), None)
     if found is None:
         raise DbtRuntimeError(
-            f"The rows of {database}.{table} are gone: they were in {former}, and now are neither "
-            f"there nor in {here} or {believed}. Find out who else moves or removes files there, "
-            "and run again."
+            f"The rows of {database}.{table} are gone: they were in {previous}, and now are "
+            f"neither there nor in {in_spark} or {in_metastore}. Find out who else moves or "
+            "removes files there, and run again."
         )
-    location = text_literal(found.toString())
-    session.sql(f"alter table {quoted(database, table)} set location {location}")
-    if found != believed:
+    place = text_literal(found.toString())
+    session.sql(f"alter table {quoted(database, table)} set location {place}")
+    if found != in_metastore:
         # The metastore refuses to rename a table to a name whose directory is there.
-        _delete_if_empty(session, believed)
+        _delete_if_empty(session, in_metastore)
 
 
 def location_apart(session: SparkSession, database: str, table: str) -> str | None:
-    """The directory of a managed table that the metastore takes to be in another.
+    """Return the directory of a managed table that the metastore believes to be in another one.
 
-    Dropping the table would leave it. None if they agree, as they mostly do.
+    Dropping the table would leave the directory. None if Spark and the metastore agree, as they
+    mostly do.
     """
-    places = _places(session, database, table)
-    if places is None or table_location(session, database, table) is not None:
+    locations = _two_locations(session, database, table)
+    if locations is None or table_location(session, database, table) is not None:
         return None
-    here, believed = places
-    return None if here == believed else here.toString()
+    in_spark, in_metastore = locations
+    return None if in_spark == in_metastore else in_spark.toString()
 
 
 def exists(session: SparkSession, location: str) -> bool:
-    """Whether there is a file or a directory."""
+    """Return whether there is a file or a directory."""
     return _exists(session, _path(session, location)[0])
 
 
 def delete_directory(session: SparkSession, location: str) -> bool:
-    """Delete a directory and all in it. False if there was none."""
+    """Delete a directory with everything in it; return whether there was one."""
     path, file_system = _path(session, location)
     return file_system.delete(path, True)
 
 
 def names_matching(session: SparkSession, location: str) -> set[str]:
-    """The names in a location's parent directory that match its last part, a Hadoop glob."""
+    """Return the names in a location's parent directory that match its last part, a Hadoop glob."""
     path, file_system = _path(session, location)
     return {status.getPath().getName() for status in file_system.globStatus(path) or ()}
 
 
 def modified_at(session: SparkSession, location: str) -> float:
-    """When a directory was last changed, in seconds since the epoch; now, if it does not exist."""
+    """Return when a directory was changed, in seconds since the epoch; now if there is none."""
     path, file_system = _path(session, location)
     statuses = file_system.globStatus(path)
     return statuses[0].getModificationTime() / 1000 if statuses else time.time()
-
-
-def created_at(session: SparkSession, database: str, table: str) -> float:
-    """When a table was created, in seconds since the epoch; 0 if it is not there."""
-    metadata = _metadata(session, database, table)
-    return 0 if metadata is None else metadata.createTime() / 1000
 
 
 def _exists(session: SparkSession, path: Any) -> bool:
@@ -201,8 +161,8 @@ def _delete_if_empty(session: SparkSession, path: Any) -> None:
 
 
 def _path(session: SparkSession, location: str) -> tuple[Any, Any]:
-    """A location as Hadoop's path, and its file system."""
-    path = _as_path(session, _locations(session).stringToURI(location))
+    """Return a location as Hadoop's path, and its file system."""
+    path = _as_path(session, _converter(session).stringToURI(location))
     return path, _file_system(session, path)
 
 
@@ -214,30 +174,16 @@ def _file_system(session: SparkSession, path: Any) -> Any:
     return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
 
 
-def _metadata(session: SparkSession, database: str, table: str) -> Any:
-    """What Spark's catalog has of a table; None for one that it does not know."""
-    identifier = _identifier(session, database, table)
-    return unless_missing(lambda: _catalog(session).getTableMetadata(identifier))
-
-
-def _partition_columns(metadata: Any) -> tuple[str, ...]:
-    return _texts(metadata.partitionColumnNames())
-
-
-def _texts(names: Any) -> tuple[str, ...]:
-    return tuple(names.apply(i) for i in range(names.size()))
-
-
 def _has_location(metadata: Any) -> bool:
     return metadata.storage().locationUri().isDefined()
 
 
-def _places(session: SparkSession, database: str, table: str) -> tuple[Any, Any] | None:
-    """Where Spark takes a table's rows to be, and where the metastore does, as Hadoop's paths.
+def _two_locations(session: SparkSession, database: str, table: str) -> tuple[Any, Any] | None:
+    """Return where a table's rows are by Spark, and where by the metastore, as Hadoop's paths.
 
-    None for a view, for what does not exist, and in a catalog without a metastore.
+    None for a view, if there is no such table, and in a catalog without a metastore.
     """
-    metadata = _metadata(session, database, table)
+    metadata = table_metadata(session, database, table)
     if metadata is None or not _has_location(metadata):
         return None
     if session.conf.get("spark.sql.catalogImplementation") != "hive":
@@ -247,16 +193,5 @@ def _places(session: SparkSession, database: str, table: str) -> tuple[Any, Any]
     return _as_path(session, metadata.location()), _as_path(session, raw.location())
 
 
-def _locations(session: SparkSession) -> Any:
+def _converter(session: SparkSession) -> Any:
     return java(session.sparkContext, "org.apache.spark.sql.catalyst.catalog.CatalogUtils")
-
-
-def _catalog(session: SparkSession) -> Any:
-    return session._jsparkSession.sessionState().catalog()
-
-
-def _identifier(session: SparkSession, database: str, table: str) -> Any:
-    context = session.sparkContext
-    return java(context, "org.apache.spark.sql.catalyst.TableIdentifier")(
-        table, java(context, "scala.Option").apply(database)
-    )

@@ -26,7 +26,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import ConcurrentRunError
-from dbt.adapters.hiveacid.spark.table_locations import delete_directory, location, partition_names
+from dbt.adapters.hiveacid.spark.catalog import partition_names
+from dbt.adapters.hiveacid.spark.table_locations import delete_directory, location
 from dbt.adapters.hiveacid.targets.file_records import (
     CLAIM,
     Directory,

@@ -1,22 +1,22 @@
 """Python models: their code runs in dbt's process, and what it returns becomes a query.
 
-From there on they are built as SQL models are. `dbt.source()` and `dbt.ref()` give DataFrames of
-Spark's, `dbt.source()` of an ACID source one over the run's snapshot.
+After that they are built as SQL models are. `dbt.source()` and `dbt.ref()` return Spark's
+DataFrames; the DataFrame of an ACID source shows the run's snapshot.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta
 from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hiveacid.errors import PythonModelError, available
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.errors import PythonModelError
 from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
@@ -24,47 +24,49 @@ from hiveacid.errors import HiveAcidError
 from hiveacid.jvm.py4j import java
 from hiveacid.reader.pushdown import for_every_session
 
-if TYPE_CHECKING:
-    from dbt.adapters.hiveacid.invocation import Invocation
 
+class PythonModels:
+    """Python models as queries of their rows."""
 
-class PythonModelMethods(metaclass=AdapterMeta):
-    """What the materializations ask of the adapter for a Python model."""
+    def __init__(
+        self,
+        connections: HiveAcidConnectionManager,
+        prepare: Callable[[NodeContext, str], None],
+    ) -> None:
+        """Make queries with what these do.
 
-    run: Invocation
-    connections: Any
-    _handle: Callable[[], NodeContext]
+        Args:
+            connections: the session of the thread that runs a model.
+            prepare: make a statement ready to run: the views of the ACID sources that it reads.
+        """
+        self._connections = connections
+        self._prepare = prepare
 
-    @available
-    def hiveacid_model_query(
-        self, model: Mapping[str, Any], compiled_code: str, target: HiveAcidRelation
-    ) -> str:
-        """The query of a model's rows: for a Python model one of a temporary view, once it has run.
+    def query(self, model: Mapping[str, Any], code: str, target: HiveAcidRelation) -> str:
+        """Run the model's code; return the query of a temporary view of what it has returned.
 
         Raises:
             PythonModelError: the code fails, or returns what is not a table.
         """
-        if model["language"] != "python":
-            return compiled_code
         if model["config"].get("incremental_strategy") == STRATEGY:
             raise PythonModelError(
                 f"Python model {model['name']} has `incremental_strategy: {STRATEGY}`, which takes "
                 "SQL that reads {{ acid_changes(source(…)) }}. Use another strategy, or write the "
                 "model in SQL."
             )
-        handle = self._handle()
+        handle: NodeContext = self._connections.get_thread_connection().handle
         handle.reads = frozenset()
 
         def load(relation: str) -> DataFrame:
             sql, before = f"select * from {relation}", handle.reads
-            # pandas-on-Spark may run what it makes of it in another session.
+            # pandas-on-Spark may run what it makes of the rows in another session.
             with for_every_session():
-                self.run.prepare(handle, sql)
+                self._prepare(handle, sql)
             handle.reads |= before
             return handle.session.sql(sql)
 
-        with self.connections.exception_handler(compiled_code):
-            found = handle.cursor().run(lambda: _run(model, compiled_code, load, handle.session))
+        with self._connections.exception_handler(code):
+            found = handle.cursor().run(lambda: _run(model, code, load, handle.session))
             frame = _as_dataframe(found, model["name"], handle.session)
             view = handle.make_temporary_view(target, "python", frame)
         return f"select * from {view}"
@@ -73,11 +75,10 @@ class PythonModelMethods(metaclass=AdapterMeta):
 def _run(
     model: Mapping[str, Any], code: str, load: Callable[[str], DataFrame], session: SparkSession
 ) -> Any:
-    """Run the model's function, in a module of its own.
+    """Run the model's function, in a module of its own, which has the name `spark` as Databricks.
 
-    The name `spark` is there as on Databricks.
+    Nobody can import the module, so that its functions go to Spark's workers as they are.
     """
-    # Not to be found by its name, so that its functions go to Spark's workers as they are.
     module: dict[str, Any] = {"__name__": f"dbt_python_model_{model['name']}", "spark": session}
     path = str(model["original_file_path"])
     try:
@@ -97,12 +98,12 @@ def _run(
 
 
 def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
-    """What a model has returned, as a DataFrame of `session`."""
+    """Return what a model has returned, as a DataFrame of `session`."""
     if isinstance(found, DataFrame):
         return _in_session(found, session)
     package = type(found).__module__
     if type(found).__name__ == "DataFrame" and package.startswith("pyspark.pandas."):
-        # As `to_spark`, which also warns that the index stays behind, as that of pandas does.
+        # As `to_spark`, but without its warning that the index stays behind.
         return _in_session(found.spark.frame(), session)
     if type(found).__name__ == "DataFrame" and package.partition(".")[0] == "pandas":
         return session.createDataFrame(found)
@@ -113,9 +114,9 @@ def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
 
 
 def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """The same rows, for temporary views of `session`.
+    """Return the same rows for temporary views of `session`.
 
-    pandas-on-Spark takes the session that Python thinks is active, the same on all threads.
+    pandas-on-Spark uses the session that Python thinks is active, the same on all threads.
     """
     if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
         return frame

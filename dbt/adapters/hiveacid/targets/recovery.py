@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.node_context import Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.catalog import created_at
 from dbt.adapters.hiveacid.spark.iceberg import IcebergTable
 from dbt.adapters.hiveacid.spark.table_locations import (
-    created_at,
     default_location,
     delete_directory,
     location_if_any,

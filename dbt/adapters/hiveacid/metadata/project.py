@@ -1,0 +1,61 @@
+"""Names that the project declares: its sources, what its nodes make, its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from hiveacid.metastore.models import TableName
+
+
+class Project:
+    """The manifest of a dbt command, asked by names of tables.
+
+    A command without a manifest declares nothing.
+    """
+
+    def __init__(self, manifest: Callable[[], Any]) -> None:
+        """`manifest` returns dbt's manifest, or None while there is none."""
+        self._manifest = manifest
+
+    def sources(self) -> set[TableName]:
+        """Return the tables of all sources."""
+        return {TableName(it.schema, it.identifier) for it in self._values("sources")}
+
+    def has_freshness_query(self, name: TableName) -> bool:
+        """Return whether a source of this name has a `loaded_at_query`."""
+        return any(
+            TableName(it.schema, it.identifier) == name
+            and getattr(it, "loaded_at_query", None) is not None
+            for it in self._values("sources")
+        )
+
+    def makes(self, name: TableName) -> bool:
+        """Return whether a node makes a table or view of this name."""
+        return any(it.identifier.lower() == name.table for it in self._nodes_in([name.database]))
+
+    def makes_any_in(self, schemas: Collection[str]) -> bool:
+        """Return whether a node makes a table or view in one of the schemas."""
+        return any(self._nodes_in(schemas))
+
+    def documents(self, name: TableName) -> bool:
+        """Return whether dbt's docs have a table: as a source, or as what a node makes."""
+        return name in self.sources() or self.makes(name)
+
+    def functions_in(self, schema: str) -> set[str]:
+        """Return the names of the project's functions in a schema, in lower case."""
+        return {
+            function.alias.lower()
+            for function in self._values("functions")
+            if function.schema.lower() == schema.lower()
+        }
+
+    def _nodes_in(self, schemas: Collection[str]) -> Iterator[Any]:
+        for node in self._values("nodes"):
+            if node.is_relational and not node.is_ephemeral_model:
+                if node.schema.lower() in schemas:
+                    yield node
+
+    def _values(self, kind: str) -> Collection[Any]:
+        found: Collection[Any] = getattr(self._manifest(), kind, {}).values()
+        return found

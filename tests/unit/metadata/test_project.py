@@ -1,0 +1,42 @@
+from types import SimpleNamespace
+
+from dbt.adapters.hiveacid.metadata.project import Project
+from hiveacid.metastore.models import TableName
+from tests.unit.metadata.fakes import manifest, node, source
+
+ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
+
+
+def project(*args, **kwargs):
+    found = manifest(*args, **kwargs)
+    return Project(lambda: found)
+
+
+def test_sources_are_tables_in_any_case():
+    declared = project([source("Shop", "Orders"), source("shop", "items", loaded_at_query="…")])
+    assert declared.sources() == {ORDERS, ITEMS}
+    assert declared.has_freshness_query(ITEMS) and not declared.has_freshness_query(ORDERS)
+
+
+def test_a_node_makes_a_table_unless_it_is_part_of_others():
+    declared = project(
+        nodes=[
+            node("Shop", "Orders"),
+            node("shop", "items", is_ephemeral_model=True),
+            node("other", "a_test", is_relational=False),
+        ]
+    )
+    assert declared.makes(ORDERS) and not declared.makes(ITEMS)
+    assert declared.makes_any_in(["other", "shop"]) and not declared.makes_any_in(["other"])
+    assert declared.documents(ORDERS) and not declared.documents(ITEMS)
+
+
+def test_functions_are_those_of_a_schema():
+    functions = [SimpleNamespace(schema=schema, alias="Plus_One") for schema in ("Marts", "other")]
+    assert project(functions=functions).functions_in("marts") == {"plus_one"}
+
+
+def test_a_command_without_a_manifest_declares_nothing():
+    nothing = Project(lambda: None)
+    assert nothing.sources() == set() and not nothing.makes(ORDERS)
+    assert nothing.functions_in("marts") == set()

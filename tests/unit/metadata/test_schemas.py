@@ -1,0 +1,148 @@
+"""A schema of a fake Spark where dbt-spark's own statements do not do."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from pyspark.errors import PySparkException
+from pyspark.sql import Row
+
+from dbt.adapters.hiveacid.errors import AcidTargetError
+from dbt.adapters.hiveacid.metadata import schemas
+from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.metadata.schemas import Schemas
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from tests.unit.metadata.fakes import Connections, manifest
+
+MARTS = HiveAcidRelation.create(schema="marts", identifier="")
+
+
+class Missing(PySparkException):
+    """Spark's error for a table that is not there."""
+
+    def getCondition(self):
+        return "TABLE_OR_VIEW_NOT_FOUND"
+
+
+class Schema:
+    """A Spark whose tables are renamed, one at each look at their names: `names` has the looks."""
+
+    def __init__(self, *names):
+        self._looks = list(names)
+        self.looked_up = []
+
+    def sql(self, statement):
+        if statement == "show tables in marts":
+            self._now = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+            there = self._now
+        else:
+            asked = re.fullmatch(r"show table extended in marts like '(.*)'", statement).group(1)
+            there = asked.split("|")
+            self.looked_up.append(asked)
+            if not set(there) <= set(self._looks[0]):
+                raise Missing("it is gone")
+        rows = [
+            Row(namespace="marts", tableName=n, isTemporary=False, information="") for n in there
+        ]
+        if statement == "show tables in marts":
+            rows = [Row(namespace="marts", tableName=n, isTemporary=False) for n in there]
+            rows.append(Row(namespace="", tableName="a_temporary_view", isTemporary=True))
+        return SimpleNamespace(collect=lambda: rows)
+
+
+def relations_of(rows):
+    return [HiveAcidRelation.create(schema="marts", identifier=row.tableName) for row in rows]
+
+
+def schemas_of(session=None, functions=()):
+    project = Project(lambda: manifest(functions=functions))
+    return Schemas(Connections(session), project, HiveAcidRelation, relations_of)
+
+
+def names_in(spark):
+    """List a schema where dbt-spark gives up."""
+    relations = schemas_of(spark).relations(MARTS, lambda schema: [])
+    return sorted(relation.identifier for relation in relations)
+
+
+def test_tables_that_are_renamed_while_they_are_listed_are_found():
+    before, after = ["a", "b", "old", "z"], ["a", "b", "old__dbt_backup_0123abcd", "z"]
+    spark = Schema(before, after)
+    assert names_in(spark) == after
+    assert spark.looked_up == ["a|b|old|z", "a|b", "old|z", "old", "z", "old__dbt_backup_0123abcd"]
+
+
+def test_an_empty_schema_is_empty():
+    assert names_in(Schema([])) == []
+
+
+def test_a_schema_that_cannot_be_listed_is_not_taken_for_empty():
+    looks = [[f"stage_{i}"] for i in range(11)]
+    with pytest.raises(DbtRuntimeError, match=r"tables of marts cannot be listed.* stage_9\)"):
+        names_in(Schema(*looks))
+
+
+def test_relations_of_another_catalog_keep_the_name_of_their_schema():
+    listed = [HiveAcidRelation.create(schema="marts", identifier="a")]
+    lake = HiveAcidRelation.create(schema="lake.marts", identifier="")
+    functions = [SimpleNamespace(schema="lake.marts", alias="plus_one")]
+    found = schemas_of(functions=functions).relations(lake, lambda schema: listed)
+    assert list(map(str, found)) == ["lake.marts.a"]
+
+
+def test_a_schema_that_is_yet_to_be_made_is_empty():
+    def missing(schema):
+        raise DbtDatabaseError("Namespace does not exist: lake.marts")
+
+    assert schemas_of().relations(MARTS, missing) == []
+
+
+def test_functions_of_the_project_are_listed_but_not_over_a_table(monkeypatch):
+    monkeypatch.setattr(schemas, "function_names", lambda session, schema: {"f", "a", "of_others"})
+    functions = [SimpleNamespace(schema="Marts", alias=alias) for alias in ("F", "A", "not_built")]
+    listed = [HiveAcidRelation.create(schema="marts", identifier="a")]
+    found = schemas_of(functions=functions).relations(MARTS, lambda schema: listed)
+    assert [(it.identifier, str(it.type)) for it in found] == [("a", "None"), ("f", "function")]
+
+
+def table(name):
+    return HiveAcidRelation.create(schema="marts", identifier=name, type="table")
+
+
+def test_a_table_whose_files_spark_would_lose_keeps_its_name(monkeypatch):
+    renamed = []
+
+    def lost(session, database, name, directory):
+        assert directory == "file:/old"
+        raise PySparkException("no such directory")
+
+    monkeypatch.setattr(schemas, "directory_if_any", lambda _, schema, name: f"file:/{name}")
+    monkeypatch.setattr(schemas, "follow_directory", lost)
+    monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
+    old, new = table("old"), table("new")
+    with pytest.raises(DbtDatabaseError, match="no such directory"):
+        schemas_of().rename(old, new, lambda *names: renamed.append(names))
+    assert renamed == [(old, new), (new, old)]
+
+
+def test_a_directory_that_dropping_would_leave_is_deleted(monkeypatch):
+    done = []
+    monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
+    monkeypatch.setattr(schemas, "location_apart", lambda _, schema, name: f"file:/{name}")
+    monkeypatch.setattr(schemas, "delete_directory", lambda _, location: done.append(location))
+    schemas_of().drop(table("old"), done.append)
+    assert done == [table("old"), "file:/old"]
+
+
+def test_an_acid_table_is_neither_dropped_nor_renamed(monkeypatch):
+    def refuse(session, schema, name):
+        raise AcidTargetError(f"{schema}.{name} is a transactional Hive table.")
+
+    monkeypatch.setattr(schemas, "refuse_acid_target", refuse)
+    changed = []
+    with pytest.raises(AcidTargetError):
+        schemas_of().drop(table("orders"), changed.append)
+    with pytest.raises(AcidTargetError):
+        schemas_of().rename(table("orders"), table("o"), lambda *names: changed.append(names))
+    assert changed == []
