@@ -24,7 +24,7 @@ from dbt.adapters.hiveacid.metadata.schemas import SchemaMethods
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.report import ReportMethods
-from dbt.adapters.hiveacid.selected_nodes import Selection, needing
+from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
 from dbt.adapters.hiveacid.signals import TerminationHandler
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.targets.python_models import PythonModelMethods
@@ -223,4 +223,4 @@ class HiveAcidAdapter(
         selected, manifest = self._selection.ids(), self.get_macro_resolver()
         if selected is None or manifest is None:
             return None
-        return needing(manifest, selected, self.run.tables.transactional)
+        return find_acid_readers(manifest, selected, self.run.tables.transactional)
