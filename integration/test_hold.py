@@ -248,6 +248,10 @@ BATCHES = """
 select id, date'2024-01-01' as at from {{ source('shop', 'orders') }}
 """
 
+LATE = """
+{% macro late(t) %}{% if execute %}from {{ source('shop', t) }} limit 1{% endif %}{% endmacro %}
+"""
+
 
 def test_every_kind_of_node_that_reads_a_source_keeps_it(
     dbt_project: DbtProject, hive_client: HiveClient, database: str
@@ -255,7 +259,7 @@ def test_every_kind_of_node_that_reads_a_source_keeps_it(
     make_tables(hive_client, database)
     project = dbt_project
     project.write("models/all.yml", BUILD_TESTS.format(database=database))
-    project.write("macros/late.sql", "{% macro late(t) %}{{ source('shop', t) }}{% endmacro %}")
+    project.write("macros/late.sql", LATE)
     project.write(
         "snapshots/kept.sql",
         "{% snapshot kept %}{{ config(unique_key='id', strategy='check', check_cols='all', "
@@ -264,8 +268,7 @@ def test_every_kind_of_node_that_reads_a_source_keeps_it(
     project.models(
         built=ORDERS,
         batches=BATCHES,
-        dynamic="select 1 as n{% if execute %} from {{ late('orders') }} limit 1{% endif %}"
-        " -- {{ ref('built') }}",
+        dynamic="select 1 as n {{ late('orders') }} -- {{ ref('built') }}",
         last="select 1 as x -- {{ ref('dynamic') }} {{ ref('kept') }} {{ ref('batches') }}",
     )
     order: list[str] = []
@@ -291,4 +294,27 @@ def test_every_kind_of_node_that_reads_a_source_keeps_it(
         "kept",
         "source_not_null_shop_orders_id",
     }
+    assert_nothing_held(hive_client, database)
+
+
+def test_a_node_whose_source_dbt_cannot_find_is_told_how_to_name_it(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    make_tables(hive_client, database)
+    project = dbt_project
+    project.sources("orders")
+    project.write("macros/late.sql", LATE)
+    hidden = "select 1 as n {% if execute %}{{ late('orders') }}{% endif %} -- {{ ref('built') }}"
+    project.models(built=ORDERS, hidden=hidden)
+    assert not project.invoke("run").success
+    (failed,) = (r for r in project.run_results() if r["status"] == "error")
+    assert failed["unique_id"] == "model.test.hidden"
+    assert f"Model hidden reads {database}.orders, but the run has ended" in failed["message"]
+    advice = "-- depends_on: {{ source('shop', 'orders') }}"
+    assert f"name it in the node's SQL, too: `{advice}`" in failed["message"]
+
+    project.models(hidden=f"{hidden}\n{advice}")
+    project.succeed("run")
+    report = project.artifact("hiveacid_snapshot.json")
+    assert report["transaction"]["ended_after"] == "model.test.hidden"
     assert_nothing_held(hive_client, database)

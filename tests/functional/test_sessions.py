@@ -10,7 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from dbt.adapters.hiveacid.spark.progress import tasks_in
+from dbt.adapters.hiveacid.spark.progress import task_counter
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.sql import in_utc
 
@@ -181,7 +181,7 @@ def test_cancel_leaves_other_connections_alone(handle, spark):
     other = SessionHandle(spark, {})
     thread, errors = start_slow(handle)
     other.cancel()
-    tasks, tag = tasks_in(spark.sparkContext), handle._running._tag
+    tasks, tag = task_counter(spark.sparkContext), handle._running._tag
     until = time.monotonic() + 60
     while tasks(tag)[0] < 2:
         assert thread.is_alive() and time.monotonic() < until, errors

@@ -28,7 +28,7 @@ from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.node_context import NodeContext, NodeCursor
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, amounts_by_table
 from dbt.adapters.hiveacid.spark.driver import CONSOLE_PROGRESS, root_session
-from dbt.adapters.hiveacid.spark.progress import ProgressLine, tasks_in
+from dbt.adapters.hiveacid.spark.progress import ProgressLine, task_counter
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import HiveAcidError, VanishedFileError
 from hiveacid.jvm.errors import full_text, is_missing, short_message, with_statement
@@ -205,7 +205,7 @@ def _default_location(credentials: HiveAcidCredentials) -> str:
 
 @cache
 def _progress_of(context: SparkContext) -> ProgressLine:
-    return ProgressLine(sys.stderr, tasks_in(context))
+    return ProgressLine(sys.stderr, task_counter(context))
 
 
 def _progress_line(root: SparkSession, parameters: Mapping[str, str]) -> ProgressLine | None:

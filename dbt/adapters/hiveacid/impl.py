@@ -44,7 +44,7 @@ from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.report import keep
-from dbt.adapters.hiveacid.selected_nodes import Selection, needing
+from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
 from dbt.adapters.hiveacid.signals import TerminationHandler
 from dbt.adapters.hiveacid.spark.sql import text_literal
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
@@ -490,7 +490,7 @@ class HiveAcidAdapter(SparkAdapter):
         selected, manifest = self._selection.ids(), self.get_macro_resolver()
         if selected is None or manifest is None:
             return None
-        return needing(manifest, selected, self.run.tables.transactional)
+        return find_acid_readers(manifest, selected, self.run.tables.transactional)
 
 
 def _ours(relation: BaseRelation) -> HiveAcidRelation:

@@ -8,7 +8,7 @@ docs/configuration.md is generated from them. A new option is one new field.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 Parser = Callable[[Any], Any]
@@ -32,17 +32,7 @@ class Option:
     unit: str = ""
     required: bool = False
     secret: bool = False
-
-
-@dataclass(frozen=True)
-class _Declaration:
-    """What the field of an option holds besides its default."""
-
-    meaning: str
-    parse: Parser
-    unit: str
-    shown_default: str | None
-    secret: bool
+    parse: Parser = field(default=str, compare=False)
 
 
 @dataclass(frozen=True)
@@ -70,22 +60,17 @@ def option(
         shown_default: how the reference describes the default, if the value does not say it.
         secret: whether the value may hold a password, so that `dbt debug` must not show it.
     """
-    declaration = _Declaration(meaning, parse, unit, shown_default, secret)
-    return field(default=default, default_factory=factory, metadata={_OPTION: declaration})
+    required = default is MISSING and factory is MISSING
+    if shown_default is None:
+        shown_default = "required" if required else _in_markdown(default)
+    declared = Option("", meaning, shown_default, unit, required, secret, parse)
+    return field(default=default, default_factory=factory, metadata={_OPTION: declared})
 
 
 def declared_options(owner: type[Any]) -> tuple[Option, ...]:
     """Return the options that a dataclass declares, in the order of their declarations."""
     return tuple(
-        Option(
-            f.name,
-            declaration.meaning,
-            _describe_default(f, declaration),
-            declaration.unit,
-            _is_required(f),
-            declaration.secret,
-        )
-        for f, declaration in _declarations(owner)
+        replace(f.metadata[_OPTION], name=f.name) for f in fields(owner) if _OPTION in f.metadata
     )
 
 
@@ -97,24 +82,21 @@ def read_options(
     Args:
         also_allowed: keys that somebody else reads; None if every key may be somebody else's.
     """
-    declarations = {f.name: (f, declaration) for f, declaration in _declarations(owner)}
+    options = declared_options(owner)
     values, problems = {}, []
     if also_allowed is not None:
-        problems = [
-            f"`{key}` is not a key of this adapter"
-            for key in given
-            if key not in declarations and key not in also_allowed
-        ]
-    for name, (f, declaration) in declarations.items():
-        value = given.get(name)
+        allowed = {*also_allowed, *(declared.name for declared in options)}
+        problems = [f"`{key}` is not a key of this adapter" for key in given if key not in allowed]
+    for declared in options:
+        value = given.get(declared.name)
         if value is None:
-            if _is_required(f):
-                problems.append(f"`{name}` is missing: {declaration.meaning}")
+            if declared.required:
+                problems.append(f"`{declared.name}` is missing: {declared.meaning}")
             continue
         try:
-            values[name] = declaration.parse(value)
+            values[declared.name] = declared.parse(value)
         except ValueError as error:
-            problems.append(f"`{name}` {error}")
+            problems.append(f"`{declared.name}` {error}")
     return OptionsRead(values, tuple(problems))
 
 
@@ -178,21 +160,9 @@ def one_of(*allowed: str) -> Parser:
     return parse
 
 
-def _declarations(owner: type[Any]) -> list[tuple[Any, _Declaration]]:
-    return [(f, f.metadata[_OPTION]) for f in fields(owner) if _OPTION in f.metadata]
-
-
-def _is_required(f: Any) -> bool:
-    return f.default is MISSING and f.default_factory is MISSING
-
-
-def _describe_default(f: Any, declaration: _Declaration) -> str:
-    if declaration.shown_default is not None:
-        return declaration.shown_default
-    if _is_required(f):
-        return "required"
-    if f.default is MISSING or f.default is None:
+def _in_markdown(default: Any) -> str:
+    if default is MISSING or default is None:
         return ""
-    if isinstance(f.default, bool):
-        return f"`{str(f.default).lower()}`"
-    return f"`{f.default:g}`" if isinstance(f.default, float) else f"`{f.default}`"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"

@@ -155,8 +155,11 @@ class EarlyRelease:
             f"{(reader or 'A statement').capitalize()} reads {what}, but the run has ended "
             f"transaction {report.transaction_id}, which held its snapshot, with the last node "
             f"that was known to read an ACID source, {self.ended_after}: there is one snapshot a "
-            "run. Set `hold_until: run_end` in the profile, which holds the locks on the sources "
-            "until the run ends, or read the source in a model."
+            "run. If a node reads the source within `{% if execute %}`, where dbt does not find it "
+            "when it parses, name it in the node's SQL, too: `-- depends_on: {{ source('shop', "
+            "'orders') }}`. If a hook of the run reads it, read the source in a model instead. Set "
+            "`hold_until: run_end` in the profile to hold the locks on the sources until the run "
+            "ends."
         )
 
     def _watch(self) -> None:

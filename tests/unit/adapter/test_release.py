@@ -130,6 +130,7 @@ def test_there_is_no_second_snapshot(make):
         "its snapshot, with the last node that was known to read an ACID source, a: "
     )
     assert "`hold_until: run_end`" in error.value.msg
+    assert "`-- depends_on: {{ source('shop', 'orders') }}`" in error.value.msg
     assert not is_held(holding)
     with pytest.raises(SnapshotEndedError):
         holding.check_alive()

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid.selected_nodes import Selection, sources_read
+from dbt.adapters.hiveacid.selected_nodes import Selection, find_sources
 
 
 def node(*parents, ephemeral=False):
@@ -25,7 +25,7 @@ MANIFEST = SimpleNamespace(
 
 
 def names(unique_ids):
-    return sorted(source.unique_id for source in sources_read(MANIFEST, unique_ids))
+    return sorted(source.unique_id for source in find_sources(MANIFEST, unique_ids))
 
 
 def test_a_node_reads_its_own_sources_not_those_of_its_parents():

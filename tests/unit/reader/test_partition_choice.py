@@ -1,10 +1,8 @@
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
@@ -54,9 +52,7 @@ def test_a_value_that_yaml_may_have_changed_is_refused():
     source = PinnedTable(table, (), ValidWriteIdList(1), ValidTxnList(1), 7)
 
     def choice(text):
-        options = {"hiveacid": {"partitions": yaml.safe_load(text)}}
-        source = SimpleNamespace(source_name="s", name="t", config=options, meta=None)
-        return SourceOptions.of(source).partitions
+        return PartitionChoice.parse(yaml.safe_load(text))
 
     assert choice("{day: 2026-01-31, month: '01', n: 1.1, b: true}").of_table(source) == source
     with pytest.raises(InvalidSettingError) as error:
@@ -88,8 +84,6 @@ def test_values_of_numbers_and_values_of_no_partition(type_, stored, text, kept,
     table = replace(TABLE.table, partition_keys=(Column("n", type_),))
     partitions = tuple(Partition((value,), STORAGE) for value in stored)
     whole = replace(TABLE, table=table, partitions=partitions)
-    options = {"hiveacid": {"partitions": yaml.safe_load(f"n: {text}")}}
-    source = SimpleNamespace(source_name="s", name="t", config=options, meta=None)
-    choice = SourceOptions.of(source).partitions
+    choice = PartitionChoice.parse(yaml.safe_load(f"n: {text}"))
     assert [partition.values[0] for partition in choice.of_table(whole).partitions] == kept
     assert choice.unknown_in(whole) == unknown

@@ -16,29 +16,29 @@ def test_the_statement_that_has_run_longest_is_shown():
     line = ProgressLine(io.StringIO(), {"a": (3, 8), "b": (0, 200)}.__getitem__)
     with line.watching("a", "model.shop.orders"):
         now = time.monotonic()
-        assert line.line(now) == ""
-        assert line.line(now + 9) == "orders: 3 of 8 tasks, 9 s"
+        assert line.compose(now) == ""
+        assert line.compose(now + 9) == "orders: 3 of 8 tasks, 9 s"
         with line.watching("b", "model.shop.customers"):
-            later = line.line(time.monotonic() + SHOWN_AFTER)
+            later = line.compose(time.monotonic() + SHOWN_AFTER)
         assert later == f"orders: 3 of 8 tasks, {SHOWN_AFTER:.0f} s, 1 more"
-    assert line.line(now + 9) == ""
+    assert line.compose(now + 9) == ""
 
 
 def test_what_has_no_tasks_is_waited_for():
     line = ProgressLine(io.StringIO(), lambda tag: (0, 0))
     with line.watching("a", "list_schemas"):
-        assert line.line(time.monotonic() + 5) == "list_schemas: no tasks yet, 5 s"
+        assert line.compose(time.monotonic() + 5) == "list_schemas: no tasks yet, 5 s"
 
 
 def test_a_long_name_is_cut():
     line = ProgressLine(io.StringIO(), lambda tag: (1, 2))
     with line.watching("a", "model.shop." + "n" * 100):
-        assert len(line.line(time.monotonic() + 5)) == 60
+        assert len(line.compose(time.monotonic() + 5)) == 60
 
 
 def test_the_line_is_wiped_off(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
-    monkeypatch.setattr(progress, "_PERIOD", 0.01)
+    monkeypatch.setattr(progress, "REFRESH_PERIOD", 0.01)
     stream = io.StringIO()
     line = ProgressLine(stream, lambda tag: (1, 2))
     for _ in range(2):
@@ -76,7 +76,7 @@ class Terminal(io.StringIO):
 )
 def test_a_line_is_for_people_at_a_terminal(stream, flags, parameters, expected, monkeypatch):
     monkeypatch.setattr(connections, "get_flags", lambda: SimpleNamespace(**flags))
-    monkeypatch.setattr(connections, "tasks_in", lambda context: lambda tag: (0, 0))
+    monkeypatch.setattr(connections, "task_counter", lambda context: lambda tag: (0, 0))
     monkeypatch.setattr(sys, "stderr", stream())
     root = SimpleNamespace(sparkContext=object())
     line = connections._progress_line(root, parameters)

@@ -1,6 +1,7 @@
-"""A line on the terminal while statements take long: how many of their tasks Spark has done.
+"""Progress line on the terminal: how many of its tasks Spark has done of a long statement.
 
-Spark's own bar would go to the log file of its JVM.
+Spark's own bar goes to its JVM's stderr, which is a log file here. On the terminal it would name no
+node, and show nothing while the driver plans or commits.
 """
 
 from __future__ import annotations
@@ -17,20 +18,21 @@ from pyspark import SparkContext
 SHOWN_AFTER = 3.0
 """Seconds until a statement is long."""
 
-_PERIOD = 0.5
-_WIDTH = 60
-"""Less than a line of dbt's log has, which then covers the whole of it."""
+REFRESH_PERIOD = 0.5
+WIDTH = 60
+"""Less than the width of a line of dbt's log, which is written over the progress line."""
 
-Tasks = Callable[[str], tuple[int, int]]
-"""How many tasks of the jobs with a tag are done, and how many their begun stages have."""
+CountTasks = Callable[[str], tuple[int, int]]
+"""Return the number of tasks that are done, and of all tasks in the stages that have begun, of the
+jobs with a tag."""
 
 
 class ProgressLine:
-    """The line, and the thread that keeps it up to date while there are statements."""
+    """Line that a thread of its own keeps up to date while statements run."""
 
-    def __init__(self, stream: TextIO, tasks: Tasks) -> None:
+    def __init__(self, stream: TextIO, count_tasks: CountTasks) -> None:
         self._stream = stream
-        self._tasks = tasks
+        self._count_tasks = count_tasks
         self._lock = threading.Lock()
         self._running: dict[str, tuple[str, float]] = {}
         self._idle = threading.Event()
@@ -38,12 +40,12 @@ class ProgressLine:
 
     @contextmanager
     def watching(self, tag: str, name: str) -> Iterator[None]:
-        """Show a statement, by the tag of its jobs, until it ends; `name` is its node's."""
+        """Show a statement until it ends: the tag of its jobs, and the name of its node."""
         with self._lock:
             self._running[tag] = (name, time.monotonic())
             self._idle.clear()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._keep_up, daemon=True)
+                self._thread = threading.Thread(target=self._refresh, daemon=True)
                 self._thread.start()
         try:
             yield
@@ -53,8 +55,8 @@ class ProgressLine:
                 if not self._running:
                     self._idle.set()
 
-    def line(self, now: float) -> str:
-        """What to show: the statement that has run longest, and how many others are long, too."""
+    def compose(self, now: float) -> str:
+        """Compose the line: the statement that has run longest, and how many other long ones."""
         with self._lock:
             long = [
                 (started, tag, name)
@@ -64,25 +66,25 @@ class ProgressLine:
         if not long:
             return ""
         started, tag, name = min(long)
-        done, tasks = self._tasks(tag)
+        done, tasks = self._count_tasks(tag)
         others = f", {len(long) - 1} more" if len(long) > 1 else ""
         # Planning and the catalog have no tasks.
         progress = f"{done} of {tasks} tasks" if tasks else "no tasks yet"
         told = f": {progress}, {now - started:.0f} s{others}"
-        # A node's name is the last part of its unique id.
-        return name.rpartition(".")[2][: _WIDTH - len(told)] + told
+        # The last part of a node's unique id is its name.
+        return name.rpartition(".")[2][: WIDTH - len(told)] + told
 
-    def _keep_up(self) -> None:
+    def _refresh(self) -> None:
         shown = ""
         while True:
-            self._idle.wait(_PERIOD)
+            self._idle.wait(REFRESH_PERIOD)
             with self._lock:
                 if not self._running:
                     self._thread = None
                     break
-            line = self.line(time.monotonic())
+            line = self.compose(time.monotonic())
             if line or shown:
-                # Back at its beginning, so that the next line of dbt's log is written over it.
+                # The cursor goes back, so that the next line of dbt's log is written over this one.
                 self._stream.write(line.ljust(len(shown)) + "\r")
                 self._stream.flush()
             shown = line
@@ -91,12 +93,12 @@ class ProgressLine:
             self._stream.flush()
 
 
-def tasks_in(context: SparkContext) -> Tasks:
-    """What Spark knows of its tasks."""
+def task_counter(context: SparkContext) -> CountTasks:
+    """Make a function that asks Spark for its tasks."""
     tracker = context.statusTracker()
 
-    def tasks(tag: str) -> tuple[int, int]:
-        done = every = 0
+    def count(tag: str) -> tuple[int, int]:
+        done = total = 0
         try:
             for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag):
                 info = tracker.getJobInfo(job)
@@ -104,10 +106,10 @@ def tasks_in(context: SparkContext) -> Tasks:
                 for stage in stages:
                     if stage is not None:
                         done += stage.numCompletedTasks
-                        every += stage.numTasks
+                        total += stage.numTasks
         except Py4JError:
             # Spark is being stopped.
             pass
-        return done, every
+        return done, total
 
-    return tasks
+    return count
