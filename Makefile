@@ -9,6 +9,9 @@ HIVE_READY := .venv/hive-ready
 COVERAGE_FLOOR := 96
 # Other versions of PySpark that the cut of `make spark` runs on.
 SPARKS ?= 3.5.9 4.3.0
+# Other versions of dbt-core that the cut of `make dbt` runs on, and the one that `make test` tries.
+DBTS ?= 1.10.23 1.12.6
+NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
 # Coverage is not measured in dbt's own suites: dbt would take twice the time, and the other tests
@@ -16,7 +19,7 @@ MEASURED := $(PYTEST) --cov --cov-append --cov-report=
 CONFORMANCE := $(PYTEST) -n 2 --dist loadscope --no-loadscope-reorder tests/functional/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark benchmark coverage clean
+.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -38,6 +41,7 @@ test: $(HIVE_READY) ## All checks and tests but the long ones
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory functional
 	@$(MAKE) --no-print-directory integration
+	$(BIN)/python -m tools.dbt_line --cut short $(NEWEST_DBT)
 	@$(MAKE) --no-print-directory coverage
 	@echo "All checks passed. To work on the code, read CONTRIBUTING.md; to see it at work: make quickstart"
 
@@ -72,6 +76,9 @@ conformance: $(HIVE_READY) ## All of dbt's own adapter tests, on every format; w
 
 spark: $(HIVE_READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
 	$(BIN)/python -m tools.spark_line $(SPARKS)
+
+dbt: $(HIVE_READY) ## A cut of the tests on other dbt-cores: the oldest and the newest line (DBTS=)
+	$(BIN)/python -m tools.dbt_line $(DBTS)
 
 benchmark: $(HIVE_READY) ## What reading ACID tables costs beside flat ORC, planning, incremental runs, start-up
 	$(BIN)/pip install -q -r benchmarks/requirements.txt
