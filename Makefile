@@ -14,9 +14,9 @@ DBTS ?= 1.10.23 1.12.6
 NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
-# Coverage is not measured in dbt's own suites: dbt would take twice the time, and the other tests
-# meet the same code. In the order of the files a class of minutes does not come last, alone.
-CONFORMANCE := $(PYTEST) -n 2 --dist loadscope --no-loadscope-reorder tests/functional/conformance
+# Two workers with a Spark each. In the order of the files a class of minutes does not come last,
+# alone.
+FUNCTIONAL := -n 2 --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
@@ -59,11 +59,10 @@ reference: $(READY) ## Write docs/configuration.md from the code
 	$(BIN)/python -m tools.configuration_reference
 
 unit: $(READY) ## Tests without Java and network: seconds
-	$(MEASURED) tests/unit
+	$(MEASURED) -n 2 tests/unit
 
 functional: $(HIVE_READY) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
-	$(MEASURED) -n 2 --dist loadscope --ignore tests/functional/conformance tests/functional
-	$(CONFORMANCE) -m "not long"
+	$(MEASURED) $(FUNCTIONAL) -m "not long" tests/functional
 
 integration: $(HIVE_READY) ## Tests against a real Hive
 	$(MEASURED) -n 2 --dist loadfile --no-loadscope-reorder -m "not long" integration
@@ -72,7 +71,7 @@ long: $(HIVE_READY) ## Tests against a real Hive that take minutes each
 	$(PYTEST) -m long integration
 
 conformance: $(HIVE_READY) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
-	$(CONFORMANCE)
+	$(PYTEST) $(FUNCTIONAL) tests/functional/conformance
 
 spark: $(HIVE_READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
 	$(BIN)/python -m tools.spark_line $(SPARKS)
