@@ -245,7 +245,7 @@ class Histories:
         self.tally.operations[step.operation] += 1
 
     def _compare(self, world: World, where: str | None) -> None:
-        self._differential.check(str(world.table), where, hive_counts=False)
+        self._differential.check(str(world.table), where)
 
     def _shrunk(
         self, steps: Sequence[Step], where: str | None, error: Exception, seconds: float
