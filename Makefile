@@ -14,9 +14,10 @@ DBTS ?= 1.10.23 1.12.6
 NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
-# Two workers with a Spark each. In the order of the files a class of minutes does not come last,
-# alone.
-FUNCTIONAL := -n 2 --dist loadscope --no-loadscope-reorder
+# Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one.
+WORKERS ?= 2
+# In the order of the files a class of minutes does not come last, alone.
+FUNCTIONAL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
@@ -59,13 +60,13 @@ reference: $(READY) ## Write docs/configuration.md from the code
 	$(BIN)/python -m tools.configuration_reference
 
 unit: $(READY) ## Tests without Java and network: seconds
-	$(MEASURED) -n 2 tests/unit
+	$(MEASURED) -n $(WORKERS) tests/unit
 
 functional: $(HIVE_READY) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
 	$(MEASURED) $(FUNCTIONAL) -m "not long" tests/functional
 
 integration: $(HIVE_READY) ## Tests against a real Hive
-	$(MEASURED) -n 2 --dist loadfile --no-loadscope-reorder -m "not long" integration
+	$(MEASURED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
 
 long: $(HIVE_READY) ## Tests against a real Hive that take minutes each
 	$(PYTEST) -m long integration
