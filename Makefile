@@ -1,44 +1,55 @@
-# Every target sets up what it needs: a virtual environment in .venv, the packages, Hive's jars.
+# Every target sets up what it needs: a virtual environment in .venv and the packages; for Spark and
+# Hive it looks for Java and fetches Hive's jars.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+HIVE_READY := .venv/hive-ready
 
 # Branches of the adapter's code that the three kinds of tests together reach, in percent.
 COVERAGE_FLOOR := 96
 # Other versions of PySpark that the cut of `make spark` runs on.
 SPARKS ?= 3.5.9 4.3.0
+# Other versions of dbt-core that the cut of `make dbt` runs on, and the one that `make test` tries.
+DBTS ?= 1.10.23 1.12.6
+NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
-# Coverage is not measured in dbt's own suites: dbt would take twice the time, and the other tests
-# meet the same code. In the order of the files a class of minutes does not come last, alone.
-CONFORMANCE := $(PYTEST) -n 2 --dist loadscope --no-loadscope-reorder tests/functional/conformance
+# Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one.
+WORKERS ?= 2
+# In the order of the files a class of minutes does not come last, alone.
+FUNCTIONAL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark benchmark coverage clean
+.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY) ## Set up only
+setup: $(HIVE_READY) ## Set up only
 
 $(READY): tools/bootstrap.py setup.py requirements-dev.txt constraints.txt
-	@$(PYTHON) tools/bootstrap.py
+	@$(PYTHON) tools/bootstrap.py packages
 
-quickstart: $(READY) ## See dbt read tables that a real Hive writes, updates and compacts
+$(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
+	@$(PYTHON) tools/bootstrap.py hive
+
+quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts
 	@$(BIN)/python -m examples.quickstart
 
-test: ## All checks and tests but the long ones
+test: $(HIVE_READY) ## All checks and tests but the long ones
 	@rm -f .coverage
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory functional
 	@$(MAKE) --no-print-directory integration
+	$(BIN)/python -m tools.dbt_line --cut short $(NEWEST_DBT)
 	@$(MAKE) --no-print-directory coverage
 	@echo "All checks passed. To work on the code, read CONTRIBUTING.md; to see it at work: make quickstart"
 
-lint: $(READY) ## Static checks: ruff, mypy
+lint: $(READY) ## Static checks, without Java: ruff, mypy, who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tools.import_rules
 	$(BIN)/mypy
 
 format: $(READY) ## Put the code into shape
@@ -49,25 +60,27 @@ reference: $(READY) ## Write docs/configuration.md from the code
 	$(BIN)/python -m tools.configuration_reference
 
 unit: $(READY) ## Tests without Java and network: seconds
-	$(MEASURED) tests/unit
+	$(MEASURED) -n $(WORKERS) tests/unit
 
-functional: $(READY) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
-	$(MEASURED) -n 2 --dist loadscope --ignore tests/functional/conformance tests/functional
-	$(CONFORMANCE) -m "not long"
+functional: $(HIVE_READY) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
+	$(MEASURED) $(FUNCTIONAL) -m "not long" tests/functional
 
-integration: $(READY) ## Tests against a real Hive
-	$(MEASURED) -n 2 --dist loadfile --no-loadscope-reorder -m "not long" integration
+integration: $(HIVE_READY) ## Tests against a real Hive
+	$(MEASURED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
 
-long: $(READY) ## Tests against a real Hive that take minutes each
+long: $(HIVE_READY) ## Tests against a real Hive that take minutes each
 	$(PYTEST) -m long integration
 
-conformance: $(READY) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
-	$(CONFORMANCE)
+conformance: $(HIVE_READY) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
+	$(PYTEST) $(FUNCTIONAL) tests/functional/conformance
 
-spark: $(READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
+spark: $(HIVE_READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
 	$(BIN)/python -m tools.spark_line $(SPARKS)
 
-benchmark: $(READY) ## What reading ACID tables costs beside flat ORC, planning, incremental runs, start-up
+dbt: $(HIVE_READY) ## A cut of the tests on other dbt-cores: the oldest and the newest line (DBTS=)
+	$(BIN)/python -m tools.dbt_line $(DBTS)
+
+benchmark: $(HIVE_READY) ## What reading ACID tables costs beside flat ORC, planning, incremental runs, start-up
 	$(BIN)/pip install -q -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks.lineitem
 	$(BIN)/python -m benchmarks.planning
@@ -78,5 +91,5 @@ coverage: $(READY)
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
 
 clean: ## Remove what the targets made here (the cache of Hive's jars stays)
-	rm -rf .venv build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .spark .dbt build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf examples/quickstart/target examples/quickstart/logs

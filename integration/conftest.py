@@ -26,6 +26,16 @@ from integration.support.small_tables import make_small_tables
 DEVELOPMENT_LINE = "4.1."
 
 
+#: The files that take longest. They start first: otherwise one of two workers of pytest-xdist would
+#: come to them last and work on alone.
+LONGEST = ("test_random_histories.py", "test_incremental_histories.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the longest files start first."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

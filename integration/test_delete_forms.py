@@ -69,7 +69,7 @@ def test_all_forms_show_hives_rows(
                 assert (used is not None) == form.startswith("bitmaps"), (table, form)
     monkeypatch.setattr(scan, "_WHOLE_SCHEMA_VERSIONS", ())
     for table in (plain, days, converted):
-        differential.check(table, where="id > 250", hive_counts=False)
+        differential.check(table, where="id > 250")
 
 
 @pytest.mark.long

@@ -113,7 +113,7 @@ def test_original_files_compacted_by_themselves(
         f"DELETE FROM {table} WHERE id IN (1, 104, 500)",
     ):
         hive_client.execute(step)
-        differential.check(table, where="id > 200", hive_counts=False)
+        differential.check(table, where="id > 200")
     compact_everywhere(hive_client, table, "major", bool(layout))
     assert not differential.check(table, where="id < 200").plan.deletes
 
@@ -149,7 +149,7 @@ def test_tables_converted_to_insert_only(
         for first in (500, 600):
             values = f"({first}, '{kind}', 0), ({first + 1}, '{kind}', 1)"
             hive_client.execute(f"INSERT INTO {table} VALUES {values}")
-        differential.check(table, where="id > 200", hive_counts=False)
+        differential.check(table, where="id > 200")
         compact_everywhere(hive_client, table, kind, PARTITIONED in layout)
         differential.check(table, where="p = 0", hive_counts=kind == "major")
     into = f"{table} PARTITION (p)" if PARTITIONED in layout else table
@@ -179,7 +179,7 @@ def test_original_files_of_insert_only_tables_are_refused(
         differential.read(table)
     place = hive.warehouse / f"{database}.db" / "stayed"
     hive_client.execute(f"LOAD DATA INPATH 'file:{place}/000000_0' INTO TABLE {table}")
-    assert differential.check(table, hive_counts=False).rows == [(1,), (2,)]
+    assert differential.check(table).rows == [(1,), (2,)]
 
 
 def test_files_without_statistics(
@@ -231,11 +231,11 @@ def test_load_data_into_a_full_acid_table(
     differential.check(table)
     for kind in ("minor", "major"):
         hive_client.compact(table, kind)
-        differential.check(table, where="id > 20", hive_counts=False)
+        differential.check(table, where="id > 20")
         hive_client.execute(
             f"DELETE FROM {table} WHERE id IN ({15 if kind == 'minor' else 16}, 27)"
         )
-        differential.check(table, hive_counts=False)
+        differential.check(table)
     hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{path}' OVERWRITE INTO TABLE {table}")
     assert len(differential.check(table, where="id > 25").rows) == 10
     hive_client.execute(f"DELETE FROM {table} WHERE id IN (20, 29)")

@@ -71,14 +71,14 @@ def test_original_files(
         insert_union(client, table, first)
     client.execute(f"INSERT INTO {table} VALUES (200, 'beside the directories', 1)")
     client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ({FULL_ACID})")
-    found = differential.check(table, where="p = 1", hive_counts=False)
+    found = differential.check(table, where="p = 1")
     assert sum("HIVE_UNION_SUBDIR" in directory for directory in found.directories) >= 3
     for step in (
         f"DELETE FROM {table} WHERE id IN (2, 13, 21, 101, 112)",
         f"UPDATE {table} SET name = 'changed' WHERE id IN (1, 123, 200)",
     ):
         client.execute(step)
-        differential.check(table, where="p = 0", hive_counts=False)
+        differential.check(table, where="p = 0")
     compact_everywhere(client, table, "major", bool(partition))
     differential.check(table, where="id > 100")
 
@@ -96,14 +96,14 @@ def test_original_files_of_buckets_in_a_directory(
     for file in [*place.glob("*_copy_1"), *place.glob(".*_copy_1.crc")]:
         file.rename(place / "1" / file.name)
     client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ({FULL_ACID})")
-    found = differential.check(table, where="p = 1", hive_counts=False)
+    found = differential.check(table, where="p = 1")
     assert found.directories == ["", "1"]
     for step in (
         f"DELETE FROM {table} WHERE id IN (2, 13, 21, 101, 112)",
         f"UPDATE {table} SET name = 'changed' WHERE id IN (1, 123)",
     ):
         client.execute(step)
-        differential.check(table, where="p = 0", hive_counts=False)
+        differential.check(table, where="p = 0")
 
 
 @pytest.mark.parametrize(

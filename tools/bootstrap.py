@@ -1,7 +1,11 @@
 """Set up a fresh clone: virtual environment, packages, Hive's jars. Standard library only.
 
-Called by the Makefile. It needs a Python 3.10 to 3.12 (this one, else one on PATH) and a JDK 17;
-all else it fetches. It can be run again at any time and then continues where it stopped.
+python tools/bootstrap.py packages
+python tools/bootstrap.py hive
+
+Called by the Makefile. The packages need a Python 3.10 to 3.12 (this one, else one on PATH), and
+Hive needs a JDK 17; all else is fetched. It can be run again at any time and then continues where
+it stopped.
 """
 
 import os
@@ -15,8 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-#: Make compares its time with that of the files that the set-up depends on.
+#: Make compares the times of these two with those of the files that each step depends on.
 READY = VENV / "ready"
+HIVE_READY = VENV / "hive-ready"
 SUPPORTED = [(3, 12), (3, 11), (3, 10)]
 #: Files below this size are not worth a line.
 LARGE_MEGABYTES = 5
@@ -25,29 +30,38 @@ STARTED = time.monotonic()
 
 
 def main():
-    """Do all steps; return the exit code."""
+    """Do the step that the command line names; return the exit code."""
     if sys.version_info[:2] not in SUPPORTED:
         return run_with_supported_python()
+    steps = {"packages": set_up_packages, "hive": set_up_hive}
     try:
-        step("Java")
-        java = runpy.run_path(str(ROOT / "integration" / "hive" / "java.py"))["find_java"]()
-        print(f"    Java {java.major}: {java.executable}")
-        step(f"Virtual environment {VENV.relative_to(ROOT)}")
-        make_virtual_environment()
-        step("Python packages (the first time: about 500 MB, some minutes)")
-        install_packages()
-        step("Apache Hive's jars (the first time: 400 MB, some minutes)")
-        run([python(), "-m", "integration.support.hive", "jars"])
-    except SetUpError as error:
+        steps[sys.argv[1]]()
+    # java.py was run, not imported: its JavaError, a RuntimeError, has no name here.
+    except (SetUpError, RuntimeError) as error:
         print(f"\nSet-up failed: {error}", file=sys.stderr)
         return 1
-    except RuntimeError as error:
-        # java.py was run, not imported: its JavaError has no name here.
-        print(f"\nSet-up failed: {error}", file=sys.stderr)
-        return 1
-    READY.touch()
     step("Set up")
     return 0
+
+
+def set_up_packages():
+    """Make the virtual environment and install the packages."""
+    step(f"Virtual environment {VENV.relative_to(ROOT)}")
+    make_virtual_environment()
+    step("Python packages (the first time: about 500 MB, some minutes)")
+    install_packages()
+    READY.touch()
+
+
+def set_up_hive():
+    """Find Java and fetch Hive's jars."""
+    step("Java")
+    java = runpy.run_path(str(ROOT / "integration" / "support" / "hive" / "java.py"))
+    found = java["find_java"]()
+    print(f"    Java {found.major}: {found.executable}")
+    step("Apache Hive's jars (the first time: 400 MB, some minutes)")
+    run([python(), "-m", "integration.support.hive", "jars"])
+    HIVE_READY.touch()
 
 
 class SetUpError(Exception):

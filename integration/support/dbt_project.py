@@ -99,6 +99,8 @@ class DbtDirectory:
 
         What it prints goes to `log`; with `talks` its input and output are pipes.
         """
+        # After the paths of this process: another release of PySpark or dbt-core may stand there.
+        paths = [*filter(None, [os.environ.get("PYTHONPATH")]), str(Path(__file__).parents[2])]
         with log.open("ab") as file:
             return subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
@@ -108,7 +110,7 @@ class DbtDirectory:
                 text=True,
                 # Derby and Spark write into the current directory.
                 cwd=self.path,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             )
 
     def run_results(self) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ _OPENS = {"open write": _ENDINGS, "drop partition": ("add a dropped partition",)
 
 
 LEAST = 5
-"""How often each operation must have been done in a run of the usual length."""
+"""How often a long run must do each operation."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,12 @@ class Tally:
     failed_in_hive: list[Broken] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
     """See `Differential.contradictions`: Hive was asked again, and the history went on."""
+    least: int = LEAST
+    """How often each operation must be done."""
 
     def rare(self) -> list[str]:
         """The operations that have not been done often enough."""
-        return [name for name in OPERATIONS if self.operations[name] < LEAST]
+        return [name for name in OPERATIONS if self.operations[name] < self.least]
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ class Histories:
         self.tally.operations[step.operation] += 1
 
     def _compare(self, world: World, where: str | None) -> None:
-        self._differential.check(str(world.table), where, hive_counts=False)
+        self._differential.check(str(world.table), where)
 
     def _shrunk(
         self, steps: Sequence[Step], where: str | None, error: Exception, seconds: float

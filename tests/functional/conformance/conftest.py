@@ -7,6 +7,7 @@ form. What the methods themselves send to the database is translated (`spark_sql
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +15,39 @@ import pytest
 from dbt.adapters.hiveacid import HiveAcidAdapter
 from tests.functional.conformance.spark_sql import as_spark
 
+HERE = Path(__file__).parent
 
-@pytest.fixture(scope="session", autouse=True)
+
+#: Tests that repeat what another test of their class has shown: an empty key is no key, a list of
+#: one key is one key, and one statement updates and inserts. `make test` leaves them out.
+AGAIN = (
+    "test__empty_unique_key_list",
+    "test__empty_str_unique_key",
+    "test__unary_unique_key_list",
+    "test__duplicated_unary_unique_key_list",
+    "test__trinary_unique_key_list_no_update",
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make test` leaves out, and all as not measured.
+
+    Measured, dbt would take twice the time, and the other tests meet the same code.
+    """
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.no_cover)
+            if item.name in AGAIN:
+                item.add_marker(pytest.mark.long)
+
+
+@pytest.fixture(scope="class", autouse=True)
 def tests_speak_postgres() -> Iterator[None]:
-    """What dbt's tests execute between dbt's commands is translated."""
+    """Translate what dbt's tests execute between dbt's commands.
+
+    For a class at a time: the other functional tests of the process speak Spark's SQL.
+    """
     untranslated = HiveAcidAdapter.run_sql_for_tests
 
     def run_sql_for_tests(self: HiveAcidAdapter, sql: str, fetch: str | None, conn: Any) -> Any:

@@ -14,7 +14,7 @@ from dbt.tests.adapter.functions.test_udfs import (
     UDFsBasic,
 )
 
-#: `make conformance` runs it; tests/functional/test_functions.py is about what is ours.
+#: `make conformance` runs it; tests/functional/test_sql_functions.py is about what is ours.
 pytestmark = pytest.mark.long
 
 
