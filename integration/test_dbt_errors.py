@@ -93,7 +93,8 @@ def test_a_raw_reference_to_an_acid_table(
     def message(through: str = "") -> str:
         return (
             f"{database}.orders{through} is a transactional Hive table, which Spark reads wrong "
-            "without an error. Declare it as a source and read it with "
+            "without an error. So the statement was not run. Declare the table as a source, and "
+            "read it with "
             f"{{{{ source('{database}', 'orders') }}}}."
         )
 

@@ -27,9 +27,10 @@ _JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
 _UNKNOWN_CONDITION = "Cannot find main error class"
 _OLD_HIVE_CLIENT = (
     "Invalid method name: 'get_table'",
-    "Spark's built-in Hive client is too old for this metastore (Hive 4). Give Spark a newer one "
-    "in server_side_parameters: `spark.sql.hive.metastore.version: 4.0.1`, "
-    "`spark.sql.hive.metastore.jars: path` and `spark.sql.hive.metastore.jars.path: <its jars>`.",
+    "Spark's built-in Hive client is too old for this metastore: Hive 4 no longer has the call "
+    "get_table. Give Spark the client of Hive 4 by three settings (in dbt: "
+    "server_side_parameters): `spark.sql.hive.metastore.version: 4.0.1`, "
+    "`spark.sql.hive.metastore.jars: path`, and `spark.sql.hive.metastore.jars.path: <its jars>`.",
 )
 
 

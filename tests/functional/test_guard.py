@@ -60,7 +60,8 @@ def test_a_raw_reference_is_refused(session, sql):
         refuse(session, sql)
     assert error.value.msg == (
         "guard.acid is a transactional Hive table, which Spark reads wrong without an error. "
-        "Declare it as a source and read it with {{ source('guard', 'acid') }}."
+        "So the statement was not run. Declare the table as a source, and read it with "
+        "{{ source('guard', 'acid') }}."
     )
 
 

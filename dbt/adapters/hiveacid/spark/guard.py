@@ -165,7 +165,7 @@ def _message(name: str, path: tuple[str, ...]) -> str:
     database, table = name.split(".", 1)
     return (
         f"{name}{_through(path)} is a transactional Hive table, which Spark reads wrong without "
-        "an error. Declare it as a source and read it with "
+        "an error. So the statement was not run. Declare the table as a source, and read it with "
         f"{{{{ source('{database}', '{table}') }}}}."
     )
 

@@ -93,7 +93,8 @@ def _run(
         own = [f.lineno for f in frames if f.filename == path and (f.lineno or 0) <= lines]
         where = f"{path}, line {own[-1]}" if own else path
         raise PythonModelError(
-            f"Python model {model['name']} failed in {where}: {type(error).__name__}: {error}"
+            f"Python model {model['name']} failed in {where}: {type(error).__name__}: {error}\n"
+            "The target has not been changed. Remove the cause, and run the model again."
         ) from error
 
 

@@ -182,8 +182,9 @@ _PAUSE = 0.5
 def overtaken(table: str) -> ConcurrentRunError:
     """Return the error for a run that finds its target changed by another run."""
     return ConcurrentRunError(
-        f"Another run has changed {table} at the same time and was faster. This run has changed "
-        "nothing. Run the model again, and never twice at a time."
+        f"Another run has changed {table} at the same time and was faster. What this run was "
+        "about to apply no longer fits the table, so this run has changed nothing. Run the model "
+        "again, and see that it does not run twice at a time."
     )
 
 
