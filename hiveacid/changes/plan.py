@@ -32,9 +32,10 @@ from hiveacid.changes.state import SourceState
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table
+from hiveacid.reader.deletes import DeleteFile
 from hiveacid.reader.locations import Location, locations, missing, paths_to_be_lost
 from hiveacid.reader.orc_footers import OrcFooters, RowIdRange
-from hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
+from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.read import check_readable, plan_places
 from hiveacid.snapshots.tables import PinnedTable
 

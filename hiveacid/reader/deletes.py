@@ -10,17 +10,14 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
 from hiveacid.jvm.py4j import java
-
-if TYPE_CHECKING:
-    from hiveacid.reader.plan import DeleteFile
-
+from hiveacid.reader.orc_footers import RowIdRange
 
 _SQL = "org.apache.spark.sql"
 
@@ -135,6 +132,20 @@ def build_bitmap(
     for block, mask in zip(blocks, masks, strict=True):
         spread[block - first] = mask
     return Bitmap(partition, write_id, bucket, first, spread)
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """A file of delete events: `rows` of them, which name rows in `row_id_range`.
+
+    The latter is None without any.
+    """
+
+    file: ListedFile
+    partition: int
+    rows: int
+    hides_rows: bool
+    row_id_range: RowIdRange | None
 
 
 @dataclass

@@ -21,6 +21,7 @@ from hiveacid.reader.deletes import (
     ROW,
     ROW_ID,
     WRITE_ID,
+    DeleteFile,
     delete_masks,
     is_valid,
     never_null,
@@ -38,7 +39,7 @@ from hiveacid.reader.locations import (
 )
 from hiveacid.reader.orc_footers import OrcFooter
 from hiveacid.reader.partition_lookup import partition_number
-from hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan, RowPositions, converted_columns
+from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
 from hiveacid.reader.row_positions import with_row_positions
 from hiveacid.reader.scan import acid_scan, scan

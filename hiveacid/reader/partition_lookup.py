@@ -20,7 +20,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.reader.plan import DataFile, DeleteFile
+from hiveacid.reader.deletes import DeleteFile
+from hiveacid.reader.plan import DataFile
 from hiveacid.reader.scan import FILE_PATH
 
 _SPARK_SEED = 42

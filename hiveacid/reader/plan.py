@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import Skipped
 from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.deletes import DeletedRows
+from hiveacid.reader.deletes import DeletedRows, DeleteFile
 from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
 from hiveacid.reader.types import INTEGERS, differ_in_case
 from hiveacid.snapshots.tables import PinnedTable
@@ -59,20 +59,6 @@ class DataFile:
     converted: tuple[int, ...] = ()
     nanoseconds: tuple[int, ...] = ()
     row_id_range: RowIdRange | None = None
-
-
-@dataclass(frozen=True)
-class DeleteFile:
-    """A file of delete events: `rows` of them, which name rows in `row_id_range`.
-
-    The latter is None without any.
-    """
-
-    file: ListedFile
-    partition: int
-    rows: int
-    hides_rows: bool
-    row_id_range: RowIdRange | None
 
 
 @dataclass(frozen=True)

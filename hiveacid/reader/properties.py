@@ -41,3 +41,24 @@ def not_read_yet(table: TableName, kind: str, name: str, value: str) -> Unreadab
         f"{table}: {kind} with {name} = {value!r} cannot be read yet. Let Hive copy the table to "
         "one without the property, or stored as ORC."
     )
+
+
+TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
+
+
+def header_lines(table: Table) -> int:
+    """How many lines, or rows of partitions in another format, are left out of each file.
+
+    Hive asks the table for it, whatever a partition says, and a table of another format has none
+    (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
+
+    Raises:
+        UnreadableTableError: the property is no number.
+    """
+    if table.storage.input_format != TEXT_INPUT_FORMAT:
+        return 0
+    name = "skip.header.line.count"
+    value = file_properties(table, table.storage).get(name, "0")
+    if not value.isdecimal():
+        raise not_read_yet(table.name, "text", name, value)
+    return int(value)

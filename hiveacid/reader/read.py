@@ -8,7 +8,6 @@ in a file `_orc_acid_version` beside it (Trino, and Hive as well; `AcidUtils.Orc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,9 +19,9 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, table_columns
-from hiveacid.reader.file_headers import ask_file
+from hiveacid.reader.formats import ORC, file_format
 from hiveacid.reader.full_acid import full_acid_rows, plan_full_acid
-from hiveacid.reader.insert_only import file_format, insert_only_rows, plan_insert_only
+from hiveacid.reader.insert_only import insert_only_rows, plan_insert_only
 from hiveacid.reader.locations import Location, locations
 from hiveacid.reader.orc_footers import OrcFooter, OrcFooters
 from hiveacid.reader.plan import ReadPlan
@@ -111,7 +110,7 @@ def check_readable(table: Table) -> None:
 
 
 def _check_orc(table: Table, storage: StorageDescriptor) -> None:
-    if file_format(table.name, storage) == "orc":
+    if file_format(table.name, storage) is ORC:
         return
     what = str(table.name)
     if storage is not table.storage:
@@ -161,7 +160,7 @@ def write_ids_without_directory(
 
 
 def _is_orc(pinned: PinnedTable, place: Location) -> bool:
-    return file_format(pinned.table.name, place.storage) == "orc"
+    return file_format(pinned.table.name, place.storage) is ORC
 
 
 def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
@@ -199,16 +198,4 @@ def has_rows(
     Raises:
         UnreadableTableError: a file is not there, or not of the table's format.
     """
-    format = file_format(table, storage)
-    if format == "orc":
-        return any(footer.rows for footer in footers.read(spark, files).values())
-    question = {"parquet": _parquet_has_rows, "avro": _avro_has_rows}.get(format)
-    return question is None or any(ask_file(spark, file, format, question) for file in files)
-
-
-def _parquet_has_rows(reader: Any) -> bool:
-    return bool(reader.getRecordCount() > 0)
-
-
-def _avro_has_rows(reader: Any) -> bool:
-    return bool(reader.hasNext())
+    return file_format(table, storage).has_rows(spark, files, footers)

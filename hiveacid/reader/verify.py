@@ -21,11 +21,11 @@ from pyspark.sql.types import (
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
 from hiveacid.jvm.filesystem import list_locations
-from hiveacid.reader.deletes import is_valid
+from hiveacid.reader.deletes import DeleteFile, is_valid
 from hiveacid.reader.locations import locations
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_lookup import partition_number
-from hiveacid.reader.plan import DataFile, DeleteFile, ReadPlan
+from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.scan import FILE_PATH, acid_scan, scan
 from hiveacid.reader.verification import (

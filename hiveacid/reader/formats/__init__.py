@@ -1,1 +1,46 @@
-"""File formats of insert-only tables, one module each."""
+"""File formats of insert-only tables, one module each, and the choice among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import StorageDescriptor, TableName
+from hiveacid.reader.formats.avro import Avro
+from hiveacid.reader.formats.base import FileFormat
+from hiveacid.reader.formats.json import Json
+from hiveacid.reader.formats.orc import Orc
+from hiveacid.reader.formats.parquet import Parquet
+from hiveacid.reader.formats.text import Text
+from hiveacid.reader.properties import TEXT_INPUT_FORMAT
+
+ORC = Orc()
+
+_BY_INPUT_FORMAT: dict[str, FileFormat[Any]] = {
+    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat": ORC,
+    "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat": Parquet(),
+    "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat": Avro(),
+}
+_BY_SERDE: dict[str, FileFormat[Any]] = {
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe": Text(),
+    "org.apache.hadoop.hive.serde2.JsonSerDe": Json(),
+}
+"""The formats of `TextInputFormat`."""
+
+
+def file_format(table: TableName, storage: StorageDescriptor) -> FileFormat[Any]:
+    """Return the format of a table's or partition's files.
+
+    Raises:
+        UnreadableTableError: it is another one.
+    """
+    if storage.input_format == TEXT_INPUT_FORMAT:
+        found = _BY_SERDE.get(storage.serde or "")
+    else:
+        found = _BY_INPUT_FORMAT.get(storage.input_format or "")
+    if found is None:
+        raise UnreadableTableError(
+            f"{table} is stored as {storage.input_format} with {storage.serde}, which cannot be "
+            "read yet. Insert-only tables can be ORC, Parquet, Avro, JSON or delimited text."
+        )
+    return found

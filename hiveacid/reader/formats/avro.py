@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -16,20 +20,90 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.formatting import quoted
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, within_length
+from hiveacid.reader.file_headers import ask_file, file_headers
+from hiveacid.reader.formats.base import (
+    FileFormat,
+    Layout,
+    ScannedFiles,
+    TableRead,
+    group,
+    refuse_header_lines,
+)
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
-from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
+from hiveacid.reader.scan import scan
+from hiveacid.reader.stored_types import StoredTypes, as_wanted, stored_types, with_stored
+from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates, writer_times
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
 """Old dates and timestamps are left to `avro_columns`: Spark's own conversion of timestamps depends
 on the zone of the Java process. Hive's files have no extension, and Spark passes over such ones
 where Hadoop's `avro.mapred.ignore.inputs.without.extension` is true."""
+
+
+@dataclass(frozen=True)
+class AvroLayout(Layout):
+    """Layout of Avro files.
+
+    `times` says what the files' dates and timestamps mean, None if the table has none. `stored` are
+    the columns that the files store in another type.
+    """
+
+    times: WriterTimes | None
+    stored: StoredTypes
+
+
+class Avro(FileFormat[AvroLayout]):
+    """Avro."""
+
+    name = "avro"
+
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse schemas of the user's own, and a Spark without its module for Avro."""
+        check_avro_module(read.spark, read.table.name)
+        check_avro(read.table, storage)
+        refuse_header_lines(read.table, self.name)
+
+    def layouts(
+        self, read: TableRead, files: Sequence[DataFile]
+    ) -> dict[AvroLayout, list[DataFile]]:
+        """Group files by what their headers say of columns and times."""
+        headers = file_headers(read.spark, self.name, [file.file for file in files])
+        times = writer_times(read.spark, self.name, headers, read.columns.data)
+        columns, is_case_sensitive = read.columns, read.is_case_sensitive
+
+        def layout(file: DataFile) -> AvroLayout:
+            found = headers[file.file].columns
+            stored = stored_types(columns, self.name, file.file, found, is_case_sensitive)
+            return AvroLayout(columns, times[file.file], stored)
+
+        return group((layout(file), file) for file in files)
+
+    def scan(self, read: TableRead, layout: AvroLayout, files: Sequence[DataFile]) -> ScannedFiles:
+        """Read columns by name."""
+        schema = avro_schema(layout.columns, layout.stored)
+        listed = [file.file for file in files]
+        frame, by_path = scan(read.spark, self.name, listed, schema, AVRO_OPTIONS)
+        data = avro_columns(read.spark, layout.columns, layout.times, layout.stored)
+        return ScannedFiles(frame, by_path, data)
+
+    def has_rows(
+        self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
+    ) -> bool:
+        """Tell by the files themselves: Hive leaves files without rows where it inserts nothing."""
+        return any(ask_file(spark, file, self.name, _has_next) for file in files)
+
+
+def _has_next(reader: Any) -> bool:
+    return bool(reader.hasNext())
 
 
 def check_avro(table: Table, storage: StorageDescriptor) -> None:

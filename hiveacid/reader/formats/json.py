@@ -29,8 +29,22 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.file_headers import check_codecs
+from hiveacid.reader.formats.base import (
+    FileFormat,
+    Layout,
+    ScannedFiles,
+    TableRead,
+    columns_of_partitions,
+    group,
+)
+from hiveacid.reader.partition_columns import partition_columns
+from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
+from hiveacid.reader.properties import file_properties, refuse_others
+from hiveacid.reader.scan import scan
 from hiveacid.reader.types import depth, spark_type
 
 _MEMBERS = "__hiveacid_members"
@@ -42,6 +56,40 @@ _FLAT = f'(?s)({_STRING})|[\\[{{](?:[^"\\[\\]{{}}]++|{_STRING})*+[\\]}}]'
 """A string, or an array or object with none inside of it."""
 
 _NUMBER = r"\A-?\d+(\.\d+)?([eE][+-]?\d+)?\z"
+
+
+_HARMLESS = (
+    ("skip.header.line.count", "0"),
+    ("skip.footer.line.count", "0"),
+    ("json.binary.format", "base64"),
+    ("timestamp.formats", ""),
+    ("text.null.empty.line", "false"),
+)
+"""The properties that change what Hive shows, with the values that do not."""
+
+
+class Json(FileFormat[Layout]):
+    """Lines of JSON."""
+
+    name = "json"
+
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse properties that are not understood."""
+        properties = file_properties(read.table, storage)
+        refuse_others(read.table.name, self.name, properties, _HARMLESS)
+
+    def layouts(self, read: TableRead, files: Sequence[DataFile]) -> dict[Layout, list[DataFile]]:
+        """Group files by the columns of their partitions."""
+        check_codecs(read.spark, [file.file for file in files])
+        own = columns_of_partitions(read, partition_columns)
+        return group((Layout(own(file.partition)), file) for file in files)
+
+    def scan(self, read: TableRead, layout: Layout, files: Sequence[DataFile]) -> ScannedFiles:
+        """Read lines, and columns by their members' names."""
+        frame, by_path = scan(read.spark, "text", [file.file for file in files], "value string")
+        return ScannedFiles(
+            with_members(frame, layout.columns), by_path, json_columns(layout.columns)
+        )
 
 
 def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:

@@ -2,24 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StructType
 
+from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
+from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
+from hiveacid.reader.file_headers import ask_file, file_headers
+from hiveacid.reader.formats.base import (
+    FileFormat,
+    Layout,
+    ScannedFiles,
+    TableRead,
+    columns_of_partitions,
+    group,
+    refuse_header_lines,
+)
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.partition_columns import parquet_partition_columns
+from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
-from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
+from hiveacid.reader.properties import file_properties, refuse_others
+from hiveacid.reader.scan import scan
+from hiveacid.reader.stored_types import StoredTypes, as_wanted, stored_types, with_stored
+from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates, writer_times
 from hiveacid.reader.types import spark_type
+
+_HARMLESS = (
+    # By position instead of by name.
+    ("parquet.column.index.access", "false"),
+)
+"""The properties that change what Hive shows, with the values that do not."""
+
+
+@dataclass(frozen=True)
+class ParquetLayout(Layout):
+    """Layout of Parquet files.
+
+    `times` says what the files' dates and timestamps mean, None if the table has none. `stored` are
+    the columns that the files store in another type.
+    """
+
+    times: WriterTimes | None
+    stored: StoredTypes
+
+
+class Parquet(FileFormat[ParquetLayout]):
+    """Parquet."""
+
+    name = "parquet"
+
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse columns by position."""
+        properties = file_properties(read.table, storage)
+        refuse_others(read.table.name, self.name, properties, _HARMLESS)
+        refuse_header_lines(read.table, self.name)
+
+    def layouts(
+        self, read: TableRead, files: Sequence[DataFile]
+    ) -> dict[ParquetLayout, list[DataFile]]:
+        """Group files by what their footers say of columns and times."""
+        headers = file_headers(read.spark, self.name, [file.file for file in files])
+        times = writer_times(read.spark, self.name, headers, read.columns.data)
+        own = columns_of_partitions(read, parquet_partition_columns)
+        is_case_sensitive = read.is_case_sensitive
+
+        def layout(file: DataFile) -> ParquetLayout:
+            columns, found = own(file.partition), headers[file.file].columns
+            stored = stored_types(columns, self.name, file.file, found, is_case_sensitive)
+            return ParquetLayout(columns, times[file.file], stored)
+
+        return group((layout(file), file) for file in files)
+
+    def scan(
+        self, read: TableRead, layout: ParquetLayout, files: Sequence[DataFile]
+    ) -> ScannedFiles:
+        """Read columns by name."""
+        schema, options, data = parquet_columns(
+            read.spark, layout.columns, layout.times, layout.stored
+        )
+        listed = [file.file for file in files]
+        frame, by_path = scan(read.spark, self.name, listed, schema, options)
+        return ScannedFiles(frame, by_path, data)
+
+    def has_rows(
+        self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
+    ) -> bool:
+        """Tell by the files' footers: Hive leaves files without rows where it inserts nothing."""
+        return any(ask_file(spark, file, self.name, _has_records) for file in files)
+
+
+def _has_records(reader: Any) -> bool:
+    return bool(reader.getRecordCount() > 0)
 
 
 def parquet_columns(
     spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
 ) -> tuple[StructType, Mapping[str, str], list[ColumnExpr]]:
-    """Schema, options and columns; `times` is None if the table has no dates or timestamps.
+    """Return the schema, the options and the columns of a scan.
+
+    `times` is None if the table has no dates or timestamps.
 
     Spark's own conversion of old timestamps depends on the zone of the Java process, so it is left
     to `WallClock`; that of dates does not, and keeps filters on them pushed down. In files of its

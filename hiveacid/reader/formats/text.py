@@ -1,4 +1,4 @@
-"""What a cell of delimited text stands for: Hive's `LazyInteger`, `LazyDouble` and their like.
+"""Delimited text as Hive's `LazySimpleSerDe` reads it: `LazyInteger`, `LazyDouble` and their like.
 
 Hive shows NULL for a cell that is not a value of the column's type. Where its grammar is narrower
 or wider than that of Spark's casts, the grammar is spelled out here.
@@ -7,7 +7,7 @@ or wider than that of Spark's casts, the grammar is spelled out here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
@@ -32,9 +32,20 @@ from pyspark.sql.types import (
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.file_headers import check_codecs
+from hiveacid.reader.formats.base import (
+    FileFormat,
+    Layout,
+    ScannedFiles,
+    TableRead,
+    columns_of_partitions,
+    group,
+)
+from hiveacid.reader.partition_columns import partition_columns
+from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
-from hiveacid.reader.properties import file_properties, not_read_yet, refuse_others
-from hiveacid.reader.scan import BLOCK_START, FILE_PATH
+from hiveacid.reader.properties import file_properties, header_lines, not_read_yet, refuse_others
+from hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from hiveacid.reader.types import depth, spark_type
 
 _INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
@@ -117,7 +128,6 @@ _DELIMITERS = (
     "mapkey.delim",
     "escape.delim",
 )
-TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
 READ_BY = frozenset(
     {
         *_DELIMITERS,
@@ -131,7 +141,7 @@ READ_BY = frozenset(
 
 
 @dataclass(frozen=True)
-class TextFormat:
+class LineFormat:
     """How a line falls into cells (`LazySerDeParameters`).
 
     `separators` are those of the nesting levels, that of the columns first. `header` counts the
@@ -145,7 +155,41 @@ class TextFormat:
     header: int = 0
 
 
-def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
+@dataclass(frozen=True)
+class TextLayout(Layout):
+    """Layout of delimited text: how a line falls into cells."""
+
+    lines: LineFormat
+
+
+class Text(FileFormat[TextLayout]):
+    """Delimited text."""
+
+    name = "text"
+
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse nothing yet: `line_format` refuses what a partition with files says."""
+
+    def layouts(
+        self, read: TableRead, files: Sequence[DataFile]
+    ) -> dict[TextLayout, list[DataFile]]:
+        """Group files by the properties and the columns of their partitions."""
+        check_codecs(read.spark, [file.file for file in files])
+        own = columns_of_partitions(read, partition_columns)
+        of_partition = {
+            number: TextLayout(own(number), line_format(read.table, read.storages[number]))
+            for number in {file.partition for file in files}
+        }
+        return group((of_partition[file.partition], file) for file in files)
+
+    def scan(self, read: TableRead, layout: TextLayout, files: Sequence[DataFile]) -> ScannedFiles:
+        """Read lines, and columns by their place in the line."""
+        frame, by_path = scan(read.spark, self.name, [f.file for f in files], "value string")
+        frame = in_utf8(without_header(frame, layout.lines.header), read.columns.table)
+        return ScannedFiles(frame, by_path, text_columns(layout.columns, layout.lines))
+
+
+def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
     """The format of a table's or partition's text files.
 
     Raises:
@@ -178,7 +222,7 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
     # What is there and empty, as after ESCAPED BY '', is the default, and not what is not there.
     field = "field.delim" if "field.delim" in properties else "serialization.format"
     collection = "collection.delim" if "collection.delim" in properties else "colelction.delim"
-    return TextFormat(
+    return LineFormat(
         separators=(
             _byte(properties, field) or "\x01",
             _byte(properties, collection) or "\x02",
@@ -192,24 +236,6 @@ def text_format(table: Table, storage: StorageDescriptor) -> TextFormat:
     )
 
 
-def header_lines(table: Table) -> int:
-    """How many lines, or rows of partitions in another format, are left out of each file.
-
-    Hive asks the table for it, whatever a partition says, and a table of another format has none
-    (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
-
-    Raises:
-        UnreadableTableError: the property is no number.
-    """
-    if table.storage.input_format != TEXT_INPUT_FORMAT:
-        return 0
-    name = "skip.header.line.count"
-    value = file_properties(table, table.storage).get(name, "0")
-    if not value.isdecimal():
-        raise not_read_yet(table.name, "text", name, value)
-    return int(value)
-
-
 def _byte(properties: Mapping[str, str], name: str) -> str | None:
     """A one-byte property, given as the character or as its number (Hive's `LazyUtils.getByte`)."""
     value = properties.get(name)
@@ -220,7 +246,7 @@ def _byte(properties: Mapping[str, str], name: str) -> str | None:
     return value[0]
 
 
-def text_columns(columns: TableColumns, format: TextFormat) -> list[ColumnExpr]:
+def text_columns(columns: TableColumns, format: LineFormat) -> list[ColumnExpr]:
     """The table's columns from a line in the column `value`.
 
     Raises:
@@ -244,7 +270,7 @@ def text_columns(columns: TableColumns, format: TextFormat) -> list[ColumnExpr]:
     return selected
 
 
-def _cell(cells: Column, i: int, count: int, format: TextFormat, level: int) -> Column:
+def _cell(cells: Column, i: int, count: int, format: LineFormat, level: int) -> Column:
     """That of field `i` of `count` of a line or a struct (`LazyStruct`)."""
     if not format.last_takes_rest or i < count - 1:
         return F.get(cells, F.lit(i))
@@ -299,7 +325,7 @@ def _in_class(character: str) -> str:
     return "\\" + character if character in "\\]^-[&" else character
 
 
-def _value(cell: Column, data_type: DataType, format: TextFormat, level: int) -> Column:
+def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) -> Column:
     """The value in a cell; `level` is that of the separators inside of it.
 
     Every level has its own NULLs (`LazyArray`, `LazyMap`, `LazyStruct`).
@@ -323,7 +349,7 @@ def _value(cell: Column, data_type: DataType, format: TextFormat, level: int) ->
     return F.when(cell != format.null, parsed)
 
 
-def _array(cell: Column, data_type: ArrayType, format: TextFormat, level: int) -> Column:
+def _array(cell: Column, data_type: ArrayType, format: LineFormat, level: int) -> Column:
     parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
     return F.transform(
         F.coalesce(parts, F.array().cast("array<string>")),
@@ -331,7 +357,7 @@ def _array(cell: Column, data_type: ArrayType, format: TextFormat, level: int) -
     )
 
 
-def _map(cell: Column, data_type: MapType, format: TextFormat, level: int) -> Column:
+def _map(cell: Column, data_type: MapType, format: LineFormat, level: int) -> Column:
     """The entries with a key that is not NULL; of those with the same key, the first."""
     parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
     separator = format.separators[level + 1]

@@ -18,7 +18,7 @@ from dbt.adapters.hiveacid.sources.read_log import (
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.metastore.models import TableName
-from hiveacid.reader.plan import DeleteFile
+from hiveacid.reader.deletes import DeleteFile
 from hiveacid.snapshots.run_snapshot import SnapshotReport
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")

@@ -14,7 +14,7 @@ from hiveacid.changes.decoding import (
 from hiveacid.changes.diff import compare, state_of
 from hiveacid.changes.losses import Extent, table_losses
 from hiveacid.metastore.models import Column, StorageDescriptor
-from hiveacid.reader.formats.text import text_format
+from hiveacid.reader.formats.text import line_format
 from tests.unit.changes.test_diff import INSERT_ONLY, NOTHING, TABLE, pinned_table, places, valid
 
 TEXT = StorageDescriptor(
@@ -155,7 +155,7 @@ def test_every_property_that_a_text_is_read_by_is_part_of_the_mark(monkeypatch):
         "hiveacid.reader.formats.text.refuse_others",
         lambda table, kind, properties, harmless: refused.update(name for name, _ in harmless),
     )
-    text_format(LOG, TEXT)
+    line_format(LOG, TEXT)
     assert recording.asked
     for name in recording.asked - refused:
         storage = replace(TEXT, serde_parameters={**TEXT.serde_parameters, name: "7"})

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.reader import deletes
-from hiveacid.reader.deletes import are_near, bitmap_range, build_bitmap
+from hiveacid.reader.deletes import DeleteFile, are_near, bitmap_range, build_bitmap
 from hiveacid.reader.orc_footers import RowIdRange
-from hiveacid.reader.plan import DeleteFile
 
 blocks = st.integers(0, 2**42)
 near = st.tuples(blocks, st.integers(0, 2**12)).map(lambda pair: (pair[0], pair[0] + pair[1]))

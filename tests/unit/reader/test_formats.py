@@ -9,9 +9,10 @@ from pyspark.errors import AnalysisException
 
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.formats import file_format
 from hiveacid.reader.formats.avro import check_avro, check_avro_module
-from hiveacid.reader.formats.text import text_format
-from hiveacid.reader.insert_only import _HARMLESS, file_format
+from hiveacid.reader.formats.parquet import _HARMLESS
+from hiveacid.reader.formats.text import line_format
 from hiveacid.reader.properties import refuse_others
 
 NAME = TableName("shop", "events")
@@ -38,7 +39,7 @@ def table(**parameters):
     ],
 )
 def test_a_known_format(input_format, serde, format):
-    assert file_format(NAME, storage(input_format, serde)) == format
+    assert file_format(NAME, storage(input_format, serde)).name == format
 
 
 @pytest.mark.parametrize(
@@ -76,9 +77,9 @@ def test_another_format_is_refused_by_name(input_format, serde):
 )
 def test_a_property_of_text_that_is_not_understood_is_refused(property, value):
     with pytest.raises(UnreadableTableError, match=f"text with {property} = '{value}'"):
-        text_format(table(), storage(**{property: value}))
+        line_format(table(), storage(**{property: value}))
     with pytest.raises(UnreadableTableError, match=f"text with {property} = '{value}'"):
-        text_format(table(**{property: value}), storage())
+        line_format(table(**{property: value}), storage())
 
 
 def test_avro_with_a_schema_of_its_own_is_refused():
@@ -103,40 +104,40 @@ def test_the_tables_own_properties_go_before_those_of_its_serde_and_a_partitions
     marker = "serialization.null.format"
     of_serde = replace(table(), storage=storage(**{marker: "serde", "field.delim": "|"}))
     of_table = replace(of_serde, parameters={marker: "table"})
-    assert text_format(of_serde, of_serde.storage).null == "serde"
-    assert text_format(of_table, of_table.storage).null == "table"
+    assert line_format(of_serde, of_serde.storage).null == "serde"
+    assert line_format(of_table, of_table.storage).null == "table"
     partition = replace(storage(**{"serialization.format": "1"}), location="file:/t/p=1")
-    found = text_format(of_table, partition)
+    found = line_format(of_table, partition)
     assert (found.null, found.separators[0]) == ("table", "|")
     partition = replace(partition, serde_parameters={marker: "partition", "field.delim": ";"})
-    found = text_format(of_table, partition)
+    found = line_format(of_table, partition)
     assert (found.null, found.separators[0]) == ("partition", ";")
 
 
 def test_an_empty_delimiter_is_the_default_and_not_a_missing_one():
-    found = text_format(table(), storage(**{"field.delim": "", "serialization.format": "7"}))
+    found = line_format(table(), storage(**{"field.delim": "", "serialization.format": "7"}))
     assert (found.separators[0], found.escape) == ("\x01", None)
-    found = text_format(table(), storage(**{"escape.delim": "", "serialization.format": "7"}))
+    found = line_format(table(), storage(**{"escape.delim": "", "serialization.format": "7"}))
     assert (found.separators[0], found.escape) == ("\x07", "\\")
-    found = text_format(table(), storage(**{"collection.delim": "", "mapkey.delim": ""}))
+    found = line_format(table(), storage(**{"collection.delim": "", "mapkey.delim": ""}))
     assert found.separators[1:3] == ("\x02", "\x03")
 
 
 def test_how_many_lines_are_no_rows_is_for_the_table_to_say():
     header = {"skip.header.line.count": "2"}
-    assert text_format(table(**header), storage()).header == 2
+    assert line_format(table(**header), storage()).header == 2
     of_serde = replace(table(), storage=storage(**header))
-    assert text_format(of_serde, replace(storage(), location="file:/t/p=1")).header == 2
+    assert line_format(of_serde, replace(storage(), location="file:/t/p=1")).header == 2
     partition = replace(storage(**header), location="file:/t/p=1")
-    assert text_format(table(), partition).header == 0
+    assert line_format(table(), partition).header == 0
     with pytest.raises(UnreadableTableError, match="text with skip.header.line.count = 'two'"):
-        text_format(table(**{"skip.header.line.count": "two"}), storage())
+        line_format(table(**{"skip.header.line.count": "two"}), storage())
     of_orc = replace(table(**header), storage=storage("any"))
-    assert text_format(of_orc, partition).header == 0
+    assert line_format(of_orc, partition).header == 0
 
 
 @pytest.mark.parametrize(("format", "name"), [("parquet", "parquet.column.index.access")])
 def test_properties_that_change_what_hive_reads_are_refused(format, name):
-    refuse_others(NAME, format, {name: "FALSE"}, _HARMLESS[format])
+    refuse_others(NAME, format, {name: "FALSE"}, _HARMLESS)
     with pytest.raises(UnreadableTableError, match=f"{format} with {name} = 'true' cannot be rea"):
-        refuse_others(NAME, format, {name: "true"}, _HARMLESS[format])
+        refuse_others(NAME, format, {name: "true"}, _HARMLESS)

@@ -11,7 +11,7 @@ from typing import Any
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import human_bytes, pluralize
 from hiveacid.metastore.models import TableName
-from hiveacid.reader.plan import DeleteFile
+from hiveacid.reader.deletes import DeleteFile
 from hiveacid.snapshots.tables import PinnedTable
 
 

@@ -1,0 +1,153 @@
+"""Protocol of the file formats of insert-only tables.
+
+A new format is one module with one class, and one line in the choice (`formats/__init__.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.metastore.models import StorageDescriptor, Table
+from hiveacid.reader.columns import TableColumns
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.plan import DataFile
+from hiveacid.reader.projection import ColumnExpr
+from hiveacid.reader.properties import header_lines, not_read_yet
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """One read of an insert-only table.
+
+    `storages` has the storage of each partition, by the number that `DataFile.partition` gives, or
+    the table's own storage alone. `columns` are the table's.
+    """
+
+    spark: SparkSession
+    table: Table
+    storages: Sequence[StorageDescriptor]
+    columns: TableColumns
+
+    @property
+    def is_case_sensitive(self) -> bool:
+        """Whether Spark distinguishes names that differ in case only."""
+        return self.spark.conf.get("spark.sql.caseSensitive") == "true"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Facts that files must have in common to be read by one scan.
+
+    `columns` are the columns that the files are read with: in some formats those of the partition,
+    which may be older than the table's.
+    """
+
+    columns: TableColumns
+
+
+AnyLayout = TypeVar("AnyLayout", bound=Layout)
+
+
+@dataclass(frozen=True)
+class ScannedFiles:
+    """Rows of some files.
+
+    `frame` has the column `scan.FILE_PATH` beside the columns that `columns` need. `by_path` maps
+    each value of `FILE_PATH` to a file: where a scan gives one path for several files, to any file
+    of the same directory. `columns` are expressions for `Layout.columns`, in their order.
+    """
+
+    frame: DataFrame
+    by_path: Mapping[str, ListedFile]
+    columns: Sequence[ColumnExpr]
+
+
+class FileFormat(ABC, Generic[AnyLayout]):
+    """One file format of insert-only tables."""
+
+    name: str
+    """The name in messages, and in Spark where Spark reads the format itself."""
+
+    @abstractmethod
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse a table's or partition's files that cannot be read exactly, by their properties.
+
+        Raises:
+            UnreadableTableError: naming the property, or what is missing in Spark.
+        """
+
+    @abstractmethod
+    def layouts(
+        self, read: TableRead, files: Sequence[DataFile]
+    ) -> dict[AnyLayout, list[DataFile]]:
+        """Group files that one scan can read. What is stored in the files may be looked up.
+
+        Raises:
+            UnreadableTableError: naming a file that cannot be read exactly.
+        """
+
+    @abstractmethod
+    def scan(self, read: TableRead, layout: AnyLayout, files: Sequence[DataFile]) -> ScannedFiles:
+        """Describe the rows of files with one layout to Spark. Runs no Spark job.
+
+        Raises:
+            UnreadableTableError: a column cannot be read exactly.
+        """
+
+    def has_rows(
+        self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
+    ) -> bool:
+        """Tell whether any of some files, which are not empty, has a row.
+
+        Raises:
+            UnreadableTableError: a file is not there, or not of this format.
+        """
+        return bool(files)
+
+
+def group(layouts: Iterable[tuple[AnyLayout, DataFile]]) -> dict[AnyLayout, list[DataFile]]:
+    """Return the files of each layout, in their order."""
+    groups: dict[AnyLayout, list[DataFile]] = {}
+    for layout, file in layouts:
+        groups.setdefault(layout, []).append(file)
+    return groups
+
+
+def columns_of_partitions(
+    read: TableRead, as_in_partition: Callable[[TableColumns, StorageDescriptor], TableColumns]
+) -> Callable[[int], TableColumns]:
+    """Return the function from a partition's number to the columns that its files are read with.
+
+    `as_in_partition` gives the columns of a partition whose columns are not the table's.
+    """
+
+    @cache
+    def columns_of(number: int) -> TableColumns:
+        storage = read.storages[number]
+        if storage.columns == read.table.storage.columns:
+            return read.columns
+        return as_in_partition(read.columns, storage)
+
+    return columns_of
+
+
+def refuse_header_lines(table: Table, name: str) -> None:
+    """Refuse a table of text with header lines that has a partition in another format.
+
+    Hive leaves out as many rows of each file of the partition.
+
+    Raises:
+        UnreadableTableError: naming the property.
+    """
+    lines = header_lines(table)
+    if lines:
+        raise not_read_yet(
+            table.name, f"a partition in {name}", "skip.header.line.count", str(lines)
+        )
