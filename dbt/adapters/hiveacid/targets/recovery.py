@@ -41,12 +41,10 @@ _QUIET_SECONDS = 24 * 60 * 60
 class ListedCatalog(Catalog, Protocol):
     """The part of the adapter that a recovery needs."""
 
-    def list_relations(self, database: str | None, schema: str) -> Iterable[BaseRelation]:
+    def list_relations(self, database: str | None, schema: str) -> Iterable[Any]:
         """List a schema, as dbt's cache has it."""
 
-    def list_relations_without_caching(
-        self, schema_relation: BaseRelation
-    ) -> Iterable[BaseRelation]:
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> Iterable[Any]:
         """List a schema as it is now."""
 
     def cache_added(self, relation: BaseRelation | None) -> Any:
@@ -159,11 +157,11 @@ class Recovery:
     def _exists(self, relation: BaseRelation) -> bool:
         return self._statements.session.catalog.tableExists(str(relation))
 
-    def _restore(self, target: HiveAcidRelation, backups: Iterable[Any]) -> None:
+    def _restore(self, target: HiveAcidRelation, backups: Iterable[HiveAcidRelation]) -> None:
         """Rename the newest of the backups; another run may be doing the same."""
         session = self._statements.session
 
-        def made(backup: Any) -> float:
+        def made(backup: HiveAcidRelation) -> float:
             return created_at(session, str(backup.schema), str(backup.identifier))
 
         newest = max(backups, key=made)
@@ -195,7 +193,7 @@ class Recovery:
             time.time() - modified_at(node.session, location) > _QUIET_SECONDS
         )
 
-    def _in_use(self, target: HiveAcidRelation, known: Mapping[str, Any]) -> set[str]:
+    def _in_use(self, target: HiveAcidRelation, known: Mapping[str, HiveAcidRelation]) -> set[str]:
         """Return the names of directories that hold rows of `target` or of a table next to it.
 
         A table may lie where it was built under another name (`table_locations.follow_directory`).
@@ -217,7 +215,7 @@ class Recovery:
         """Return the directory of a table of this name next to the target, in Spark's catalog."""
         return default_location(self._statements.session, str(target.schema), name)
 
-    def _cached(self, target: HiveAcidRelation) -> dict[str, Any]:
+    def _cached(self, target: HiveAcidRelation) -> dict[str, HiveAcidRelation]:
         return _by_name(self._catalog.list_relations(None, str(target.schema)))
 
     def _learn_of(self, target: HiveAcidRelation) -> None:
@@ -233,7 +231,7 @@ class Recovery:
                 return
 
 
-def _by_name(relations: Iterable[Any]) -> dict[str, Any]:
+def _by_name(relations: Iterable[HiveAcidRelation]) -> dict[str, HiveAcidRelation]:
     return {str(relation.identifier).lower(): relation for relation in relations}
 
 
@@ -241,5 +239,5 @@ def _leftovers(target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]
     return leftovers(str(target.identifier), names, get_invocation_id())
 
 
-def _backups(target: HiveAcidRelation, names: Mapping[str, Any]) -> list[Leftover]:
+def _backups(target: HiveAcidRelation, names: Mapping[str, HiveAcidRelation]) -> list[Leftover]:
     return [left for left in _leftovers(target, names) if left.role == BACKUP]
