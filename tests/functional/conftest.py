@@ -114,7 +114,14 @@ DBTS_OWN = (
 )
 
 
+# They have the classes that take longest, and start first: otherwise a worker of pytest-xdist would
+# come to one of these last and work on alone.
+LONGEST = ("test_state_stores.py", "test_materializations.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the longest files start first; ignore dbt's own warnings."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
     for item in items:
         if HERE in item.path.parents:
             for warning in DBTS_OWN:
