@@ -3,17 +3,17 @@
 ::
 
     plan = plan_changes(spark, pinned, since, footers)   # since=None: the whole snapshot as inserts
-    plan.losses                                          # what cannot be told any more, and why
+    plan.losses                                          # what is no longer known, and why
     inserted_rows(spark, plan)                           # live rows that the state has not seen
-    deleted_row_ids(spark, plan)                         # rows that it has seen, deleted since
-    images = image_plan(spark, plan)                     # where their values are
-    deleted_rows(spark, plan, images)                    # the same with the values that they had
-    plan.state                                           # to be kept with the target
+    deleted_row_ids(spark, plan)                         # seen rows that were deleted since
+    images = plan_before_images(spark, plan)             # where the values of deleted rows are
+    deleted_rows(spark, plan, images)                    # the deleted rows with their values
+    plan.state                                           # the state to keep with the target
 
-Beside the table's columns there are `_change_type` (insert or delete), `_write_id` (that of the
+Next to the table's columns there are `_change_type` (insert or delete), `_write_id` (of the
 insert, or of the delete) and `_row_id`, a struct of `write_id` (the original one), `bucket` (the
 bucket property), `row`, and `partition` (the partition's name as Hive writes it, empty for an
-unpartitioned table). It is unique in the table, and NULL for insert-only tables.
+unpartitioned table). A row id is unique in the table, and NULL for insert-only tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from hiveacid.changes.diff import Kind, location_names
+from hiveacid.changes.diff import Kind
+from hiveacid.changes.facts import location_names
 from hiveacid.changes.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.deletes import (
@@ -130,12 +131,12 @@ def _in_lost_locations(plan: ChangePlan, target_ids: DataFrame) -> DataFrame:
 
 
 def _lost_locations_now(spark: SparkSession, plan: ChangePlan) -> DataFrame:
-    places = [
-        change.place
+    lost = [
+        plan.location_of(change)
         for change in plan.changes
         if change.kind is Kind.LOST and change.loss is not None and change.loss.reconcilable
     ]
-    read = plan_places(spark, plan.pinned, places, plan.footers, row_ids=True)
+    read = plan_places(spark, plan.pinned, lost, plan.footers, row_ids=True)
     return _live_rows(spark, read)
 
 

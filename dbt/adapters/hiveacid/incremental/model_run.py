@@ -186,10 +186,8 @@ class ModelChanges:
             return rows_brought_before(session, self.plan, read)
         inserts = inserted_rows(session, self.plan)
         if self.reconciled:
-            lost = [change.place for change in self.plan.changes if change.loss is not None]
-            self._looked_up.update(
-                (f, place.partition) for place in lost for f in place.orc_files()
-            )
+            lost = self.plan.lost_locations
+            self._looked_up.update((f, one.partition) for one in lost for f in one.orc_files())
             inserts = inserts.unionByName(
                 reconcile_inserts(session, self.plan, self._target_ids(session))
             )
