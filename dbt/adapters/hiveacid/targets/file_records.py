@@ -8,8 +8,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,16 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from hiveacid.jvm.bulk import bulk_of
-from hiveacid.jvm.filesystem import (
-    BATCH,
-    DIRECTORY,
-    THREADS,
-    FileStatuses,
-    Status,
-    batches,
-    while_directories_vanish,
-)
+from hiveacid.jvm.filesystem import SPARK_NAMES, list_location
 from hiveacid.jvm.py4j import java
 
 CLAIM = "claimed_by"
@@ -69,8 +59,8 @@ def done_name(generation: int) -> str:
 
 _DIGEST_BYTES = 6
 _DIGEST_LETTERS = 8
-_SHOWN = 3
-"""So many partitions are named."""
+_NAMED_PARTITIONS = 3
+"""Partitions that an error names at most."""
 
 
 @dataclass(frozen=True)
@@ -153,12 +143,8 @@ def _without_case(partition: str) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-_SHOWN_NAMES = "(?s)[^._].*|_.*=.*"
-"""As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition."""
+    more = len(names) - _NAMED_PARTITIONS
+    return ", ".join(names[:_NAMED_PARTITIONS]) + (f" and {more} more" if more > 0 else "")
 
 
 class Directory:
@@ -179,27 +165,15 @@ class Directory:
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
 
     def data_files(self) -> list[str]:
-        """All files below it but those that Spark hides (`_SHOWN_NAMES`).
+        """Return all files below the directory, but for those that Spark hides.
 
-        Level by level, all directories of a level in a few calls. Nothing if it does not exist.
+        Nothing if the directory does not exist.
+
+        Raises:
+            UnreadableTableError: the file system refused or failed.
         """
-        return while_directories_vanish(
-            lambda: sorted(self._below()) if self._files.exists(self._path) else []
-        )
-
-    def _below(self) -> Iterator[str]:
-        bulk, statuses = bulk_of(self._session), FileStatuses.of(self._session)
-
-        def listed(directories: Sequence[str]) -> list[Status]:
-            return statuses.listed(self._files, bulk.paths(directories), _SHOWN_NAMES)
-
-        level = statuses.qualified(self._files, bulk.paths([self._path.toString()]))
-        start = len(level[0].rstrip("/")) + 1
-        with ThreadPoolExecutor(THREADS) as pool:
-            while level:
-                found = [s for part in pool.map(listed, batches(level, BATCH)) for s in part]
-                level = [path for path, length, _ in found if length == DIRECTORY]
-                yield from (path[start:] for path, length, _ in found if length != DIRECTORY)
+        listing = list_location(self._session, self._path.toString(), SPARK_NAMES)
+        return sorted(file.relative for file in listing.files)
 
     def read(self, name: str) -> str:
         """A file as UTF-8 text. Raises `FileNotFoundError`."""
