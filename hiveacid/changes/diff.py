@@ -18,7 +18,7 @@ from hiveacid.changes.state import SourceState
 
 
 class Kind(Enum):
-    """What a location is, compared with the state."""
+    """Kind of a location, compared with the state."""
 
     UNCHANGED = "unchanged"
     GROWN = "grown"
@@ -81,8 +81,8 @@ def first_write_ids(
     """Return the lowest new write ids, of which `count` can have left something in the locations.
 
     Ids that left nothing do not count, so that each batch goes forward. Write ids that a directory
-    holds together come together: those of a base that took in new write ids, and those of a
-    directory of an insert-only table, whose rows carry no write id.
+    holds together come together: in a base that took in new write ids, and in a directory of an
+    insert-only table, whose rows carry no write id.
     """
     selected = [location.selected for location in now.locations]
     bases = {s.base.write_id_range[1] for s in selected if s.base is not None}

@@ -21,7 +21,7 @@ from hiveacid.reader.orc_footers import RowIdRange
 
 
 class Extent(Enum):
-    """What a loss makes unusable."""
+    """Extent of a loss: what it makes unusable."""
 
     LOCATION = "location"
     """The changes of one location; its rows can be compared with the target's by row id."""
@@ -153,7 +153,7 @@ def loss(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges) -> Los
             f"it was dropped and created again (createTime {now.state.create_time}, before "
             f"{old.create_time})"
         )
-        # Rows that are older than the partition are those of another one that was given its name.
+        # Rows that are older than the partition belong to another one that was given its name.
         is_other = _may_have_seen(before, now)
         return Loss(now.name, what, Extent.TABLE if is_other else by_row_ids)
     reason = _gone_rows(before, old, now, new_ids)

@@ -41,10 +41,10 @@ from hiveacid.snapshots.tables import PinnedTable
 CHANGE_TYPE = "_change_type"
 WRITE_ID = "_write_id"
 ROW_ID = "_row_id"
-"""The columns that changes have beside the table's own."""
+"""Columns that changes have next to the table's own."""
 
 ROW_ID_NAMES = (ROW_ID, "_hive_row_id")
-"""What a target may call the last of them: Iceberg keeps the first name for itself."""
+"""Names that a target may give to the row id: Iceberg keeps the first name for itself."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class LocationState:
 
 @dataclass(frozen=True)
 class SourceState:
-    """What a target has seen of one source.
+    """Part of one source that a target has seen.
 
     `table_id` is the metastore's own key of the table (None before Hive 4), `create_time` in
     seconds by its clock. `columns` are the names and types of the columns in the files, in their

@@ -1,4 +1,4 @@
-"""What decides how rows are shown, and whether it is what it was."""
+"""Settings and fingerprints of decoding, and whether they have changed."""
 
 from dataclasses import replace
 

@@ -294,7 +294,7 @@ def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
 
 
 @pytest.mark.parametrize("emptied", ["delta_1_3_v0000009//", "base_3_v0000009//"])
-def test_what_hive_lost_beside_an_open_write_id_is_noticed_once_it_is_removed(emptied):
+def test_what_hive_lost_next_to_an_open_write_id_is_noticed_once_it_is_removed(emptied):
     """A compaction of an insert-only table that took nothing in: integration/test_changes.py."""
     old = ["delta_1_1_0", "delta_3_3_0"]
     kept = [*old, emptied, "delta_4_4_0"]
@@ -496,8 +496,8 @@ def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
         assert "in it are not those that had been seen: another partition" in change.loss.what
         assert change.loss.extent is Extent.TABLE
     # A state from before there were fingerprints.
-    former = replace(since, locations=(replace(since.locations[0], files_fingerprint=None),))
-    assert [change.kind for change in changes(former)] == [Kind.UNCHANGED]
+    earlier = replace(since, locations=(replace(since.locations[0], files_fingerprint=None),))
+    assert [change.kind for change in changes(earlier)] == [Kind.UNCHANGED]
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def keys_of(warehouse, random):
     shown = list(snapshots(warehouse))
     keys = {}
     for row in sorted(set().union(*shown)):
-        beside = set().union(*(rows for rows in shown if row in rows))
-        taken = {keys[other] for other in beside if other in keys}
+        together = set().union(*(rows for rows in shown if row in rows))
+        taken = {keys[other] for other in together if other in keys}
         free = [*sorted(set(keys.values()) - taken)] or [f"k{row}"]
         keys[row] = random.choice(free)
     return keys

@@ -37,23 +37,23 @@ class NewestRecord:
 
 
 def generations(names: Iterable[str]) -> list[int]:
-    """The numbers of the records among a directory's files, in their order."""
+    """Return the numbers of the records among a directory's files, in ascending order."""
     matches = map(_RECORD.fullmatch, names)
     return sorted(int(match.group(1)) for match in matches if match is not None)
 
 
 def claim_of(text: str) -> str | None:
-    """The invocation that a record says is about to replace the table."""
+    """Return the invocation that is about to replace the table, if the record is its claim."""
     return json.loads(text).get(CLAIM) if CLAIM in text else None
 
 
 def record_name(generation: int) -> str:
-    """The file of a record."""
+    """Return the name of a record's file."""
     return f"{generation:012d}.json"
 
 
 def done_name(generation: int) -> str:
-    """The file that says that all files of a record's append are in place."""
+    """Return the name of the file that says: all files of a record's append are in place."""
     return f"{generation:012d}.done"
 
 
@@ -67,15 +67,15 @@ _NAMED_PARTITIONS = 3
 class WrittenFiles:
     """The files that the runs of a model have written into its target.
 
-    `by_directory` has the digests of the files in each directory below the table's own, which is
-    the empty name; the others are those of partitions.
+    `by_directory` has the digests of the files in each directory. The empty name is the table's own
+    directory; the other directories, below it, belong to partitions.
     """
 
     by_directory: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, names: Iterable[str]) -> WrittenFiles:
-        """Those of the given names, relative to the table's directory."""
+        """Return the files of the given names, which are relative to the table's directory."""
         found: dict[str, set[str]] = {}
         for name in names:
             directory, _, file = name.rpartition("/")
@@ -88,13 +88,13 @@ class WrittenFiles:
         return cls({directory: frozenset(_split(text)) for directory, text in data.items()})
 
     def to_json(self) -> dict[str, str]:
-        """As plain data that `json.dumps` takes."""
+        """Return plain data that `json.dumps` takes."""
         return {
             directory: "".join(sorted(digests)) for directory, digests in self.by_directory.items()
         }
 
     def with_more(self, names: Iterable[str]) -> WrittenFiles:
-        """These files and some that come to them."""
+        """Return these files and some more."""
         more, known = WrittenFiles.of(names).by_directory, self.by_directory
         nothing: frozenset[str] = frozenset()
         return WrittenFiles(
@@ -102,11 +102,11 @@ class WrittenFiles:
         )
 
     def gone(self, names: Iterable[str], partitions: Collection[str] | None) -> str | None:
-        """What has been lost, to complete "because …"; None if all files are there.
+        """Return what has been lost, to complete "because …"; None if all files are there.
 
-        `names` are those of the files below the table's directory, `partitions` the partitions of
-        which its catalog knows; None if the catalog does not keep them. An external table's files
-        stay when a partition of it is dropped.
+        `names` are the names of the files below the table's directory. `partitions` are the
+        partitions that its catalog has; None if the catalog does not keep them. The files of an
+        external table stay when one of its partitions is dropped.
         """
         there = WrittenFiles.of(names).by_directory
         if partitions is not None:
@@ -121,8 +121,8 @@ class WrittenFiles:
             return None
         whole = sum(map(len, self.by_directory.values()))
         where = sorted(name for name, count in gone.items() if name and count)
-        places = f" ({_some(where)})" if where else ""
-        return f"{lost} of the {whole} files that its runs have written are gone from it{places}"
+        named = f" ({_some(where)})" if where else ""
+        return f"{lost} of the {whole} files that its runs have written are gone from it{named}"
 
 
 def _digest(name: str) -> str:
@@ -135,7 +135,7 @@ def _split(text: str) -> Iterable[str]:
 
 
 def _without_case(partition: str) -> str:
-    """A partition's name with those of its columns in lower case, as the metastore has them."""
+    """Return a partition's name with its columns' names in lower case, as the metastore has it."""
     if not partition:
         return partition
     parts = (part.partition("=") for part in partition.split("/"))
@@ -148,7 +148,7 @@ def _some(names: list[str]) -> str:
 
 
 class Directory:
-    """A directory; names are relative to it."""
+    """A directory of a target or of its records; names are relative to it."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         """`location` is a Hadoop path, unescaped, with or without a scheme."""
@@ -159,7 +159,7 @@ class Directory:
         self._files = self._path.getFileSystem(self._configuration)
 
     def names(self) -> list[str]:
-        """What lies in it; nothing if it does not exist."""
+        """Return the names in the directory; none if it does not exist."""
         if not self._files.exists(self._path):
             return []
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
@@ -176,7 +176,7 @@ class Directory:
         return sorted(file.relative for file in listing.files)
 
     def read(self, name: str) -> str:
-        """A file as UTF-8 text. Raises `FileNotFoundError`."""
+        """Read a file as UTF-8 text. Raises `FileNotFoundError`."""
         try:
             stream = self._files.open(self._child(name))
         except Py4JJavaError as error:
@@ -191,11 +191,11 @@ class Directory:
         self._files.mkdirs(self._path)
 
     def create(self, name: str, text: str) -> bool:
-        """Create a file with all its text at once; False if there is one of that name already.
+        """Create a file with all its text at once; False if the name is taken already.
 
         Raises:
-            FileNotFoundError: the directory itself does not exist. It is not made: it may be that
-                of a table which is being replaced, whose place must stay free.
+            FileNotFoundError: the directory itself does not exist. It is not made: it may belong to
+                a table that is being replaced, and then its path must stay free.
         """
         draft = self._child(f".{name}.{uuid.uuid4().hex}")
         stream = self._new_file(draft)
@@ -206,12 +206,12 @@ class Directory:
         try:
             return self._rename_to_new(draft, self._child(name))
         finally:
-            # Whether the file is there by now must not depend on it.
+            # The result must not depend on deleting the draft.
             with suppress(Py4JJavaError):
                 self._files.delete(draft, False)
 
     def move_in(self, other: Directory, name: str) -> bool:
-        """Move a file from another directory to the same name here; False if it is not there.
+        """Move a file from another directory to this one; False if the other has none of the name.
 
         Several processes may do so at the same time.
         """
@@ -232,11 +232,11 @@ class Directory:
         return False
 
     def has(self, name: str) -> bool:
-        """Whether there is a file or directory of that name."""
+        """Whether there is a file or directory of the name."""
         return bool(self._files.exists(self._child(name)))
 
     def delete(self, name: str) -> None:
-        """Delete a file or a directory with all in it, if there is one."""
+        """Delete a file, or a directory with all in it, if it exists."""
         self._files.delete(self._child(name), True)
 
     def _child(self, name: str) -> Any:
@@ -254,8 +254,8 @@ class Directory:
             raise _as_python(error, self._path.toString()) from error
 
     def _rename_to_new(self, source: Any, target: Any) -> bool:
-        # A local rename replaces what is there, whatever Hadoop's interface promises; a link does
-        # not. On HDFS the rename itself is atomic and refuses.
+        # A local rename replaces the target, whatever Hadoop's interface promises; a link does not.
+        # On HDFS the rename itself is atomic and refuses.
         qualified = self._files.makeQualified(target)
         if qualified.toUri().getScheme() == "file":
             try:
