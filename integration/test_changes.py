@@ -182,7 +182,7 @@ def test_a_partitioned_table(changes: Changes, hive_client: HiveClient, database
     again = "INSERT INTO {t} VALUES (20, 'again', 'w')"
     changes.check(table, second, ["partition p=w: it was dropped"])
     story.then(again)
-    changes.check(table, second, ["partition p=w: it was dropped and created anew (createTime"])
+    changes.check(table, second, ["partition p=w: it was dropped and created again (createTime"])
     story.remember("with w")
     story.then(
         "INSERT OVERWRITE TABLE {t} PARTITION (p='x') SELECT id + 100, v FROM {t} WHERE p = 'x'",

@@ -193,5 +193,7 @@ def test_another_partition_of_an_older_one_s_name(
     hive_client.execute(f"ALTER TABLE {table} DROP PARTITION (p='x')")
     story.then(
         "ALTER TABLE {t} PARTITION (p='y') RENAME TO PARTITION (p='x')",
-        lost={"first": ["partition p=x: it was dropped and created anew", "partition p=y: it was"]},
+        lost={
+            "first": ["partition p=x: it was dropped and created again", "partition p=y: it was"]
+        },
     )

@@ -126,7 +126,7 @@ CASES = {
             "base_0000007",
             "partition p=dropped: it was dropped; it was at file:",
             "/parts/p=dropped",
-            "partition p=anew: it was dropped and created anew (createTime ",
+            "partition p=anew: it was dropped and created again (createTime ",
             "partition p=日: the compaction that made delta_0000001_0000005_v",
             " left nothing there",
             "(new write ids: 3-7)",

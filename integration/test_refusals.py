@@ -110,7 +110,7 @@ def test_files_and_directories_that_hive_3_does_not_write(
     batch = delta.rename(delta.with_name("delta_0000001_0000003"))
     assert (
         f"has the file {batch.name}/{side_file.name}: a writer with several transactions has not "
-        "closed the file beside it, or has died"
+        "closed the file next to it, or has died"
     ) in refusal(differential, table)
     (batch / side_file.name).unlink()
     (batch / "sub").mkdir()

@@ -1,9 +1,9 @@
-"""When a location was last written to, as far as its files tell.
+"""Times of the writes to a location, from its files.
 
-A write leaves directories of its own, and their files the time at which they were finished, which
-is shortly before the commit. A compaction merges the directories of many writes into one of its
-own; once the cleaner has removed the former ones, all that is known is that the writes were there
-before the compaction's files were.
+A write leaves directories of its own. The time of a file is when it was finished, shortly before
+the commit. A compaction merges the directories of many writes into a directory of its own. Once the
+cleaner has removed the merged directories, only one thing is known: the writes were there before
+the compaction's files were.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ from hiveacid.acid.selection import is_compacted, select
 from hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
 ORIGINALS = 0
-"""Stands for the write id of files that are older than the table's first write id."""
+"""The write id that stands for files from before the table's first write id."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """The files of one write in one location, all with a length; whether they have rows is not
-    told. `time` is that of the last one, in milliseconds since the epoch."""
+    """The files of one write in one location. They have a length, but perhaps no rows."""
 
     write_id: int
     files: tuple[ListedFile, ...]
 
     @property
     def time(self) -> int:
-        """When the write's last file was finished."""
+        """The time when the write's last file was finished, in milliseconds since the epoch."""
         return max(file.modification_time for file in self.files)
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """Writes up to `write_id` in directories that hold several; they were all there at `time`, in
-    milliseconds since the epoch."""
+    """Writes up to `write_id` in directories that hold several writes.
+
+    All of them were there at `time`, in milliseconds since the epoch.
+    """
 
     write_id: int
     time: int
@@ -52,8 +53,11 @@ class Compacted:
 
 @dataclass(frozen=True)
 class LocationWrites:
-    """The committed writes of a location that nothing has overwritten since: those that have files
-    of their own, and what a reader reads of others."""
+    """Committed writes of a location that nothing has overwritten since.
+
+    `known` are the writes with files of their own; `compacted` are the others, as far as a reader
+    still reads them.
+    """
 
     known: tuple[Write, ...]
     compacted: tuple[Compacted, ...]
@@ -62,7 +66,7 @@ class LocationWrites:
 def location_writes(
     listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList
 ) -> LocationWrites:
-    """What the listing tells of writes.
+    """Return the writes that a listing shows.
 
     Raises:
         UnreadableTableError: see `selection.select`.
@@ -104,7 +108,7 @@ def location_writes(
 
 
 def compactions(listing: Listing) -> Iterator[int]:
-    """The transactions of the compactions whose directories are there."""
+    """Yield the transactions of the compactions whose directories are there."""
     for directory in map(parse_directory, _top(listing)):
         if directory is not None and directory.visibility_txn:
             yield directory.visibility_txn
@@ -115,7 +119,7 @@ def _top(listing: Listing) -> list[str]:
 
 
 def _files(listing: Listing) -> Iterator[tuple[str, list[ListedFile]]]:
-    """The files with a length of each ACID directory; those outside of any under no name."""
+    """Yield the files with a length of each ACID directory, and under "" the original files."""
     acid = {name for name in _top(listing) if parse_directory(name) is not None}
     found: dict[str, list[ListedFile]] = {}
     for file in listing.files:
@@ -142,7 +146,7 @@ def _is_visible(
 
 
 def _is_of_one_write(listing: Listing, directory: BaseDir | DeltaDir) -> bool:
-    """Whether the files were written by one write and are untouched since."""
+    """Whether one write has written the files, and no compaction."""
     if isinstance(directory, BaseDir):
         return not is_compacted(listing, directory) and directory.write_id != BASE_OF_ORIGINALS
     return not directory.visibility_txn and directory.min_write_id == directory.max_write_id
@@ -157,11 +161,12 @@ def _highest(directory: BaseDir | DeltaDir) -> int:
 def _not_after(
     write_id: int, merged: Iterable[tuple[BaseDir | DeltaDir, Sequence[ListedFile]]]
 ) -> int:
-    """The earliest time at which writes up to `write_id` were all there.
+    """Return the earliest time at which writes up to `write_id` were all there.
 
     Compactions that have been compacted again count as long as their directories are there. The
-    first file of a compaction is younger than all that it has read; a writer with several
-    transactions for one directory, which has no compaction's transaction, is done with its last.
+    first file of a compaction is younger than all that it has read. A directory of several
+    transactions of one writer names no compaction's transaction; the writer is done with its last
+    file.
     """
     same = [(d, files) for d, files in merged if _highest(d) == write_id]
     compacted = [file.modification_time for d, files in same if d.visibility_txn for file in files]

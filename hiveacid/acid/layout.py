@@ -1,4 +1,4 @@
-"""Names of files and directories in an ACID table, and what is in them. Pure."""
+"""Layout of an ACID table: the names of its files and directories, and what they mean. Pure."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class BaseDir:
 
     @property
     def write_id_range(self) -> tuple[int, int]:
-        """The lowest and the highest write id that rows in here can have been written by."""
+        """The lowest and the highest write id that can have written the rows in the base."""
         return 0, self.write_id
 
 
@@ -95,17 +95,17 @@ class DeltaDir:
 
     @property
     def write_id_range(self) -> tuple[int, int]:
-        """The lowest and the highest write id that wrote what is in here."""
+        """The lowest and the highest write id that wrote into the directory."""
         return self.min_write_id, self.max_write_id
 
 
 # A write leaves directories of one name in all the partitions that it touches.
 @lru_cache(maxsize=1 << 14)
 def parse_directory(name: str) -> BaseDir | DeltaDir | None:
-    """What an ACID directory's name says; None if the name is not that of an ACID directory.
+    """Parse the name of an ACID directory. None for a directory of another kind.
 
     Raises:
-        ValueError: the name begins like an ACID directory's and goes on otherwise.
+        ValueError: the name begins like the name of an ACID directory, but is none.
     """
     if not name.startswith(_ACID_PREFIXES):
         return None
@@ -124,9 +124,9 @@ def parse_directory(name: str) -> BaseDir | DeltaDir | None:
 
 
 def try_parse_directory(name: str) -> BaseDir | DeltaDir | None:
-    """As `parse_directory`, for where a name that only begins like a directory's means nothing.
+    """Parse a name as `parse_directory` does, but return None where that raises.
 
-    It is refused when the table is read.
+    For callers that need not refuse such a name: reading the table refuses it.
     """
     try:
         return parse_directory(name)
@@ -140,7 +140,7 @@ def is_bucket_file(name: str) -> bool:
 
 
 def is_side_file(name: str) -> bool:
-    """Whether a file tells how much of an ACID file its writer has flushed.
+    """Whether a file says how much of an ACID file its writer has flushed.
 
     A writer with several transactions for one file keeps it until it closes the file
     (`OrcAcidUtils.getSideFile`).
@@ -149,7 +149,7 @@ def is_side_file(name: str) -> bool:
 
 
 def is_union_directory(name: str) -> bool:
-    """Whether Hive makes such a directory for a branch of UNION ALL.
+    """Whether Hive has made a directory for a branch of UNION ALL.
 
     `AbstractFileMergeOperator.UNION_SUDBIR_PREFIX` is the model.
     """
@@ -157,7 +157,7 @@ def is_union_directory(name: str) -> bool:
 
 
 def bucket_of_file(name: str) -> int | None:
-    """The bucket number in a data file's name, or None if the name has none.
+    """Return the bucket number in a data file's name, or None if the name has none.
 
     `bucket_00002_0` and, for files without ACID columns, `000002_0` or `000002_0_copy_1`: bucket 2.
     """
@@ -172,7 +172,7 @@ _TWELVE_BITS = 0xFFF
 
 @dataclass(frozen=True)
 class BucketProperty:
-    """What a value of the ACID column `bucket` says."""
+    """Parts of a value of the ACID column `bucket`."""
 
     bucket: int
     statement_id: int
@@ -198,19 +198,19 @@ def decode_bucket(value: int) -> BucketProperty:
 
 
 def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> frozenset[int]:
-    """Those of `write_ids` that no base, delta or delete delta below the listings is named after.
+    """Return the write ids that no base, delta or delete delta in the listings is named after.
 
-    A directory that a compaction made stands for none of its write ids: its range may take in one
-    that left nothing behind, such as that of a dropped partition.
+    A directory that a compaction made stands for none of its write ids. Its range may include a
+    write id that left nothing behind, such as the write id of a dropped partition.
     """
-    traced: set[int] = set()
+    named: set[int] = set()
     for listing in listings:
         for name in listing.directories:
             directory = None if "/" in name else try_parse_directory(name)
             if directory is None or directory.visibility_txn:
                 continue
             if isinstance(directory, BaseDir):
-                traced.add(directory.write_id)
+                named.add(directory.write_id)
             elif directory.min_write_id == directory.max_write_id:
-                traced.add(directory.max_write_id)
-    return frozenset(write_ids) - traced
+                named.add(directory.max_write_id)
+    return frozenset(write_ids) - named

@@ -1,8 +1,9 @@
-"""Which directories and files of a location make up a snapshot.
+"""Selection of the directories and files of a location that make up a snapshot.
 
-The rules are those of Hive's `AcidUtils.getAcidState`: the best base whose history the reader may
-see, then the deltas after it, each write id by the widest directory that covers it; original files
-only while there is no base. Every listed file ends up used or skipped with the reason.
+The rules are the rules of Hive's `AcidUtils.getAcidState`. A reader takes the best base whose
+history it may see, then the deltas after the base: each write id from the widest directory that
+covers it. It takes original files only while there is no base. Every listed file ends up used, or
+skipped with the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hiveacid.errors import UnreadableTableError
 
 @dataclass(frozen=True)
 class Skipped:
-    """A directory or file (path relative to the location) that the snapshot does without."""
+    """A directory or file that the snapshot does not use; its path is relative to the location."""
 
     relative: str
     reason: str
@@ -40,7 +41,7 @@ class SelectedDir:
 
     @property
     def write_id_range(self) -> tuple[int, int]:
-        """That of the directory."""
+        """The lowest and the highest write id of the directory."""
         return self.directory.write_id_range
 
 
@@ -50,9 +51,9 @@ class AcidState:
 
     `originals` are the files outside of any ACID directory in Hive's order, which numbers their
     rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
-    compaction has left without any file; they cover nothing. Those in `to_be_lost` cover by name
-    what is still there: Hive's cleaner will remove that, although the compaction has not taken it
-    in.
+    compaction has left without any file; they cover nothing. `to_be_lost` are the ones among them
+    whose names cover rows that are still there: Hive's cleaner will remove the rows, although the
+    compaction has not taken them in.
     """
 
     base: SelectedDir | None
@@ -80,7 +81,7 @@ class AcidState:
 
 
 def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
-    """Choose what a reader with these valid ids has to read.
+    """Choose the directories and files that a reader with these valid ids must read.
 
     Raises:
         UnreadableTableError: a directory has a name that cannot be understood, or the only base
@@ -99,9 +100,9 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
             skipped.append(Skipped(name, reason))
         elif name in listing.without_files:
-            # Hive lists the files below a location, and so does not see it
-            # (`AcidUtils.getHdfsDirSnapshots`): what it covers by its name counts until the
-            # cleaner, which lists directories, removes that.
+            # Hive lists the files below a location, and so does not see the directory
+            # (`AcidUtils.getHdfsDirSnapshots`). What the directory's name covers counts until
+            # the cleaner, which lists directories, removes it.
             skipped.append(Skipped(name, "its compaction has left no file in it"))
             left_empty.append(SelectedDir(directory, ()))
         elif isinstance(directory, BaseDir):
@@ -144,17 +145,17 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
 
 
 def is_compacted(listing: Listing, base: BaseDir) -> bool:
-    """Whether a compaction made a base of `listing`; else an overwrite or a truncate did."""
+    """Whether a compaction made a base of `listing`, rather than an overwrite or a truncate."""
     return bool(base.visibility_txn) or listing.data_formats.get(base.name) == "compacted"
 
 
 def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[ListedFile]]:
-    """The files of each ACID directory right below the location, and those outside of any.
+    """Return the files of each ACID directory right below the location, and the original files.
 
-    An ACID directory further down is refused: Hive 4.0.1 reads such a copy twice or not at all,
-    depending on the file system (trinodb/trino#8920 shows a table that had them). But it makes one
-    itself, of the same name, where it writes dynamic partitions of an insert-only table and one of
-    them has a location of its own: `base_3/base_3/000000_0`.
+    Refuse an ACID directory further down: Hive 4.0.1 reads the copy in it twice or not at all,
+    depending on the file system (trinodb/trino#8920 shows a table with such copies). Hive itself
+    makes one of the same name where it writes dynamic partitions of an insert-only table and one of
+    the partitions has a location of its own: `base_3/base_3/000000_0`.
     """
     files: dict[str, list[ListedFile]] = {}
     for relative in listing.directories:
@@ -168,10 +169,10 @@ def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[L
 
 
 def _outside_of_others(listing: Listing, relative: str) -> str:
-    """The first part of a path, if no other part but a second one like it names an ACID directory.
+    """Return the first part of a path. Its second part may be the same ACID name again.
 
     Raises:
-        UnreadableTableError: another part does.
+        UnreadableTableError: another part is the name of an ACID directory.
     """
     top, *below = relative.split("/")
     if any(map(_is_acid_name, below[1:] if below[:1] == [top] else below)):
@@ -205,7 +206,7 @@ def _best_base(
     write_ids: ValidWriteIdList,
     skipped: list[Skipped],
 ) -> BaseDir | None:
-    """The valid base with the highest write id; of two with the same one the compacted one."""
+    """Return the valid base with the highest write id; of two equal ones the compacted one."""
 
     def is_valid(base: BaseDir) -> bool:
         if base.write_id == BASE_OF_ORIGINALS:
@@ -236,12 +237,12 @@ def _best_base(
 
 
 def _why_none_is_valid(bases: Sequence[BaseDir], write_ids: ValidWriteIdList) -> str:
-    """The end of an error's sentence, and what to do."""
+    """Return the end of an error's sentence: the reason, and what to do."""
     mark = write_ids.high_watermark
     lowest = min(base.write_id for base in bases)
     if mark < lowest < write_ids.min_open and all(base.visibility_txn for base in bases):
-        # The compactions are visible, so all their write ids had ended: the mark has gone back
-        # since. Of one without a visibility transaction (Hive 3) that is not known.
+        # The compactions are visible, so all their write ids had ended: the high-water mark has
+        # gone back since. Without visibility transactions (Hive 3) nobody knows.
         return (
             f"the high-water mark of the write ids is {mark}: the metastore does not know of "
             "higher ones until the next write, and Hive cannot read the table either. Insert a row "
@@ -259,10 +260,11 @@ def _best_deltas(
     write_ids: ValidWriteIdList,
     skipped: list[Skipped],
 ) -> list[DeltaDir]:
-    """The widest deltas that together cover the valid write ids after `base`.
+    """Return the widest deltas that together cover the valid write ids after `base`.
 
-    Sorted as `delta_5_20 delta_5_10 delta_11_20 delta_51_60`, the first and the last are taken. A
-    delta and a delete delta of the same range go together; all statements of one write id, too.
+    Of `delta_5_20 delta_5_10 delta_11_20 delta_51_60`, in this order, the first and the last are
+    taken. A delta and a delete delta of the same range go together; so do all statements of one
+    write id.
     """
 
     def order(delta: DeltaDir) -> tuple[int, int, int, bool, int]:
@@ -319,7 +321,7 @@ def _without_side_files(
 ) -> Sequence[ListedFile]:
     """Leave out side files that mean nothing to Hive (`AcidUtils.getLogicalLength`).
 
-    In a delta of several write ids one means that rows are to be read up to a length only.
+    In a delta of several write ids a side file means: read rows only up to a length.
     """
     if not any(is_side_file(file.name) for file in files):
         return files
@@ -335,8 +337,8 @@ def _without_side_files(
         ):
             raise UnreadableTableError(
                 f"{listing.location} has the file {file.relative}: a writer with several "
-                "transactions has not closed the file beside it, or has died. Run again when it "
-                "has; if it is gone, run a major compaction in Hive first."
+                "transactions has not closed the file next to it, or has died. Run again when the "
+                "writer has closed it; if the writer is gone, run a major compaction in Hive first."
             )
         skipped.append(
             Skipped(file.relative, "the length that a writer had flushed, of no meaning")
@@ -358,15 +360,16 @@ def will_delete_rows(
 ) -> bool:
     """Whether Hive's cleaner is going to remove rows for a directory without any file.
 
-    It removes what the name covers, although the compaction has not taken that in. What a snapshot
-    does not show yet counts; what was aborted, or is in the snapshot's base too, does not.
+    The cleaner removes what the directory's name covers, although the compaction has not taken it
+    in. Rows that a snapshot does not show yet count. Aborted rows, and rows that are in the
+    snapshot's base too, do not.
 
     Args:
         emptied: the directory without files.
         with_data: the directories of the location that hold data, without those `is_replaced`.
         has_originals: whether there are original files with data that no base has replaced.
-        base: the snapshot's.
-        write_ids: the snapshot's.
+        base: the base of the snapshot.
+        write_ids: the write ids of the snapshot.
     """
     low, high = emptied.write_id_range
     if base is not None and high <= base.write_id and not _replaces(emptied, base):
@@ -386,12 +389,12 @@ def will_delete_rows(
 def is_replaced(
     directory: BaseDir | DeltaDir, base: BaseDir | None, chosen: Iterable[DeltaDir]
 ) -> bool:
-    """Whether something else that the snapshot has chosen stands for the rows of a directory.
+    """Whether another directory of the snapshot stands for the rows of a directory.
 
     Args:
-        directory: one of the location.
-        base: the snapshot's.
-        chosen: the snapshot's deltas and delete deltas.
+        directory: a directory of the location.
+        base: the base of the snapshot.
+        chosen: the deltas and delete deltas of the snapshot.
     """
     if directory == base:
         return False

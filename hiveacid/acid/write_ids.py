@@ -1,4 +1,4 @@
-"""Transactions and write ids that a reader may see, and ranges of write ids. Pure.
+"""Lists of the transactions and write ids that a reader may see; ranges of write ids. Pure.
 
 A *transaction id* is global to the metastore; a *write id* counts the writing transactions of one
 table. Hive's `ValidReadTxnList` and `ValidReaderWriteIdList` (storage-api,
@@ -18,7 +18,7 @@ NO_OPEN_ID = 2**63 - 1
 
 
 class RangeResponse(Enum):
-    """How much of an id range is valid (`ValidWriteIdList.RangeResponse`)."""
+    """Validity of a range of ids (`ValidWriteIdList.RangeResponse`)."""
 
     NONE = "none"
     SOME = "some"
@@ -61,7 +61,7 @@ class _ValidIds:
         return id_ <= self.high_watermark and id_ not in self.invalid
 
     def is_range_valid(self, low: int, high: int) -> RangeResponse:
-        """How many of the ids `low`..`high`, both included, are valid."""
+        """Return whether all, some or none of the ids `low`..`high`, both included, are valid."""
         if low > self.high_watermark:
             return RangeResponse.NONE
         top = min(high, self.high_watermark)
@@ -78,7 +78,7 @@ class _ValidIds:
 
 @dataclass(frozen=True)
 class ValidTxnList(_ValidIds):
-    """The transactions whose work a reader may see (Hive's `ValidReadTxnList`)."""
+    """Transactions whose work a reader may see (Hive's `ValidReadTxnList`)."""
 
     def __str__(self) -> str:
         """Hive's form, `hwm:minOpen:open,…:aborted,…`, which `get_valid_write_ids` takes."""
@@ -95,7 +95,7 @@ class ValidTxnList(_ValidIds):
 
 @dataclass(frozen=True)
 class ValidWriteIdList(_ValidIds):
-    """The write ids of one table that a reader may see (Hive's `ValidReaderWriteIdList`)."""
+    """Write ids of one table that a reader may see (Hive's `ValidReaderWriteIdList`)."""
 
     table: str = ""
 
@@ -124,7 +124,7 @@ class WriteIdRanges:
 
     @classmethod
     def of(cls, ranges: Iterable[tuple[int, int]]) -> WriteIdRanges:
-        """From ranges (exclusive, inclusive] in any order, which may overlap or be empty."""
+        """Return the set of some ranges in any order; they may overlap or be empty."""
         merged: list[tuple[int, int]] = []
         for after, last in sorted(ranges):
             if after >= last:
@@ -137,7 +137,7 @@ class WriteIdRanges:
 
     @classmethod
     def of_ids(cls, ids: Iterable[int]) -> WriteIdRanges:
-        """From single ids."""
+        """Return the set of single ids."""
         return cls.of((i - 1, i) for i in ids)
 
     def __contains__(self, write_id: object) -> bool:
@@ -147,41 +147,41 @@ class WriteIdRanges:
         return bool(self.ranges)
 
     def __str__(self) -> str:
-        """As people write them: `3, 5-7`; `none` without any."""
+        """Return the ids as people write them: `3, 5-7`; `none` for an empty set."""
         return ", ".join(_text(after + 1, last) for after, last in self.ranges) or "none"
 
     @property
     def count(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return sum(last - after for after, last in self.ranges)
 
     @property
     def first(self) -> int | None:
-        """The lowest id, None without any."""
+        """The lowest id; None for an empty set."""
         return self.ranges[0][0] + 1 if self.ranges else None
 
     @property
     def last(self) -> int | None:
-        """The highest id, None without any."""
+        """The highest id; None for an empty set."""
         return self.ranges[-1][1] if self.ranges else None
 
     def intersects(self, low: int, high: int) -> bool:
-        """Whether one of the ids `low`..`high`, both included, is here."""
+        """Whether one of the ids `low`..`high`, both included, is in the set."""
         if low > high:
             return False
         i = bisect_left(self.ranges, low, key=_last)
         return i < len(self.ranges) and self.ranges[i][0] < high
 
     def within(self, low: int, high: int) -> WriteIdRanges:
-        """The ids here that are among `low`..`high`, both included."""
+        """Return the ids of the set that are among `low`..`high`, both included."""
         return WriteIdRanges.of((max(a, low - 1), min(b, high)) for a, b in self.ranges)
 
     def lowest(self, count: int) -> WriteIdRanges:
-        """The `count` lowest ids, or all if there are no more."""
+        """Return the `count` lowest ids, or all if there are fewer."""
         return WriteIdRanges(tuple(self._lowest(count)))
 
     def without(self, other: WriteIdRanges) -> WriteIdRanges:
-        """The ids here that are not in `other`."""
+        """Return the ids of the set that are not in `other`."""
         left = []
         for after, last in self.ranges:
             for gap_after, gap_last in other.within(after + 1, last).ranges:
@@ -207,7 +207,7 @@ def _text(first: int, last: int) -> str:
 
 
 def valid_only_in(one: ValidWriteIdList, other: ValidWriteIdList) -> WriteIdRanges:
-    """The write ids that are valid in `one` and not valid in `other`."""
+    """Return the write ids that are valid in `one` and not valid in `other`."""
     above = WriteIdRanges.of([(max(other.high_watermark, 0), one.high_watermark)])
     below = WriteIdRanges.of_ids(i for i in other.invalid if i <= one.high_watermark)
     both = WriteIdRanges.of([*above.ranges, *below.ranges])
@@ -215,9 +215,9 @@ def valid_only_in(one: ValidWriteIdList, other: ValidWriteIdList) -> WriteIdRang
 
 
 def new_write_ids(since: ValidWriteIdList, now: ValidWriteIdList) -> WriteIdRanges:
-    """The write ids whose work is visible now and was not then.
+    """Return the write ids whose work is visible now and was not visible before.
 
-    An id that was aborted then is never new: Hive forgets it once a compaction has removed its
+    An id that was aborted before is never new. Hive forgets it once a compaction has removed its
     files, and then lists it as if it were valid.
     """
     return valid_only_in(now, since).without(WriteIdRanges.of_ids(since.aborted))
@@ -226,11 +226,12 @@ def new_write_ids(since: ValidWriteIdList, now: ValidWriteIdList) -> WriteIdRang
 def bounded(
     since: ValidWriteIdList, now: ValidWriteIdList, taken: WriteIdRanges, base: int = 0
 ) -> ValidWriteIdList:
-    """The snapshot that shows what `since` shows and, of what is new in `now`, only `taken`.
+    """Return the snapshot that shows what `since` shows, and only `taken` of what is new in `now`.
 
-    It goes up to the highest id of both, and to that of the highest `base` of `now`, which may be
-    named after an aborted one; what it does not show up to there counts as open, unless it is
-    aborted. `taken` must be new in `now`, with all that is new up to the base.
+    Its high-water mark is the highest of the write ids that it shows and `base`, the highest base
+    of `now`: a base may be named after an aborted write id. All other ids up to the mark are open,
+    unless they are aborted. `taken` must be new in `now`, and include all that is new up to the
+    base.
     """
     high_watermark = max(since.high_watermark, taken.last or 0, base)
     aborted = {i for i in now.aborted | since.aborted if i <= high_watermark}

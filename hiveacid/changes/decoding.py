@@ -1,12 +1,13 @@
-"""What decides how the rows of a source are shown, beside its files and its columns. Pure.
+"""Settings that decide how the rows of a source are decoded, next to its files and columns. Pure.
 
-A target has the rows as they were shown to it. A state therefore keeps by what they were: rows that
-come later would be shown otherwise, and those that are there would not be found again by a key.
+A target holds the rows as they were decoded. So a state keeps the settings: with other settings,
+later rows would look different, and a key would no longer find the earlier rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 
 from hiveacid.metastore.models import Column, StorageDescriptor, Table
@@ -15,8 +16,11 @@ from hiveacid.reader.properties import file_properties
 from hiveacid.reader.timestamps import timestamps_in
 
 _DEFAULTS = {"serialization.format": "1"}
-"""What Hive writes for a partition of its own accord, and leaves out of one that it creates or
-writes to after the table has become a transactional one: the same."""
+"""Properties that mean the same whether they are set or not.
+
+Hive sets them for a partition, but not for one that it creates or writes to after the table has
+become a transactional one.
+"""
 
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
@@ -24,10 +28,10 @@ _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+
 
 
 def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
-    """What decides for all rows of a table, by the name that a user is told.
+    """Return the settings that hold for all rows of a table, by the name that errors show.
 
-    `time_zone` is the session's: a `timestamp` of Hive's is a time on the clock, which Spark makes
-    an instant of. It decides nothing for a table without such a type.
+    `time_zone` is the session's: a `timestamp` of Hive's is a time on the clock, and Spark makes an
+    instant of it. A table without such a type has no time zone among its settings.
     """
     found = {}
     if table.partition_keys:
@@ -40,34 +44,58 @@ def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
 
 
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """What decides and has changed. A state from before there was such a thing does not have it."""
+    """Yield what has changed between two sets of settings.
+
+    A setting that only one of them has counts as unchanged: states of earlier releases lack some.
+    """
     for name, value in now.items():
         if before.get(name, value) != value:
             yield f"the {name} is {value}, before {before[name]}"
 
 
-def decoding_fingerprint(table: Table, storage: StorageDescriptor) -> str:
-    """By what a location's files are read: its SerDe, properties, and columns of its own, in short.
+@dataclass(frozen=True)
+class Decoding:
+    """SerDe, input format, properties and columns by which the files of a location are decoded.
 
-    It begins with the number of columns that it stands for. Those of a partition count where Hive
-    reads by them (not in full ACID tables); those of the table itself a state has as a whole.
+    `own_columns` is the number of columns that the fingerprint covers. A partition's own columns
+    count where Hive reads by them (not in full ACID tables); a state has the columns of the table
+    itself as a whole.
     """
-    own = table.partition_keys and not table.is_full_acid
-    return _fingerprint(table, storage, storage.columns if own else ())
 
+    serde: str | None
+    input_format: str | None
+    properties: tuple[tuple[str, str], ...]
+    columns: tuple[Column, ...]
+    own_columns: int
 
-def has_fingerprint(table: Table, storage: StorageDescriptor, mark: str) -> bool:
-    """Whether files are read as when the mark was made. Columns added at the end do not count."""
-    count = int(mark.partition(":")[0])
-    return _fingerprint(table, storage, storage.columns[:count]) == mark
+    @classmethod
+    def of(cls, table: Table, storage: StorageDescriptor) -> Decoding:
+        """Return the decoding of the files at `storage`, a location of the table."""
+        properties = {**_DEFAULTS, **file_properties(table, storage)}
+        known = sorted((name, properties[name]) for name in READ_BY if name in properties)
+        has_own = table.partition_keys and not table.is_full_acid
+        return cls(
+            storage.serde,
+            storage.input_format,
+            tuple(known),
+            storage.columns,
+            len(storage.columns) if has_own else 0,
+        )
 
+    @property
+    def fingerprint(self) -> str:
+        """The number of columns that the fingerprint covers, and a digest."""
+        return self._fingerprint(self.own_columns)
 
-def _fingerprint(table: Table, storage: StorageDescriptor, columns: tuple[Column, ...]) -> str:
-    properties = {**_DEFAULTS, **file_properties(table, storage)}
-    known = sorted((name, properties[name]) for name in READ_BY if name in properties)
-    types = [(column.name, column.type) for column in columns]
-    text = repr((storage.serde, storage.input_format, known, types))
-    return f"{len(columns)}:{sha256(text.encode()).hexdigest()[:8]}"
+    def has_fingerprint(self, fingerprint: str) -> bool:
+        """Whether files are decoded as before. Columns added at the end do not count."""
+        count = int(fingerprint.partition(":")[0])
+        return self._fingerprint(min(count, len(self.columns))) == fingerprint
+
+    def _fingerprint(self, count: int) -> str:
+        types = [(column.name, column.type) for column in self.columns[:count]]
+        text = repr((self.serde, self.input_format, list(self.properties), types))
+        return f"{count}:{sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _is_utc(time_zone: str) -> bool:

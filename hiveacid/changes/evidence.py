@@ -1,4 +1,4 @@
-"""What write ids have left in the directories of a location. Pure."""
+"""Evidence of write ids: what they have left in the directories of a location. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from hashlib import sha256
 from hiveacid.acid.layout import BaseDir, ListedFile
 from hiveacid.acid.selection import AcidState, SelectedDir
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList, WriteIdRanges
-from hiveacid.reader.locations import Location
 
 
 def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
-    """What of a location can hold rows and delete events of new write ids.
+    """Return the directories of a location that can hold rows or delete events of new write ids.
 
-    No base can: one with new write ids is a loss.
+    A base cannot: a base with new write ids is a loss.
     """
     return AcidState(
         base=None,
@@ -27,7 +26,7 @@ def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
 
 
 def seen_part(state: AcidState, seen: WriteIdRanges) -> AcidState:
-    """What of a location can hold rows of write ids that have been seen, less what was deleted."""
+    """Return the directories that can hold rows of seen write ids, and all delete deltas."""
     base = state.base if state.base is not None and meets(state.base, seen) else None
     deltas = tuple(d for d in state.deltas if meets(d, seen))
     return replace(state, base=base, deltas=deltas, originals=())
@@ -44,23 +43,26 @@ def has_seen(write_ids: ValidWriteIdList, low: int, high: int) -> bool:
 
 
 def base_directory(base: SelectedDir) -> BaseDir:
-    """The name of a base, parsed."""
+    """Return the parsed name of a base."""
     assert isinstance(base.directory, BaseDir)
     return base.directory
 
 
-def emptied_by_compaction(place: Location) -> tuple[SelectedDir, ...]:
-    """The directories in which a compaction of Hive may have lost what it was to take in.
+def emptied_by_compaction(state: AcidState, path: str) -> tuple[SelectedDir, ...]:
+    """Return the directories in which a compaction of Hive may have lost what it had to take in.
 
-    Hive 4.0.1's `CompactorInputSplit` writes the paths as bytes, one for a character. If one is not
-    ASCII the compactor finds none of the files, and makes a directory without data files: rows and
-    delete events are gone. Its `CompactionQueryBuilder` leaves a directory without any file, of
-    which the rows are gone once the cleaner has removed what the name covers. Either may also have
-    been made of nothing.
+    Hive 4.0.1's `CompactorInputSplit` writes the paths as bytes, one for a character. If a path is
+    not ASCII, the compactor finds none of the files and makes a directory without data files: rows
+    and delete events are gone. Its `CompactionQueryBuilder` can leave a directory without any file;
+    the rows are gone once the cleaner has removed what the directory's name covers. Both kinds of
+    directory can also come from a compaction that had nothing to take in.
+
+    Args:
+        state: the location's snapshot.
+        path: the location's path in the metastore.
     """
-    state = place.state
     cleaned = tuple(d for d in state.left_empty if d not in state.to_be_lost)
-    if place.storage.location.isascii():
+    if path.isascii():
         return cleaned
     unread = (d for d in state.of_rows if d.directory.visibility_txn and not d.files)
     return (*cleaned, *unread)
@@ -72,15 +74,19 @@ def meets(directory: SelectedDir, new: WriteIdRanges) -> bool:
 
 
 def last_write_id(state: AcidState) -> int | None:
-    """See `LocationState.last_write_id`."""
+    """Return the highest write id of a delta with files.
+
+    0 if there are original files only; None without any file outside of the base.
+    """
     last = max((d.write_id_range[1] for d in state.all_deltas if d.files), default=None)
     return 0 if last is None and state.originals else last
 
 
-def directory_fingerprint(state: AcidState) -> tuple[str, str] | None:
-    """The newest directory that nobody writes into any more, and a digest of its files.
+def files_fingerprint(state: AcidState) -> tuple[str, str] | None:
+    """Return the name of the newest directory that nobody writes into any more, with a digest.
 
-    Original files have no directory, and an empty name. None if there is nothing of that kind.
+    The digest is that of the directory's files. Original files have no directory, and the empty
+    name stands for them. None if there is neither such a directory nor an original file.
     """
     closed = [directory for directory in state.directories if _is_closed(directory)]
     newest = max(closed, key=lambda d: (d.write_id_range[1], d.directory.name), default=None)
@@ -89,9 +95,9 @@ def directory_fingerprint(state: AcidState) -> tuple[str, str] | None:
     return ("", _digest(state.originals)) if state.originals else None
 
 
-def is_contradicted(state: AcidState, directory_fingerprint: tuple[str, str]) -> bool:
-    """Whether the directory of a witness is there, with other files."""
-    name, digest = directory_fingerprint
+def is_contradicted(state: AcidState, fingerprint: tuple[str, str]) -> bool:
+    """Whether the directory of a `files_fingerprint` is there, with other files."""
+    name, digest = fingerprint
     found = {d.directory.name: d.files for d in state.directories}
     if state.originals:
         found[""] = state.originals
@@ -99,7 +105,7 @@ def is_contradicted(state: AcidState, directory_fingerprint: tuple[str, str]) ->
 
 
 def _is_closed(directory: SelectedDir) -> bool:
-    # Streaming ingest writes on below a name that has no statement.
+    # Streaming ingest goes on writing into a directory whose name has no statement.
     name = directory.directory
     return isinstance(name, BaseDir) or bool(name.visibility_txn) or name.statement_id is not None
 

@@ -1,4 +1,4 @@
-"""Which files hold the changes of a source since a state. Runs no Spark job."""
+"""Plan of the changes of a source since a state: the files that hold them. Runs no Spark job."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hiveacid.acid.write_ids import (
 from hiveacid.changes.diff import (
     Kind,
     LocationChange,
-    compare,
+    diff,
     first_write_ids,
     highest_base,
     new_bases,
-    state_of,
 )
 from hiveacid.changes.evidence import grown_part, seen_part
+from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.losses import Extent, Loss, dropped, is_renumbered, table_losses
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import UnreadableTableError
@@ -42,22 +42,22 @@ from hiveacid.snapshots.tables import PinnedTable
 CHANGE_TYPE = "_change_type"
 WRITE_ID = "_write_id"
 ROW_ID = "_row_id"
-"""The columns that changes have beside the table's own."""
+"""Columns that changes have next to the table's own."""
 
 ROW_ID_NAMES = (ROW_ID, "_hive_row_id")
-"""What a target may call the last of them: Iceberg keeps the first name for itself."""
+"""Names that a target may give to the row id: Iceberg keeps the first name for itself."""
 
 
 @dataclass(frozen=True)
 class FileAmount:
-    """Some files: how many, and their length in bytes."""
+    """Number of some files, and their total length in bytes."""
 
     files: int = 0
     bytes: int = 0
 
     @classmethod
     def of(cls, files: Iterable[ListedFile]) -> FileAmount:
-        """That of different files."""
+        """Return the amount of different files."""
         lengths = [file.length for file in files]
         return cls(len(lengths), sum(lengths))
 
@@ -66,16 +66,17 @@ class FileAmount:
 class ChangePlan:
     """The changes of one source between a state and a snapshot, as files to read.
 
-    `pinned` has the write ids that these changes go up to: fewer than the run's where a batch was
-    bounded, and `remaining` are the new ones left for later. A bounded batch may turn out to change
-    nothing; while there are remaining ids its `state` is to be kept all the same, or the next run
-    plans the same batch again.
+    `pinned` has the write ids that these changes go up to. A bounded batch has fewer write ids than
+    the run, and `remaining` are the new ones left for later. A bounded batch may turn out to change
+    nothing: keep its `state` all the same while there are remaining ids, or the next run plans the
+    same batch again.
 
     `state` is that of a target with these changes applied. `added` are the rows of locations that
-    the state does not have (without a state: of all), `grown` those of new write ids elsewhere,
-    `deletes` the files with delete events of new write ids. `whole` are all files of the snapshot,
-    `to_be_lost` the directories of all of it that `ReadPlan.to_be_lost` tells of, `missing` its
-    locations that do not exist.
+    the state does not have (without a state: of all), `grown` the rows of new write ids elsewhere,
+    `deletes` the files with delete events of new write ids. `changes` compare each of `locations`
+    with the state, except after a loss of the whole table. `whole` are all files of the snapshot,
+    `to_be_lost` all its directories that `ReadPlan.to_be_lost` tells of, `missing` its locations
+    that do not exist.
     """
 
     pinned: PinnedTable
@@ -87,6 +88,7 @@ class ChangePlan:
     added: ReadPlan
     grown: ReadPlan
     deletes: tuple[DeleteFile, ...]
+    locations: tuple[Location, ...] = ()
     changes: tuple[LocationChange, ...] = ()
     whole: FileAmount = FileAmount()
     to_be_lost: tuple[str, ...] = ()
@@ -97,18 +99,27 @@ class ChangePlan:
     def is_empty(self) -> bool:
         """Whether there is nothing to read and nothing was lost, so that nothing has changed.
 
-        Row ids that no longer hold do not matter until something is deleted: the state still has
-        the old base, so they are noticed then.
+        A loss of row ids does not matter until something is deleted: the state still has the old
+        base, so the loss is noticed then.
         """
         lost = any(loss.extent is not Extent.ROW_IDS for loss in self.losses)
         return not (lost or self.added.data or self.grown.data or self.deletes)
 
     @property
     def brought_before(self) -> WriteIdRanges:
-        """The write ids that earlier batches of the same backlog have brought."""
+        """The write ids of the earlier batches of the same backlog."""
         if self.since is None or self.since.backlog_since is None:
             return WriteIdRanges()
         return new_write_ids(self.since.backlog_since, self.since.write_ids)
+
+    @property
+    def lost_locations(self) -> list[Location]:
+        """The locations whose history, or whose row ids, have been lost."""
+        return [self.location_of(change) for change in self.changes if change.loss is not None]
+
+    def location_of(self, change: LocationChange) -> Location:
+        """Return the location of a change, with its listing."""
+        return self.locations[change.location.number]
 
     @property
     def read(self) -> set[ListedFile]:
@@ -125,7 +136,7 @@ class ChangePlan:
 
     @property
     def deletes_read(self) -> Iterator[DeleteFile]:
-        """Those of `files_read` that hold delete events; some may come twice."""
+        """The files among `files_read` that hold delete events; some may come twice."""
         yield from self.added.deletes
         yield from self.grown.deletes
         yield from self.deletes
@@ -144,7 +155,7 @@ def plan_changes(
 
     Args:
         options: the text of the options that `pinned` was narrowed with.
-        max_write_ids: take only so many of the new write ids, the lowest (with a state).
+        max_write_ids: take at most N of the new write ids, the lowest (with a state).
 
     Raises:
         UnreadableTableError: the table cannot be read exactly, or has columns whose names the
@@ -152,17 +163,28 @@ def plan_changes(
     """
     check_readable(pinned.table)
     check_names(pinned.table)
-    listings = list_locations(spark, [storage.location for storage in pinned.storages])
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    planner = _Planner(spark, footers, options, time_zone, listings)
-    lost = table_losses(pinned, since, options, time_zone) if since is not None else []
-    if since is None or lost:
-        return planner.whole(pinned, lost)
-    return planner.difference(pinned, since, max_write_ids)
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
+    now = _Source.of(pinned, listings, options, time_zone)
+    planner = _Planner(spark, footers)
+    if since is None:
+        return planner.whole(now, [])
+    lost = table_losses(since, now.facts.state)
+    if lost:
+        return planner.whole(now, lost)
+    new_ids = new_write_ids(since.write_ids, pinned.write_ids)
+    if max_write_ids is None:
+        return planner.difference(since, now, new_ids, WriteIdRanges())
+    first = first_write_ids(since, now.facts, new_ids, max_write_ids)
+    if first == new_ids:
+        return planner.difference(since, now, new_ids, WriteIdRanges())
+    write_ids = bounded(since.write_ids, pinned.write_ids, first, highest_base(now.facts))
+    batch = _Source.of(replace(pinned, write_ids=write_ids), listings, options, time_zone)
+    return planner.difference(since, batch, first, new_ids.without(first))
 
 
 def check_names(table: Table) -> None:
-    """Refuse a table with a column named as one that changes have beside it.
+    """Refuse a table with a column that is named like a column of its changes.
 
     Raises:
         UnreadableTableError: naming the column.
@@ -170,101 +192,96 @@ def check_names(table: Table) -> None:
     for column in (*table.storage.columns, *table.partition_keys):
         if column.name.lower() in (CHANGE_TYPE, WRITE_ID, ROW_ID):
             raise UnreadableTableError(
-                f"{table.name} has a column {column.name}, as its changes have beside the table's "
-                "columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or read the table as a "
-                "whole, with source(…)."
+                f"{table.name} has a column {column.name}, which its changes have next to the "
+                "table's columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or read the "
+                "table as a whole, with source(…)."
             )
 
 
-class _Planner:
-    """Plans from one listing of a table's locations."""
+@dataclass(frozen=True)
+class _Source:
+    """A pinned table with its locations, and the facts that they give."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        footers: OrcFooters,
-        options: str,
-        time_zone: str,
-        listings: Sequence[Listing],
-    ) -> None:
+    pinned: PinnedTable
+    locations: tuple[Location, ...]
+    facts: SourceFacts
+
+    @classmethod
+    def of(
+        cls, pinned: PinnedTable, listings: Sequence[Listing], options: str, time_zone: str
+    ) -> _Source:
+        found = locations(pinned, listings)
+        return cls(pinned, tuple(found), SourceFacts.of(pinned, found, options, time_zone))
+
+
+class _Planner:
+    """Plans of what to read for some changes."""
+
+    def __init__(self, spark: SparkSession, footers: OrcFooters) -> None:
         self._spark = spark
         self._footers = footers
-        self._options = options
-        self._time_zone = time_zone
-        self._listings = listings
 
-    def whole(self, pinned: PinnedTable, lost: Sequence[Loss]) -> ChangePlan:
-        """Everything is new; where the table was lost, nothing can be said."""
-        places = locations(pinned, self._listings)
-        new = valid_only_in(pinned.write_ids, ValidWriteIdList(0))
-        changes = [] if lost else compare(pinned, None, places, new, frozenset())
-        return self._plan(pinned, None, places, new, WriteIdRanges(), changes, lost)
+    def whole(self, now: _Source, lost: Sequence[Loss]) -> ChangePlan:
+        """Plan everything as new; after a loss of the whole table, nothing to read."""
+        new_ids = valid_only_in(now.pinned.write_ids, ValidWriteIdList(0))
+        changes = [] if lost else diff(None, now.facts, new_ids)
+        return self._plan(None, now, new_ids, WriteIdRanges(), changes, lost)
 
     def difference(
-        self, pinned: PinnedTable, since: SourceState, max_write_ids: int | None
+        self, since: SourceState, now: _Source, new_ids: WriteIdRanges, remaining: WriteIdRanges
     ) -> ChangePlan:
-        """The changes of each location that the state knows, and all of the others."""
-        places = locations(pinned, self._listings)
-        new, remaining = new_write_ids(since.write_ids, pinned.write_ids), WriteIdRanges()
-        if max_write_ids is not None:
-            states = [place.state for place in places]
-            taken = first_write_ids(pinned, since, states, new, max_write_ids)
-            if taken != new:
-                base = highest_base(states)
-                write_ids = bounded(since.write_ids, pinned.write_ids, taken, base)
-                pinned = replace(pinned, write_ids=write_ids)
-                places = locations(pinned, self._listings)
-                new, remaining = taken, new.without(taken)
-        renumbered = self._renumbered(new_bases(pinned, since, places))
-        changes = compare(pinned, since, places, new, renumbered)
+        """Plan the changes of each location that the state has, and all rows of the others."""
+        facts = now.facts.with_renumbered(self._renumbered(new_bases(since, now.facts)))
+        changes = diff(since, facts, new_ids)
         losses = [
             *(change.loss for change in changes if change.loss is not None),
-            *dropped(pinned, since),
+            *dropped(since, facts),
         ]
-        return self._plan(pinned, since, places, new, remaining, changes, losses)
+        return self._plan(since, now, new_ids, remaining, changes, losses)
 
     def _plan(
         self,
-        pinned: PinnedTable,
         since: SourceState | None,
-        places: Sequence[Location],
-        new: WriteIdRanges,
+        now: _Source,
+        new_ids: WriteIdRanges,
         remaining: WriteIdRanges,
         changes: Sequence[LocationChange],
         losses: Sequence[Loss],
     ) -> ChangePlan:
+        def of_kind(kind: Kind) -> list[Location]:
+            return [now.locations[c.location.number] for c in changes if c.kind is kind]
+
         backlog = (since.backlog_since or since.write_ids) if since and remaining else None
-        added = [change.place for change in changes if change.kind is Kind.NEW]
-        grown = [change.place for change in changes if change.kind is Kind.GROWN]
-        inserts, deletes = self._grown(pinned, since, grown, new)
+        inserts, deletes = self._grown(now.pinned, since, of_kind(Kind.GROWN), new_ids)
         return ChangePlan(
-            pinned=pinned,
+            pinned=now.pinned,
             since=since,
-            state=state_of(pinned, self._options, self._time_zone, places, backlog),
-            new_write_ids=new,
+            state=replace(now.facts.state, backlog_since=backlog),
+            new_write_ids=new_ids,
             remaining=remaining,
             losses=tuple(losses),
-            added=self._read(pinned, added),
+            added=self._read(now.pinned, of_kind(Kind.NEW)),
             grown=inserts,
             deletes=deletes,
+            locations=now.locations,
             changes=tuple(changes),
-            whole=FileAmount.of(file for place in places for file in place.orc_files()),
-            to_be_lost=tuple(path for place in places for path in paths_to_be_lost(place)),
-            missing=missing(places),
+            whole=FileAmount.of(file for one in now.locations for file in one.orc_files()),
+            to_be_lost=tuple(path for one in now.locations for path in paths_to_be_lost(one)),
+            missing=missing(now.locations),
             footers=self._footers,
         )
 
-    def _read(self, pinned: PinnedTable, places: Sequence[Location]) -> ReadPlan:
-        return plan_places(self._spark, pinned, places, self._footers, row_ids=True)
+    def _read(self, pinned: PinnedTable, locations: Sequence[Location]) -> ReadPlan:
+        return plan_places(self._spark, pinned, locations, self._footers, row_ids=True)
 
-    def _renumbered(self, bases: Sequence[tuple[Location, SelectedDir]]) -> frozenset[int]:
-        """The numbers of the partitions whose new base `is_renumbered`."""
+    def _renumbered(self, bases: Sequence[tuple[LocationFacts, SelectedDir]]) -> frozenset[int]:
+        """Return the numbers of the locations whose new base `is_renumbered`."""
         files = [file for _, base in bases for file in base.files]
         footers = self._footers.read(self._spark, files)
         ranges = {file: ids for file in files if (ids := footers[file].row_id_range) is not None}
         return frozenset(
-            place.partition
-            for place, base in bases
+            location.number
+            for location, base in bases
             if is_renumbered([(footers[f].rows, ranges[f]) for f in base.files if f in ranges])
         )
 
@@ -272,25 +289,27 @@ class _Planner:
         self,
         pinned: PinnedTable,
         since: SourceState | None,
-        places: Sequence[Location],
-        new: WriteIdRanges,
+        locations: Sequence[Location],
+        new_ids: WriteIdRanges,
     ) -> tuple[ReadPlan, tuple[DeleteFile, ...]]:
-        """The files with rows of new write ids, and those with delete events of new write ids.
+        """Return the files with rows, and the files with delete events, of new write ids.
 
-        The rows are read with all delete events that can hit them. A write id below theirs may
-        have deleted them: its transaction began before, and read after they were committed.
+        The rows are read with all delete events that can hit them. A lower write id may have
+        deleted a row: its transaction began earlier, and read after the row was committed.
         """
-        parts = [replace(place, state=grown_part(place.state, new)) for place in places]
+        parts = [
+            replace(location, state=grown_part(location.state, new_ids)) for location in locations
+        ]
         deleting = {file for part in parts for d in part.state.delete_deltas for file in d.files}
         all_deletes = [
-            replace(part, state=replace(part.state, delete_deltas=place.state.delete_deltas))
-            for place, part in zip(places, parts, strict=True)
+            replace(part, state=replace(part.state, delete_deltas=location.state.delete_deltas))
+            for location, part in zip(locations, parts, strict=True)
         ]
         read = self._read(pinned, all_deletes)
 
         def hits(delete: DeleteFile) -> bool:
             ids = delete.row_id_range
-            return ids is not None and new.intersects(*ids.write_id)
+            return ids is not None and new_ids.intersects(*ids.write_id)
 
         def hits_seen(delete: DeleteFile) -> bool:
             assert since is not None
@@ -305,25 +324,26 @@ class _Planner:
 
 
 def plan_before_images(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
-    """The data files with row ids in the ranges of the deleted ones, partition by partition.
+    """Plan the data files with row ids in the ranges of the deleted ones, by partition.
 
     Raises:
-        UnreadableTableError: a file is not what its place or name says, or cannot be read.
+        UnreadableTableError: a file is not what its directory or name says, or cannot be read.
     """
     # By partition and bucket: a file of delete events is of one bucket, as the files of rows are.
     deleted: dict[int, dict[tuple[int, int], RowIdRange]] = {}
     for delete in plan.deletes:
-        here = delete.row_id_range
-        assert here is not None, "the plan leaves out files without delete events"
+        ids = delete.row_id_range
+        assert ids is not None, "the plan leaves out files without delete events"
         of_partition = deleted.setdefault(delete.partition, {})
-        before = of_partition.get(here.bucket)
-        of_partition[here.bucket] = here if before is None else here.union(before)
-    places = [
-        replace(change.place, state=_data_part(change.place.state, wanted.values()))
-        for change in plan.changes
-        if (wanted := deleted.get(change.place.partition)) is not None
+        others = of_partition.get(ids.bucket)
+        of_partition[ids.bucket] = ids if others is None else ids.union(others)
+    compared = map(plan.location_of, plan.changes)
+    parts = [
+        replace(location, state=_data_part(location.state, wanted.values()))
+        for location in compared
+        if (wanted := deleted.get(location.partition)) is not None
     ]
-    read = plan_places(spark, plan.pinned, places, plan.footers, row_ids=True)
+    read = plan_places(spark, plan.pinned, parts, plan.footers, row_ids=True)
 
     def can_hold(data: DataFile) -> bool:
         ids, wanted = data.row_id_range, deleted[data.partition].values()
@@ -333,7 +353,7 @@ def plan_before_images(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
 
 
 def _data_part(state: AcidState, wanted: Collection[RowIdRange]) -> AcidState:
-    """The directories of a location that can hold rows with the original write ids of ranges."""
+    """Return the directories that can hold rows with the original write ids of some ranges."""
     low = min(range_.write_id[0] for range_ in wanted)
     high = max(range_.write_id[1] for range_ in wanted)
 
@@ -351,14 +371,12 @@ def _data_part(state: AcidState, wanted: Collection[RowIdRange]) -> AcidState:
 
 
 def plan_earlier_batches(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
-    """The files that can hold rows of the earlier batches, with what deletes them.
+    """Plan the files that can hold rows of the earlier batches, with what deletes them.
 
     Raises:
-        UnreadableTableError: a file is not what its place or name says, or cannot be read.
+        UnreadableTableError: a file is not what its directory or name says, or cannot be read.
     """
-    places = [
-        replace(change.place, state=seen_part(change.place.state, plan.brought_before))
-        for change in plan.changes
-        if change.kind is not Kind.NEW
-    ]
-    return plan_places(spark, plan.pinned, places, plan.footers, row_ids=True)
+    seen = plan.brought_before
+    compared = [plan.location_of(change) for change in plan.changes if change.kind is not Kind.NEW]
+    parts = [replace(location, state=seen_part(location.state, seen)) for location in compared]
+    return plan_places(spark, plan.pinned, parts, plan.footers, row_ids=True)

@@ -3,17 +3,17 @@
 ::
 
     plan = plan_changes(spark, pinned, since, footers)   # since=None: the whole snapshot as inserts
-    plan.losses                                          # what cannot be told any more, and why
+    plan.losses                                          # what is no longer known, and why
     inserted_rows(spark, plan)                           # live rows that the state has not seen
-    deleted_row_ids(spark, plan)                         # rows that it has seen, deleted since
-    images = image_plan(spark, plan)                     # where their values are
-    deleted_rows(spark, plan, images)                    # the same with the values that they had
-    plan.state                                           # to be kept with the target
+    deleted_row_ids(spark, plan)                         # seen rows that were deleted since
+    images = plan_before_images(spark, plan)             # where the values of deleted rows are
+    deleted_rows(spark, plan, images)                    # the deleted rows with their values
+    plan.state                                           # the state to keep with the target
 
-Beside the table's columns there are `_change_type` (insert or delete), `_write_id` (that of the
+Next to the table's columns there are `_change_type` (insert or delete), `_write_id` (of the
 insert, or of the delete) and `_row_id`, a struct of `write_id` (the original one), `bucket` (the
 bucket property), `row`, and `partition` (the partition's name as Hive writes it, empty for an
-unpartitioned table). It is unique in the table, and NULL for insert-only tables.
+unpartitioned table). A row id is unique in the table, and NULL for insert-only tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from hiveacid.changes.diff import Kind, location_names
+from hiveacid.changes.diff import Kind
+from hiveacid.changes.facts import location_names
 from hiveacid.changes.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from hiveacid.formatting import quoted
 from hiveacid.reader.columns import table_columns
@@ -54,11 +55,13 @@ from hiveacid.snapshots.tables import PinnedTable
 _ROW_ID_TYPE = "struct<write_id: bigint, bucket: int, row: bigint, partition: string>"
 _DELETER = "__hiveacid_deleter"
 _BROADCAST_DELETES = 1_000_000
-"""Up to so many delete events are sent to each executor to find their rows, some 100 MB."""
+"""Delete events that are sent to each executor at most to find their rows; about 100 MB."""
 
 
 def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
-    """The live rows that the state has not seen; those inserted and deleted since are left out.
+    """Return the live rows that the state has not seen.
+
+    Rows that were inserted and deleted since are left out.
 
     Raises:
         UnreadableTableError: a column or file cannot be read, or the files have changed.
@@ -73,7 +76,7 @@ def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
 
 
 def deleted_row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
-    """The rows that the state has seen and that were deleted since, without the table's columns."""
+    """Return the seen rows that were deleted since, without the table's columns."""
     deleted = _deleted(spark, plan)
     if deleted is None:
         return spark.range(0).select(*_change_columns("delete"))
@@ -83,14 +86,14 @@ def deleted_row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
 def deleted_rows(
     spark: SparkSession, plan: ChangePlan, images: ReadPlan, *, as_inserted: bool = False
 ) -> DataFrame:
-    """As `deleted_row_ids`, with the values that the rows had: their before-images.
+    """Return the rows of `deleted_row_ids` with the values that they had: their before-images.
 
-    They are looked up in the data files that can hold them, which `image_plan` gives. With
-    `as_inserted` they have the `_change_type` and the `_write_id` of their insert, as
-    `inserted_rows` has shown them.
+    The values come from the data files that can hold the rows, which `plan_before_images` gives.
+    With `as_inserted` the rows have the `_change_type` and the `_write_id` of their insert, as
+    `inserted_rows` returned them.
 
     Raises:
-        UnreadableTableError: such a file cannot be read exactly.
+        UnreadableTableError: one of the files cannot be read exactly.
     """
     columns = table_columns(plan.pinned.table)
     names = [quoted(name) for name in columns.names]
@@ -105,12 +108,12 @@ def deleted_rows(
 
 
 def rows_brought_before(spark: SparkSession, plan: ChangePlan, read: ReadPlan) -> DataFrame:
-    """The live rows of the backlog's earlier batches, which `backlog_plan` has planned."""
+    """Return the live rows of the backlog's earlier batches, planned by `plan_earlier_batches`."""
     return _live_rows(spark, read).where(is_in(F.col(WRITE_ID), plan.brought_before))
 
 
 def reconcile_deletes(spark: SparkSession, plan: ChangePlan, target_ids: DataFrame) -> DataFrame:
-    """The `_row_id` of the rows of lost locations that a target has and that are not live.
+    """Return the `_row_id` of a target's rows of lost locations that are no longer live.
 
     `target_ids` has the target's column `_row_id`.
     """
@@ -119,7 +122,7 @@ def reconcile_deletes(spark: SparkSession, plan: ChangePlan, target_ids: DataFra
 
 
 def reconcile_inserts(spark: SparkSession, plan: ChangePlan, target_ids: DataFrame) -> DataFrame:
-    """The live rows of lost locations that a target lacks, as `inserted_rows` gives rows."""
+    """Return the live rows of lost locations that a target lacks, as `inserted_rows` does."""
     live = _lost_locations_now(spark, plan)
     missing = live.join(_in_lost_locations(plan, target_ids), ROW_ID, "left_anti")
     return missing.select(*map(quoted, live.columns))
@@ -131,17 +134,17 @@ def _in_lost_locations(plan: ChangePlan, target_ids: DataFrame) -> DataFrame:
 
 
 def _lost_locations_now(spark: SparkSession, plan: ChangePlan) -> DataFrame:
-    places = [
-        change.place
+    lost = [
+        plan.location_of(change)
         for change in plan.changes
         if change.kind is Kind.LOST and change.loss is not None and change.loss.reconcilable
     ]
-    read = plan_places(spark, plan.pinned, places, plan.footers, row_ids=True)
+    read = plan_places(spark, plan.pinned, lost, plan.footers, row_ids=True)
     return _live_rows(spark, read)
 
 
 def _live_rows(spark: SparkSession, read: ReadPlan) -> DataFrame:
-    """The rows of a plan as inserts."""
+    """Return the rows of a plan as inserts."""
     table = read.pinned.table
     columns = table_columns(table)
     names = [quoted(name) for name in columns.names]
@@ -159,7 +162,7 @@ def _live_rows(spark: SparkSession, read: ReadPlan) -> DataFrame:
 def _found(
     spark: SparkSession, plan: ChangePlan, images: ReadPlan, rows: DataFrame, deleted: DataFrame
 ) -> DataFrame:
-    """The rows that were deleted, with the write id `_DELETER`."""
+    """Return the rows that were deleted, with the write id `_DELETER`."""
     partitions = {data.partition for data in images.data} | {d.partition for d in plan.deletes}
     are_few = sum(delete.rows for delete in plan.deletes) <= _BROADCAST_DELETES
     bitmaps = DeletedRows().bitmaps(
@@ -170,7 +173,7 @@ def _found(
     if bitmaps is None:
         return rows.join(deleted, list(ROW_ID_COLUMNS))
     named = in_bitmaps(spark, rows, bitmaps, in_one_partition=len(partitions) == 1)
-    # Each has a match. Spark leaves out a left join of which nothing is used.
+    # Each row has a match. Spark leaves out a left join if nothing of it is used.
     return named.join(deleted, list(ROW_ID_COLUMNS), "left")
 
 
@@ -196,9 +199,9 @@ def _row_id(pinned: PinnedTable) -> Column:
 
 
 def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
-    """The columns of the row ids that were deleted since, each once, and the write id `_DELETER`.
+    """Return each row id that was deleted since once, with the write id `_DELETER`.
 
-    A row that the state has seen deleted is none of them, though a second event may name it.
+    A row that the state has seen deleted is left out, though a second event may name it.
     """
     if plan.since is None or not plan.deletes:
         return None

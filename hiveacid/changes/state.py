@@ -1,32 +1,43 @@
-"""What a target has seen of one source: the write ids, and where the source's files lay.
+"""State of a target: the write ids of one source that it has seen, and where the files lay.
 
-A write id list alone would not do. DROP PARTITION leaves no delete events behind, only a write id
-without a directory, and a table of the same name may be another table.
+A write id list alone is not enough. DROP PARTITION leaves no delete events behind, only a write id
+without a directory; and another table may have the same name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from hiveacid.acid.layout import parse_directory
 from hiveacid.acid.write_ids import ValidWriteIdList
-from hiveacid.metastore.models import Column, TableName
+from hiveacid.changes.decoding import Decoding, decoding_settings
+from hiveacid.changes.evidence import (
+    emptied_by_compaction,
+    files_fingerprint,
+    has_seen,
+    last_write_id,
+)
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.locations import Location
+from hiveacid.snapshots.tables import PinnedTable
 
 
 @dataclass(frozen=True)
 class LocationState:
     """One location of a source: a partition, or the table itself where there are none.
 
-    `values` are the partition's, as the metastore keeps them; `path` as the metastore has it;
-    `create_time` in seconds by the metastore's clock (0 for the table's own location). `base` is
-    the name of the base directory. `last_write_id` is the highest write id that a directory with
-    files stands for, the base left out: 0 if there are original files only, None without any file.
-    `emptied` are the names of directories that `emptied_by_compaction` finds; `to_be_lost` of those
-    that cover rows that have been seen and that Hive's cleaner is going to remove. `witness` is one
-    of the directories and a digest of its files (`traces.witness`), by which another partition
-    that was given this one's name is told from it; None in states from before there was one.
-    `mark` is by what its files were read (`shown.reading_mark`), with the same exception.
+    `values` are the partition's, as the metastore keeps them; `path` is as the metastore has it;
+    `create_time` is in seconds by the metastore's clock (0 for the table's own location). `base` is
+    the name of the base directory. `last_write_id` is the highest write id of a delta with files: 0
+    if there are original files only, None without any file. `emptied` are the names of directories
+    that `emptied_by_compaction` finds. `to_be_lost` are the names of directories that cover seen
+    rows and that Hive's cleaner is going to remove. `files_fingerprint` names one of the
+    directories, with a digest of its files: it tells this partition from another one that was given
+    its name. `decoding_fingerprint` tells how the files were decoded. Both are None in states of
+    earlier releases.
     """
 
     values: tuple[str, ...]
@@ -36,8 +47,29 @@ class LocationState:
     last_write_id: int | None = None
     emptied: tuple[str, ...] = ()
     to_be_lost: tuple[str, ...] = ()
-    witness: tuple[str, str] | None = None
-    mark: str | None = None
+    files_fingerprint: tuple[str, str] | None = None
+    decoding_fingerprint: str | None = None
+
+    @classmethod
+    def of(cls, pinned: PinnedTable, location: Location) -> LocationState:
+        """Return the state of a target that has seen this location of the snapshot."""
+        partition = pinned.partitions[location.partition] if pinned.table.partition_keys else None
+        path, selected = location.storage.location, location.state
+        return cls(
+            values=() if partition is None else partition.values,
+            path=path,
+            create_time=0 if partition is None else partition.create_time,
+            base=None if selected.base is None else selected.base.directory.name,
+            last_write_id=last_write_id(selected),
+            emptied=tuple(d.directory.name for d in emptied_by_compaction(selected, path)),
+            to_be_lost=tuple(
+                d.directory.name
+                for d in selected.to_be_lost
+                if has_seen(pinned.write_ids, *d.write_id_range)
+            ),
+            files_fingerprint=files_fingerprint(selected),
+            decoding_fingerprint=Decoding.of(pinned.table, location.storage).fingerprint,
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -45,14 +77,14 @@ class LocationState:
         return self.base is None and self.last_write_id is None
 
     def to_json(self) -> list[Any]:
-        """A list, since a source may have a hundred thousand partitions."""
+        """Return a list, which is short: a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
-        told = {} if self.witness is None else dict([self.witness])
-        if self.mark is not None:
-            told[_MARK] = self.mark
+        fingerprints = {} if self.files_fingerprint is None else dict([self.files_fingerprint])
+        if self.decoding_fingerprint is not None:
+            fingerprints[_DECODING_KEY] = self.decoding_fingerprint
         # Both are rare: a usual location ends here.
         to_be_lost = [list(self.to_be_lost)] if self.to_be_lost else []
-        return [*known, *([told] if told else []), *self.emptied, *to_be_lost]
+        return [*known, *([fingerprints] if fingerprints else []), *self.emptied, *to_be_lost]
 
     @classmethod
     def from_json(cls, data: Any) -> LocationState:
@@ -66,29 +98,29 @@ class LocationState:
         _check("base", base, base is None or isinstance(base, str))
         _check("write id", last_write_id, last_write_id is None or _is_int(last_write_id))
         given = emptied.pop(0) if emptied and isinstance(emptied[0], dict) else None
-        _check("witness", given, given != {})
-        told = dict(given or {})
-        mark = told.pop(_MARK, None)
-        _check("mark", mark, mark is None or _is_mark(mark))
-        _check("witness", told, not told or _is_witness(told))
+        _check("fingerprint", given, given != {})
+        of_files = dict(given or {})
+        decoding = of_files.pop(_DECODING_KEY, None)
+        _check("decoding", decoding, decoding is None or _is_decoding_fingerprint(decoding))
+        _check("fingerprint", of_files, not of_files or _is_files_fingerprint(of_files))
         to_be_lost = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
         names = [*emptied, *to_be_lost]
         _check("directories", names, all(isinstance(name, str) for name in names))
         known = (tuple(values), path, create_time, base, last_write_id)
-        witness = next(iter(told.items()), None)
-        return cls(*known, tuple(emptied), tuple(to_be_lost), witness, mark)
+        fingerprint = next(iter(of_files.items()), None)
+        return cls(*known, tuple(emptied), tuple(to_be_lost), fingerprint, decoding)
 
 
 @dataclass(frozen=True)
 class SourceState:
-    """What has been seen of one source.
+    """Part of one source that a target has seen.
 
     `table_id` is the metastore's own key of the table (None before Hive 4), `create_time` in
     seconds by its clock. `columns` are the names and types of the columns in the files, in their
     order. `options` is the text of the options that the source was read with. `backlog_since` are
-    the write ids that had been seen when the first of several bounded batches was taken, of which
-    more are to come; None where the state is that of a run's whole snapshot. `shown` is what else
-    decided how rows were shown (`shown.shown_by`), empty in states from before it was kept.
+    the write ids that had been seen before the first of several bounded batches, while more batches
+    are to come; it is None where the state is that of a run's whole snapshot. `decoding_settings`
+    is empty in states of earlier releases.
     """
 
     table: TableName
@@ -100,33 +132,79 @@ class SourceState:
     options: str
     locations: tuple[LocationState, ...]
     backlog_since: ValidWriteIdList | None = None
-    shown: Mapping[str, str] = field(default_factory=dict)
+    decoding_settings: Mapping[str, str] = field(default_factory=dict)
 
-    def changed_columns(self, columns: Iterable[Column]) -> list[str]:
-        """The columns that had another name, type or place: what changed of each.
+    @classmethod
+    def of(
+        cls,
+        pinned: PinnedTable,
+        locations: Iterable[Location],
+        options: str,
+        time_zone: str,
+    ) -> SourceState:
+        """Return the state of a target that has seen this snapshot.
 
-        Columns that were added at the end are NULL in the rows that were seen. A model may show a
-        column's name in its rows, or follow it (`select *`, `to_json(struct(*))`).
+        Args:
+            options: the text of the options that `pinned` was narrowed with.
+            time_zone: the time zone of the session that reads the snapshot.
         """
-        columns = list(columns)
-        names = {column.name for column in columns}
-        before = {name: (place, type_) for place, (name, type_) in enumerate(self.columns)}
+        table = pinned.table
+        return cls(
+            table=table.name,
+            table_id=table.id,
+            create_time=table.create_time,
+            is_full_acid=table.is_full_acid,
+            columns=tuple((column.name, column.type) for column in table.storage.columns),
+            write_ids=pinned.write_ids,
+            options=options,
+            locations=tuple(LocationState.of(pinned, location) for location in locations),
+            decoding_settings=decoding_settings(table, time_zone),
+        )
+
+    @cached_property
+    def by_values(self) -> Mapping[tuple[str, ...], LocationState]:
+        """The locations by the values of their partitions."""
+        return {location.values: location for location in self.locations}
+
+    @cached_property
+    def compacted_at(self) -> Mapping[str, str]:
+        """The compacted directories that the state names, and the paths of their locations."""
+        found = {}
+        for location in self.locations:
+            fingerprint = location.files_fingerprint
+            for name in {location.base, fingerprint and fingerprint[0]}:
+                directory = parse_directory(name) if name else None
+                if directory is not None and directory.visibility_txn:
+                    found[directory.name] = location.path
+        return found
+
+    def changed_columns(self, now: SourceState) -> list[str]:
+        """Return what has changed of each column with another name, type or position.
+
+        Columns that were added at the end do not count: they are NULL in the rows that have been
+        seen. A model may show a column's name in its rows, or follow it (`select *`,
+        `to_json(struct(*))`).
+        """
+        names = {name for name, _ in now.columns}
+        before = {name: (position, type_) for position, (name, type_) in enumerate(self.columns)}
         found = []
-        for place, column in enumerate(columns):
-            former, _ = self.columns[place] if place < len(self.columns) else (column.name, "")
-            if column.name not in before and former not in names:
-                found.append(f"its column {former} is called {column.name} now")
-            old_place, old_type = before.get(column.name, (place, column.type))
-            if old_type != column.type:
-                found.append(f"its column {column.name} is {column.type}, before {old_type}")
-            elif old_place != place:
-                found.append(f"its column {column.name} is number {place}, before {old_place}")
+        for position, (name, type_) in enumerate(now.columns):
+            has_previous = position < len(self.columns)
+            previous_name = self.columns[position][0] if has_previous else name
+            if name not in before and previous_name not in names:
+                found.append(f"its column {previous_name} is called {name} now")
+            old_position, old_type = before.get(name, (position, type_))
+            if old_type != type_:
+                found.append(f"its column {name} is {type_}, before {old_type}")
+            elif old_position != position:
+                found.append(f"its column {name} is number {position}, before {old_position}")
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data that `json.dumps` takes."""
-        backlog = {} if self.backlog_since is None else {_BACKLOG: str(self.backlog_since)}
-        shown = {_SHOWN: dict(self.shown)} if self.shown else {}
+        """Return plain data that `json.dumps` takes."""
+        backlog = {} if self.backlog_since is None else {_BACKLOG_KEY: str(self.backlog_since)}
+        settings = dict(self.decoding_settings)
+        decoding = {_SETTINGS_KEY: settings} if settings else {}
         return {
             "table": str(self.table),
             "table_id": self.table_id,
@@ -137,7 +215,7 @@ class SourceState:
             "options": self.options,
             "locations": [location.to_json() for location in self.locations],
             **backlog,
-            **shown,
+            **decoding,
         }
 
     @classmethod
@@ -147,7 +225,7 @@ class SourceState:
         Raises:
             ValueError: something is missing, unknown or of another kind; a state is never guessed.
         """
-        if not isinstance(data, Mapping) or set(data) - {_BACKLOG, _SHOWN} != _KEYS:
+        if not isinstance(data, Mapping) or set(data) - {_BACKLOG_KEY, _SETTINGS_KEY} != _KEYS:
             keys = sorted(data) if isinstance(data, Mapping) else repr(data)
             raise ValueError(f"not the state of a source: {keys}")
         database, _, name = str(data["table"]).partition(".")
@@ -161,10 +239,10 @@ class SourceState:
         _check("write ids", data["write_ids"], isinstance(data["write_ids"], str))
         _check("options", data["options"], isinstance(data["options"], str))
         _check("locations", data["locations"], isinstance(data["locations"], list))
-        backlog = data.get(_BACKLOG)
+        backlog = data.get(_BACKLOG_KEY)
         _check("backlog", backlog, backlog is None or isinstance(backlog, str))
-        shown = data.get(_SHOWN, {})
-        _check("shown", shown, isinstance(shown, dict) and _are_texts(shown.values()))
+        settings = data.get(_SETTINGS_KEY, {})
+        _check("settings", settings, isinstance(settings, dict) and _are_texts(settings.values()))
         return cls(
             TableName(database, name),
             table_id,
@@ -175,7 +253,7 @@ class SourceState:
             data["options"],
             tuple(LocationState.from_json(location) for location in data["locations"]),
             None if backlog is None else ValidWriteIdList.parse(backlog),
-            shown,
+            settings,
         )
 
 
@@ -189,21 +267,21 @@ _KEYS = {
     "options",
     "locations",
 }
-_BACKLOG = "backlog_since"
-_SHOWN = "shown"
-_MARK = "read by"
-"""It stands beside the name of a directory, which none has."""
+_BACKLOG_KEY = "backlog_since"
+_SETTINGS_KEY = "shown"
+_DECODING_KEY = "read by"
+"""The key stands next to the name of a directory; no directory is called so."""
 
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_mark(value: Any) -> bool:
+def _is_decoding_fingerprint(value: Any) -> bool:
     return isinstance(value, str) and value.partition(":")[0].isdecimal()
 
 
-def _is_witness(value: Mapping[str, Any]) -> bool:
+def _is_files_fingerprint(value: Mapping[str, Any]) -> bool:
     return len(value) == 1 and _are_texts(value.values())
 
 

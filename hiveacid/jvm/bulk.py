@@ -1,8 +1,26 @@
-"""One Java method for thousands of objects, in a handful of calls to the JVM.
+"""Java methods on arrays of thousands of objects, in a handful of calls to the JVM.
 
 A call through py4j takes a tenth of a millisecond, often more than the work itself. Java's streams
-run a function over a whole array inside the JVM. What is to be done with an array is put together
-from method handles once, and then costs one call, or a few, for each array.
+run a function over a whole array inside the JVM. So Python puts a function together from method
+handles once; after that each array costs one call, or a few.
+
+A worked example: the length of each trimmed text, in one call for the whole array. A method handle
+of `String.trim()` takes the text itself as its first argument. `then` puts `String.length()` after
+it. `integers` makes the function of an array from it::
+
+    >>> bulk = bulk_of(spark)
+    >>> trim = bulk.method("String", "trim", "String")
+    >>> length = bulk.method("String", "length", "int")
+    >>> trimmed_lengths = bulk.integers(bulk.then(trim, length))
+    >>> trimmed_lengths(bulk.objects([" a ", "bcd", ""]))
+    [1, 3, 0]
+
+A method with more arguments gets them as constants, by their position after the object itself::
+
+    >>> concat = bulk.method("String", "concat", "String", ["String"])
+    >>> exclaimed = bulk.strings(bulk.with_constants(concat, 1, "!"))
+    >>> exclaimed(bulk.objects(["a", "b"]))
+    ['a!', 'b!']
 """
 
 from __future__ import annotations
@@ -17,7 +35,7 @@ from pyspark.sql import SparkSession
 from hiveacid.jvm.py4j import MethodHandles
 
 _SEPARATOR = "\0"
-"""No path and no Java identifier has it."""
+"""A character that no path and no Java identifier has."""
 
 _FUNCTION = "java.util.function.Function"
 _BI_FUNCTION = "java.util.function.BiFunction"
@@ -31,7 +49,7 @@ _ARRAYS = "java.util.Arrays"
 
 
 def bulk_of(spark: SparkSession) -> Bulk:
-    """That of Spark's JVM."""
+    """Return the one object of Spark's JVM."""
     return _bulk_of(spark.sparkContext._gateway)
 
 
@@ -46,7 +64,7 @@ class Bulk(MethodHandles):
     # From Python to Java
 
     def paths(self, paths: Iterable[str]) -> Any:
-        """A `Path[]` from the paths, at least one, as `Path.toString` gives them."""
+        """Return a `Path[]` of at least one path, each written as `Path.toString` gives it."""
         return self._to_paths(_SEPARATOR.join(paths))
 
     @cached_property
@@ -61,7 +79,7 @@ class Bulk(MethodHandles):
         return self._call(self.then(split.bindTo(self._separator), to_paths))
 
     def longs(self, values: Iterable[int]) -> Any:
-        """A `long[]` of at least one number."""
+        """Return a `long[]` of at least one number."""
         return self._to_longs(_SEPARATOR.join(map(str, values)))
 
     @cached_property
@@ -77,7 +95,7 @@ class Bulk(MethodHandles):
         return split.bindTo(self._separator)
 
     def texts_list(self, texts: Iterable[str]) -> Any:
-        """A `java.util.List` of at least one text."""
+        """Return a `java.util.List` of at least one text."""
         return self._to_texts_list(_SEPARATOR.join(texts))
 
     @cached_property
@@ -85,7 +103,7 @@ class Bulk(MethodHandles):
         return self._call(self.then(self._pieces, self._collected("toList")))
 
     def objects(self, values: Sequence[Any]) -> Any:
-        """An `Object[]` of some Java objects."""
+        """Return an `Object[]` of some Java objects."""
         return self._array("Object", values)
 
     @cached_property
@@ -95,39 +113,39 @@ class Bulk(MethodHandles):
     # Functions of arrays
 
     def map(self, handle: Any) -> Callable[[Any], Any]:
-        """An `Object[]` of what `handle` makes of each element."""
+        """Return the function from an array to an `Object[]` of `handle`'s results."""
         function = self.implement(_FUNCTION, handle)
         return lambda array: self._map_elements(array, function)
 
     def strings(self, handle: Any) -> Callable[[Any], list[str]]:
-        """`toString` of what `handle` makes of each element."""
+        """Return the function from an array to `toString` of `handle`'s results."""
         function = self.implement(_FUNCTION, handle)
 
         def strings(array: Any) -> list[str]:
             text = self._join_elements(array, function)
-            # Only the length tells no element from one that is an empty string.
+            # Only the length distinguishes no element from one empty string.
             found: list[str] = text.split(_SEPARATOR)[1:] if len(text) > 1 or len(array) else []
             return found
 
         return strings
 
     def integers(self, handle: Any) -> Callable[[Any], list[int]]:
-        """The long that `handle` makes of each element."""
+        """Return the function from an array to `handle`'s results, which are longs."""
         function = self.implement(_TO_LONG_FUNCTION, handle)
         # `[1, 2]`, as JSON has it: read in one go.
         return lambda array: json.loads(self._print_longs(array, function))
 
     def booleans(self, handle: Any) -> Callable[[Any], list[bool]]:
-        """The boolean that `handle` makes of each element."""
+        """Return the function from an array to `handle`'s results, which are booleans."""
         function = self.implement(_FUNCTION, handle)
         return lambda array: json.loads(self._print_elements(array, function))
 
     def zipped(self, handle: Any, *elements: str) -> Callable[..., Any]:
-        """The function from arrays to an `Object[]` of what `handle` makes of their elements.
+        """Return the function from several arrays to an `Object[]` of `handle`'s results.
 
-        `elements` are the types of the elements, which are the last arguments of `handle`. What it
-        takes before them is the same for all. The function takes the length of the arrays, what is
-        the same for all, and the arrays.
+        The last arguments of `handle` are one element of each array, and `elements` are their
+        types. Its arguments before them are the same for all elements. The function takes the
+        length of the arrays, the arguments that are the same for all, and the arrays.
         """
         total = handle.type().parameterCount()
         constants, index = total - len(elements), total
@@ -147,14 +165,14 @@ class Bulk(MethodHandles):
 
     @cached_property
     def _count_up(self) -> Callable[[int, Any], Any]:
-        """An `Object[]` of what an `IntFunction` makes of 0, 1, … up to a length."""
+        """The function from a length and an `IntFunction` to its results for 0, 1, …"""
         numbers = self.static(_INT_STREAM, "range", _INT_STREAM, ["int", "int"])
         map_ = self.method(_INT_STREAM, "mapToObj", _STREAM, [_INT_FUNCTION])
         mapped = self.on(map_, 0, self.with_constants(numbers, 0, 0))
         return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
 
     def some(self, array: Any, indexes: Sequence[int]) -> Any:
-        """An `Object[]` of the elements at some indexes of an `Object[]`."""
+        """Return an `Object[]` of the elements at some indexes of an `Object[]`."""
         if not indexes:
             return self.objects([])
         element = self.implement(_FUNCTION, self._at_index.bindTo(array))
@@ -172,12 +190,12 @@ class Bulk(MethodHandles):
 
     @cached_property
     def to_list(self) -> Callable[[Any], Any]:
-        """A `java.util.List` of the elements."""
+        """The function from an array to a `java.util.List` of its elements."""
         return self._call(self.then(self._elements, self._collected("toList")))
 
     @cached_property
     def texts(self) -> Callable[[Any], list[str]]:
-        """`toString` of each element."""
+        """The function from an array to `toString` of each element."""
         return self.strings(self._handles.identity(self.class_("Object")))
 
     # What is done with an array and a function of its elements

@@ -1,4 +1,4 @@
-"""Spark's errors as dbt shows them: the message, without the JVM's stack."""
+"""Spark's errors for users: the message, without the JVM's stack."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 T = TypeVar("T")
 JavaError: TypeAlias = Py4JJavaError | CapturedException
-"""What a call to Java raises; `isinstance` and `except` take it as `JAVA_ERRORS`.
+"""An error that a call to Java raises; `isinstance` and `except` take it as `JAVA_ERRORS`.
 
 PySpark turns Java's IllegalArgumentException and some others into exceptions of its own.
 """
 
 JAVA_ERRORS = (Py4JJavaError, CapturedException)
 _SHOWN_LINES, _SHOWN_LETTERS = 12, 1500
-"""So much of a statement an error shows; a model's whole SQL is in target/."""
+"""Lines and letters of a statement that an error shows at most."""
 
 # Spark appends the logical plan to what it could not analyse: lines of `'Project [*]`, `+- …`.
 _PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
@@ -35,12 +35,12 @@ _OLD_HIVE_CLIENT = (
 
 
 def short_message(error: BaseException) -> str:
-    """What went wrong, in Spark's words, without plans and stack traces.
+    """Return what went wrong in Spark's words, without plans and stack traces.
 
-    An error that only wraps another (a failed job, a failed task) is followed by its causes.
+    After an error that only wraps another (a failed job, a failed task) its causes follow.
     """
     messages: list[str] = []
-    for text in _messages(_told(error)):
+    for text in _messages(_as_raised(error)):
         first = _JVM_STACK.sub("", _PLAN.sub("", text)).strip()
         if first and not any(first in known for known in messages):
             messages.append(first)
@@ -50,12 +50,12 @@ def short_message(error: BaseException) -> str:
 
 
 def java_exception(error: JavaError) -> Any:
-    """The Java object of what a call to Java raised."""
+    """Return the Java object of an error that a call to Java raised."""
     return error._origin if isinstance(error, CapturedException) else error.java_exception
 
 
 def with_statement(message: str, statement: str) -> str:
-    """The message and the beginning of what failed, unless Spark shows that itself."""
+    """Return the message with the beginning of the statement, unless Spark shows it itself."""
     statement = statement.strip()
     if statement in message:
         return message
@@ -67,14 +67,14 @@ def with_statement(message: str, statement: str) -> str:
 
 
 def condition(error: PySparkException) -> str | None:
-    """Spark's name of the error, such as `TABLE_OR_VIEW_NOT_FOUND`."""
+    """Return Spark's name of the error, such as `TABLE_OR_VIEW_NOT_FOUND`."""
     # PySpark 4 renamed the method.
     named = getattr(error, "getCondition", None) or error.getErrorClass
     return named()
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a table or its database is not there; not whether the catalog failed to tell."""
+    """Whether a table or its database is missing. An error of the catalog is no answer."""
     return isinstance(error, PySparkException) and condition(error) in (
         "TABLE_OR_VIEW_NOT_FOUND",
         "SCHEMA_NOT_FOUND",
@@ -82,7 +82,7 @@ def is_missing(error: BaseException) -> bool:
 
 
 def unless_missing(look_up: Callable[[], T]) -> T | None:
-    """What a look into Spark's catalog gives; None if the table or its database is not there."""
+    """Return what `look_up` finds in Spark's catalog; None without the table or its database."""
     try:
         return look_up()
     except PySparkException as error:
@@ -92,22 +92,22 @@ def unless_missing(look_up: Callable[[], T]) -> T | None:
 
 
 def full_text(error: BaseException) -> str:
-    """The whole error, with the JVM's stack, for dbt's debug log."""
-    error = _told(error)
+    """Return the whole error, with the JVM's stack, for the debug log."""
+    error = _as_raised(error)
     if isinstance(error, CapturedException):
         return f"{error._desc}\n{error._stackTrace}"
     return str(error)
 
 
-def _told(error: BaseException) -> BaseException:
-    """The error that Spark told of.
+def _as_raised(error: BaseException) -> BaseException:
+    """Return the error that Spark raised.
 
-    PySpark asks Spark to word every error once more, and Spark knows its own only: of one of
-    Delta's, PySpark raises that it is not known, while it handles the one that it should raise.
+    PySpark asks Spark for the words of every error, and Spark knows only its own. For an error of
+    Delta's, PySpark raises that the error is unknown, while it handles the right one.
     """
-    meant = error.__context__
+    right = error.__context__
     is_unknown = isinstance(error, Py4JJavaError) and _UNKNOWN_CONDITION in str(error)
-    return meant if is_unknown and isinstance(meant, Py4JJavaError) else error
+    return right if is_unknown and isinstance(right, Py4JJavaError) else error
 
 
 def _messages(error: BaseException) -> Iterator[str]:

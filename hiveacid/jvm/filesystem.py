@@ -28,14 +28,14 @@ PATH = "org.apache.hadoop.fs.Path"
 FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
 DIRECTORY = -1
-"""Stands in the place of a directory's length."""
+"""Stands for the length of a directory."""
 
 Status = tuple[str, int, int]
-"""The path, the length in bytes, or `DIRECTORY`, and the modification time in milliseconds."""
+"""The path, the length in bytes (or `DIRECTORY`), and the modification time in milliseconds."""
 
 
 class FileStatuses:
-    """What file systems say of paths, by one JVM. Threads may share it."""
+    """Statuses of paths from the file systems of one JVM. Threads may share it."""
 
     def __init__(self, bulk: Bulk) -> None:
         self._bulk = bulk
@@ -53,17 +53,17 @@ class FileStatuses:
 
     @staticmethod
     def of(spark: SparkSession) -> FileStatuses:
-        """That of Spark's JVM."""
+        """Return the one object of Spark's JVM."""
         return _of(bulk_of(spark))
 
     def qualified(self, file_system: Any, paths: Any) -> list[str]:
-        """The paths of a `Path[]`, each with the file system's scheme and authority."""
+        """Return the paths of a `Path[]`, each with the file system's scheme and authority."""
         return self._bulk.texts(self._qualified(len(paths), file_system, paths))
 
     def listed(self, file_system: Any, paths: Any, names: str) -> list[Status]:
-        """What is in the directories of a `Path[]` and has a name that matches a pattern.
+        """Return what is in the directories of a `Path[]` and has a name that matches a pattern.
 
-        One directory comes after the other. Raises JavaError if one cannot be listed.
+        The directories come one after the other. Raises JavaError if one cannot be listed.
         """
         found = file_system.listStatus(paths, self._filter(names))
         return list(zip(self._paths(found), self._lengths(found), self._times(found), strict=True))
@@ -85,24 +85,35 @@ def _of(bulk: Bulk) -> FileStatuses:
 
 
 THREADS = 8
-"""Calls to the JVM under way at once while planning; each mostly waits for the file system."""
+"""Calls to the JVM at the same time while planning; each mostly waits for the file system."""
 
 BATCH = 1_000
 """Directories that one call lists at most."""
 
-_WANTED_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
-"""What is not hidden, and the one hidden file that is read; Hive puts another into each delta."""
+HIVE_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
+"""Names that Hive does not hide, and the one hidden file that is read.
+
+Hive puts another hidden file into each delta.
+"""
+
+SPARK_NAMES = r"(?s)[^._].*|_.*=.*"
+"""Names that Spark does not hide (`HadoopFSUtils.shouldFilterOutPathName`).
+
+`_day=1` is the directory of a partition.
+"""
 
 _MAX_METADATA_BYTES = 1 << 20
 _ATTEMPTS = 10
-"""Times that something is listed while directories vanish from it."""
+"""Times that a listing is tried while directories vanish."""
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 T = TypeVar("T")
 
 
 def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listing]:
-    """List each location whole, in the given order. One that does not exist is empty, and says so.
+    """List all that is below each location, in the given order, but for what Hive hides.
+
+    The listing of a location that does not exist is empty and says so.
 
     Raises:
         UnreadableTableError: the file system refused or failed.
@@ -112,19 +123,22 @@ def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listin
         for group in by_file_system(enumerate(locations), lambda item: item[1]):
             together = _Lister(spark, pool).run([location for _, location in group])
             for (i, location), listing in zip(group, together, strict=True):
-                # What failed is looked at by itself: it may be missing, or have changed meanwhile.
+                # List again what failed: the location may be missing, or have changed meanwhile.
                 if not isinstance(listing, Listing):
                     listing = list_location(spark, location)
                 listings[i] = listing
     return [listing for listing in listings if listing is not None]
 
 
-def list_location(spark: SparkSession, location: str) -> Listing:
-    """List a location whole. See `list_locations`."""
+def list_location(spark: SparkSession, location: str, names: str = HIVE_NAMES) -> Listing:
+    """List what is below a location and has a name that matches a pattern, on each level.
+
+    Directories with other names are passed over with all that is in them. See `list_locations`.
+    """
 
     def look() -> Listing:
-        with ThreadPoolExecutor(1) as pool:
-            (listing,) = _Lister(spark, pool).run([location], may_be_missing=True)
+        with ThreadPoolExecutor(THREADS) as pool:
+            (listing,) = _Lister(spark, pool, names).run([location], may_be_missing=True)
         if isinstance(listing, Listing):
             return listing
         raise listing
@@ -140,10 +154,10 @@ def list_location(spark: SparkSession, location: str) -> Listing:
 
 
 def while_directories_vanish(look: Callable[[], T]) -> T:
-    """What `look` finds in directories; again, if one is no longer there.
+    """Return what `look` finds in directories. Look again if one of them is no longer there.
 
-    Hive's cleaner may remove a directory that no open transaction needs, or somebody a partition,
-    between the listing of its parent and its own.
+    Between the listing of a directory's parent and its own, Hive's cleaner may remove the directory
+    (if no open transaction needs it), or somebody may drop the partition.
 
     Raises:
         JavaError: as `look` does.
@@ -167,14 +181,14 @@ def by_file_system(items: Iterable[T], path: Any) -> list[list[T]]:
 
 
 def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Slices of at most `size` items, and enough of them to keep all threads at work."""
+    """Return slices of at most `size` items, and enough slices to keep all threads at work."""
     size = max(1, min(size, -(-len(items) // THREADS)))
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 @dataclass
 class _Location:
-    """What has been found below one location so far, or why it could not be listed."""
+    """All that has been found below one location so far, or why it could not be listed."""
 
     files: list[ListedFile] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
@@ -185,14 +199,14 @@ class _Location:
     error: JavaError | None = None
 
     def compacted_without_data(self) -> list[_Directory]:
-        """The directories of compactions in which no file has been found."""
+        """Return the directories of compactions in which no file has been found."""
         if not self.compacted:
             return []
         known = {file.relative.partition("/")[0] for file in self.files} | self.data_formats.keys()
         return [directory for directory in self.compacted if directory.relative not in known]
 
     def listing(self, location: str) -> Listing:
-        """All that has been found."""
+        """Return all that has been found."""
         return Listing(
             location,
             tuple(self.files),
@@ -212,18 +226,19 @@ class _Directory(NamedTuple):
 class _Lister:
     """Lists locations of one file system together, level by level."""
 
-    def __init__(self, spark: SparkSession, pool: Executor) -> None:
-        self._configuration = spark._jsc.hadoopConfiguration()
+    def __init__(self, spark: SparkSession, pool: Executor, names: str = HIVE_NAMES) -> None:
+        self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
         self._pool = pool
+        self._names = names
         self._bulk = bulk_of(spark)
         self._statuses = FileStatuses.of(spark)
 
     def run(
         self, locations: Sequence[str], may_be_missing: bool = False
     ) -> list[Listing | JavaError]:
-        """The listing of each location, or the error that Java gave for one of its directories.
+        """Return the listing of each location, or Java's error for one of its directories.
 
-        With `may_be_missing` a location that does not exist is empty, otherwise an error.
+        A location that does not exist is empty with `may_be_missing`, and an error without.
         """
         found = [_Location() for _ in locations]
         try:
@@ -232,7 +247,7 @@ class _Lister:
             return [error for _ in locations]
         while level:
             below: list[_Directory] = []
-            for batch, statuses in self._listed(level, _WANTED_NAMES):
+            for batch, statuses in self._listed(level, self._names):
                 below.extend(self._sort_in(batch, statuses))
             level = [directory for directory in below if directory.location.error is None]
         self._look_for_version_files(found)
@@ -242,7 +257,7 @@ class _Lister:
         ]
 
     def _look_for_version_files(self, found: Iterable[_Location]) -> None:
-        """A compaction that found nothing leaves Hive's hidden file or nothing at all."""
+        """Look for Hive's hidden file where a compaction has left no other, or nothing at all."""
         doubtful = [directory for it in found for directory in it.compacted_without_data()]
         if not doubtful:
             return
@@ -260,14 +275,14 @@ class _Lister:
         if may_be_missing and not self._file_system.exists(paths[0]):
             found[0].is_missing = True
             return []
-        # As the file system will name them: with its scheme and authority.
+        # The file system names them in this way: with its scheme and authority.
         qualified = self._statuses.qualified(self._file_system, paths)
         return [_Directory(it, "", path) for it, path in zip(found, qualified, strict=True)]
 
     def _listed(
         self, directories: Sequence[_Directory], names: str
     ) -> Iterator[tuple[Sequence[_Directory], list[Status]]]:
-        """What is in the directories, in batches; those that fail get the error."""
+        """Yield what is in the directories, in batches. Directories that fail get the error."""
         for batch, statuses in self._in_parallel(
             batches(directories, BATCH), lambda batch: self._list(batch, names)
         ):
@@ -293,7 +308,7 @@ class _Lister:
     def _sort_in(
         self, directories: Sequence[_Directory], statuses: Iterable[Status]
     ) -> Iterator[_Directory]:
-        """Enter what was found into the locations, and give the directories that come next."""
+        """Enter what was found into the locations, and yield the directories of the next level."""
         metadata = []
         for parent, name, (path, length, time) in _by_parent(directories, statuses):
             child = f"{parent.relative}/{name}" if parent.relative else name
@@ -338,14 +353,14 @@ class _Lister:
 def _by_parent(
     directories: Sequence[_Directory], statuses: Iterable[Status]
 ) -> Iterator[tuple[_Directory, str, Status]]:
-    """Each status with the directory that it was found in, and its name there."""
+    """Yield each status with the directory in which it was found, and its name there."""
     parents: Mapping[str, _Directory] = {
         directory.path.rstrip("/"): directory for directory in directories
     }
     directory, parent = "", None
     for status in statuses:
         above, _, name = status[0].rpartition("/")
-        # Java lists one directory after the other.
+        # Java lists the directories one after the other.
         if above != directory or parent is None:
             directory, parent = above, parents.get(above)
             if parent is None:

@@ -1,4 +1,4 @@
-"""Java objects of Spark's JVM from Python, one by one and as method handles."""
+"""Java objects of Spark's JVM in Python: single ones, and method handles for many."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 
 def java(context: SparkContext, name: str) -> Any:
-    """A Java class, for its static methods and constructors.
+    """Return a Java class, for its static methods and constructors.
 
-    By `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`, …,
+    With `spark._jvm.org.apache…` py4j would look in every jar for classes `org`, `org.apache`, …,
     which takes milliseconds each time.
     """
     assert context._gateway is not None
@@ -22,30 +22,30 @@ def java(context: SparkContext, name: str) -> Any:
 
 
 def scala_seq(context: SparkContext, java_list: Any) -> Any:
-    """A Scala `Seq` of what is in a `java.util.List`."""
+    """Return a Scala `Seq` of the elements of a `java.util.List`."""
     return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
 
 
 def each(scala_sequence: Any) -> Iterator[Any]:
-    """The elements of a Scala `Seq`, one call each: for the few that a plan has."""
+    """Return the elements of a Scala `Seq`, one call each: for the few that a plan has."""
     return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
 
 
 @contextmanager
 def active(session: SparkSession) -> Iterator[None]:
-    """Make `session` the one whose settings Spark's own code goes by, on this thread.
+    """Make `session` the active one of this thread: Spark's own code follows its settings.
 
-    Spark does so itself while it analyses and runs a statement, but not in what is called directly:
-    its parser would go by the session that this thread has used for something else, or by none.
+    Spark does so itself while it analyses and runs a statement, but not where its code is called
+    directly. Its parser would follow the session that this thread used last, or none.
     """
     sessions = java(session.sparkContext, "org.apache.spark.sql.SparkSession")
-    former = sessions.getActiveSession()
+    previous = sessions.getActiveSession()
     sessions.setActiveSession(session._jsparkSession)
     try:
         yield
     finally:
-        if former.isDefined():
-            sessions.setActiveSession(former.get())
+        if previous.isDefined():
+            sessions.setActiveSession(previous.get())
         else:
             sessions.clearActiveSession()
 
@@ -60,7 +60,7 @@ _PRIMITIVES = {
 
 
 class MethodHandles:
-    """The method handles of one JVM. Threads may share it."""
+    """Method handles of one JVM. Threads may share it. The module `bulk` has a worked example."""
 
     def __init__(self, gateway: Any) -> None:
         self._client = gateway._gateway_client
@@ -74,13 +74,14 @@ class MethodHandles:
         self._classes: dict[str, Any] = {}
 
     def java(self, name: str) -> Any:
-        """A Java class, for its static methods and constructors, as `spark.jvm.java` gives it."""
+        """Return a Java class, for its static methods and constructors."""
         return JavaClass(name, self._client)
 
     def class_(self, name: str) -> Any:
-        """A class by its name; a primitive type; `[Name;` for an array of objects, `[J` of longs.
+        """Return a class by its name, or a primitive type.
 
-        A name without a dot is one of `java.lang`.
+        `[Name;` is the class of an array of objects, `[J` of an array of longs. A name without a
+        dot is one of `java.lang`.
         """
         if name not in self._classes:
             self._classes[name] = self._class(name)
@@ -94,39 +95,45 @@ class MethodHandles:
         return self.java("java.lang.Class").forName(_full(name), True, self._loader)
 
     def method(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
-        """A public method of `owner`; its first argument is the object itself."""
+        """Return a public method of `owner`; its first argument is the object itself."""
         return self._lookup.findVirtual(self.class_(owner), name, self._type(returns, takes))
 
     def static(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
-        """A public static method."""
+        """Return a public static method."""
         handle = self._lookup.findStatic(self.class_(owner), name, self._type(returns, takes))
         return handle.asFixedArity()
 
     def constructor(self, owner: str, takes: Sequence[str]) -> Any:
-        """A public constructor."""
+        """Return a public constructor."""
         return self._lookup.findConstructor(self.class_(owner), self._type("void", takes))
 
     def with_constants(self, handle: Any, position: int, *values: Any) -> Any:
-        """`handle` with its arguments from `position` on given; each must be a Java object."""
+        """Return `handle` with constants for its arguments from `position` on.
+
+        Each constant must be a Java object.
+        """
         return self._insert_arguments(handle, position, self._array("Object", values))
 
     def constant(self, type_: str, value: int) -> Any:
-        """The function without arguments that gives a number of a primitive type."""
+        """Return the function without arguments that returns a number of a primitive type."""
         return self._handles.constant(self.class_(type_), value)
 
     def if_then_else(self, test: Any, then: Any, otherwise: Any) -> Any:
-        """`otherwise` of an object, or the constant `then` if `test` of it is true."""
+        """Return the function of an object: `then` if `test` of it is true, else `otherwise`.
+
+        `then` has no arguments.
+        """
         takes = self._array("Class", [otherwise.type().parameterType(0)])
         return self._handles.guardWithTest(
             test, self._handles.dropArguments(then, 0, takes), otherwise
         )
 
     def implement(self, interface: str, handle: Any) -> Any:
-        """An object of an interface with one method, which is `handle`."""
+        """Return an object of an interface with a single method, which calls `handle`."""
         return self._as_interface(self.class_(interface), handle)
 
     def then(self, *handles: Any) -> Any:
-        """Each of some functions applied to what the one before it returns."""
+        """Return the function that applies each of some functions to the result of the previous."""
         first, *others = handles
         for second in others:
             wanted = second.type().parameterType(0)
@@ -136,18 +143,21 @@ class MethodHandles:
         return first
 
     def after(self, effect: Any) -> Any:
-        """The function from an object to itself that calls `effect` with it first."""
+        """Return the function from an object to itself that calls `effect` with it first."""
         identity = self._handles.identity(effect.type().parameterType(0))
         return self._handles.foldArguments(identity, effect)
 
     def on(self, handle: Any, position: int, make: Any) -> Any:
-        """`handle` with the arguments of `make` in the place of the one that `make` makes."""
+        """Return `handle` with the result of `make` as its argument at `position`.
+
+        The arguments of `make` stand where the argument stood.
+        """
         wanted = handle.type().parameterType(position)
         make = make.asType(make.type().changeReturnType(wanted))
         return self._handles.collectArguments(handle, position, make)
 
     def permuted(self, handle: Any, *order: int) -> Any:
-        """The function whose argument `order[i]` is the i-th of `handle`."""
+        """Return the function whose argument `order[i]` is the i-th of `handle`."""
         type_ = handle.type()
         takes = [type_.parameterType(order.index(i)) for i in range(max(order) + 1)]
         reorder = self._new_array(self.java("int"), len(order))
@@ -157,15 +167,15 @@ class MethodHandles:
         return self._handles.permuteArguments(handle, wanted, reorder)
 
     def collecting(self, handle: Any, array: str) -> Any:
-        """`handle`, whose last argument is an array, with one element in its place."""
+        """Return `handle`, whose last argument is an array, with a single element instead."""
         return handle.asCollector(self.class_(array), 1)
 
     def element(self, element: str, index: int) -> Any:
-        """The function from an array, whose elements are `element`, to the one at `index`."""
+        """Return the function from an array of `element` to its element at `index`."""
         return self.with_constants(self.getter(element), 1, index)
 
     def getter(self, element: str) -> Any:
-        """The function from an array, whose elements are `element`, and an index to the element."""
+        """Return the function from an array of `element` and an index to the element there."""
         array = self.class_("[J" if element == "long" else f"[{element};")
         return self._handles.arrayElementGetter(array)
 

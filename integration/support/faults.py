@@ -24,7 +24,7 @@ from hiveacid.acid import write_ids
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.selection import AcidState
 from hiveacid.acid.write_ids import ValidWriteIdList
-from hiveacid.changes import diff, evidence, losses
+from hiveacid.changes import evidence, losses
 from hiveacid.changes.state import SourceState
 from hiveacid.reader import deletes, full_acid, read
 from hiveacid.reader.deletes import PARTITION, Bitmap
@@ -120,13 +120,13 @@ def _columns_by_name(patch: pytest.MonkeyPatch) -> None:
 
 
 def _state_kept_as_a_number(patch: pytest.MonkeyPatch) -> None:
-    right = diff.state_of
+    right = SourceState.of
 
-    def source_state(*args: Any) -> SourceState:
+    def of(*args: Any) -> SourceState:
         state = right(*args)
         return replace(state, write_ids=ValidWriteIdList(state.write_ids.high_watermark))
 
-    patch.setattr(diff, "state_of", source_state)
+    patch.setattr(SourceState, "of", of)
 
 
 def _late_commits_ignored(patch: pytest.MonkeyPatch) -> None:

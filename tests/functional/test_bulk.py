@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from pathlib import Path
 
 import pyorc
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import ListedFile
+from hiveacid.jvm import bulk as bulk_module
 from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import list_locations
@@ -25,6 +27,15 @@ def bulk(spark: SparkSession) -> Bulk:
 
 def test_one_for_a_jvm(spark: SparkSession, bulk: Bulk) -> None:
     assert bulk_of(spark.newSession()) is bulk
+
+
+def test_the_worked_example(spark: SparkSession) -> None:
+    text = bulk_module.__doc__
+    assert text is not None
+    names = {"spark": spark, "bulk_of": bulk_of}
+    example = doctest.DocTestParser().get_doctest(text, names, "bulk", None, None)
+    assert len(example.examples) == 8
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_paths_and_texts(bulk: Bulk) -> None:

@@ -22,7 +22,7 @@ from dbt.adapters.hiveacid.incremental.decision import FullRun, PlannedRun, Quie
 _REASONS = {
     "replaced all rows": "overwrite or truncate",
     "took in write ids": "compaction past the state",
-    "dropped and created anew": "partition dropped and created anew",
+    "dropped and created again": "partition dropped and created again",
     "it was dropped": "partition dropped",
     "were deleted or updated": "deletes without key and row id",
     "and insert-only rows carry no write id": "compaction of an insert-only table",

@@ -201,7 +201,7 @@ def test_a_minor_compaction_covers_statements_and_the_delete_deltas_in_between()
     assert chosen(listed, write_ids(50)) == (None, ["delta_30_50"], ["delete_delta_30_50"], [])
 
 
-def test_a_delete_delta_without_statement_id_beside_deltas():
+def test_a_delete_delta_without_statement_id_next_to_deltas():
     listed = listing("delta_1_1_0000/b", "delete_delta_2_3_v0000009/b", "delta_4_4_0000/b")
     assert chosen(listed, write_ids(4)) == (
         None,

@@ -1,6 +1,6 @@
 """A small model of Hive that writes, compacts and cleans one table.
 
-Row ids are numbers; what a directory holds is remembered beside the listing.
+Row ids are numbers; what a directory holds is kept next to the listing.
 """
 
 from __future__ import annotations

@@ -1,21 +1,25 @@
-"""What decides how rows are shown, and whether it is what it was."""
+"""Settings and fingerprints of decoding, and whether they have changed."""
 
 from dataclasses import replace
 
 import pytest
 
 from hiveacid.acid.write_ids import new_write_ids
-from hiveacid.changes.decoding import (
-    changed_settings,
-    decoding_fingerprint,
-    decoding_settings,
-    has_fingerprint,
-)
-from hiveacid.changes.diff import compare, state_of
+from hiveacid.changes.decoding import Decoding, changed_settings, decoding_settings
+from hiveacid.changes.diff import diff
 from hiveacid.changes.losses import Extent, table_losses
+from hiveacid.changes.state import SourceState
 from hiveacid.metastore.models import Column, StorageDescriptor
 from hiveacid.reader.formats.text import line_format
-from tests.unit.changes.test_diff import INSERT_ONLY, NOTHING, TABLE, pinned_table, places, valid
+from tests.unit.changes.test_diff import (
+    INSERT_ONLY,
+    TABLE,
+    facts_of,
+    locations,
+    pinned_table,
+    state_of,
+    valid,
+)
 
 TEXT = StorageDescriptor(
     "file:/t",
@@ -72,11 +76,11 @@ def test_what_an_older_state_does_not_have_has_not_changed():
 
 def test_partition_columns_and_time_zones_are_told_of():
     before = pinned_table(valid(3), "a", storage=with_columns("timestamp"))
-    since = state_of(before, "", "UTC", places(before, ["delta_3_3_0"]))
-    assert table_losses(before, since, "", "Etc/UTC") == []
+    since = state_of(before, locations(before, ["delta_3_3_0"]))
+    assert table_losses(since, SourceState.of(before, [], "", "Etc/UTC")) == []
     keys = (Column("p", "varchar(3)"),)
     after = replace(before, table=replace(before.table, partition_keys=keys))
-    losses = table_losses(after, since, "", "Asia/Tokyo")
+    losses = table_losses(since, SourceState.of(after, [], "", "Asia/Tokyo"))
     assert sorted(loss.what for loss in losses) == [
         "the session's time zone is Asia/Tokyo, before UTC",
         "the type of its partition columns is p varchar(3), before p string",
@@ -96,8 +100,8 @@ def test_partition_columns_and_time_zones_are_told_of():
     ],
 )
 def test_how_files_are_read(storage, is_same):
-    mark = decoding_fingerprint(LOG, TEXT)
-    assert has_fingerprint(replace(LOG, storage=storage), storage, mark) == is_same
+    before = Decoding.of(LOG, TEXT).fingerprint
+    assert Decoding.of(replace(LOG, storage=storage), storage).has_fingerprint(before) == is_same
 
 
 def test_the_default_delimiter_may_be_said_or_not():
@@ -105,31 +109,33 @@ def test_the_default_delimiter_may_be_said_or_not():
     of_hive = replace(with_columns("int"), serde_parameters={"serialization.format": "1"})
     table = replace(BY_DAY, storage=replace(TEXT, serde_parameters={}))
     silent = replace(of_hive, serde_parameters={})
-    assert has_fingerprint(table, silent, decoding_fingerprint(table, of_hive))
+    assert Decoding.of(table, silent).has_fingerprint(Decoding.of(table, of_hive).fingerprint)
     other = replace(of_hive, serde_parameters={"serialization.format": "2"})
-    assert not has_fingerprint(table, silent, decoding_fingerprint(table, other))
+    assert not Decoding.of(table, silent).has_fingerprint(Decoding.of(table, other).fingerprint)
 
 
 def test_a_partition_has_columns_of_its_own():
-    mark = decoding_fingerprint(BY_DAY, with_columns("int", "int"))
-    assert has_fingerprint(BY_DAY, with_columns("int", "int", "string"), mark)
-    assert not has_fingerprint(BY_DAY, with_columns("int", "string"), mark)
+    before = Decoding.of(BY_DAY, with_columns("int", "int")).fingerprint
+    assert Decoding.of(BY_DAY, with_columns("int", "int", "string")).has_fingerprint(before)
+    assert not Decoding.of(BY_DAY, with_columns("int", "string")).has_fingerprint(before)
     # Hive reads full ACID tables by the table's columns alone.
     acid = replace(BY_DAY, parameters={"transactional": "true"})
-    mark = decoding_fingerprint(acid, with_columns("int", "int"))
-    assert has_fingerprint(acid, with_columns("int", "string"), mark)
+    before = Decoding.of(acid, with_columns("int", "int")).fingerprint
+    assert Decoding.of(acid, with_columns("int", "string")).has_fingerprint(before)
 
 
 def test_files_that_are_read_otherwise_are_a_loss_of_the_table():
     before = pinned_table(valid(3), storage=TEXT, parameters=INSERT_ONLY)
-    since = state_of(before, "", "UTC", places(before, ["delta_3_3_0"]))
+    since = state_of(before, locations(before, ["delta_3_3_0"]))
     other = replace(TEXT, serde_parameters={"field.delim": ",", "serialization.null.format": "-"})
     after = replace(before, table=replace(before.table, storage=other))
-    (change,) = compare(after, since, places(after, ["delta_3_3_0"]), NONE_NEW, NOTHING)
+    (change,) = diff(since, facts_of(after, locations(after, ["delta_3_3_0"])), NONE_NEW)
     assert "SET SERDEPROPERTIES" in change.loss.what
     assert change.loss.extent is Extent.TABLE
-    old = replace(since, locations=tuple(replace(at, mark=None) for at in since.locations))
-    (change,) = compare(after, old, places(after, ["delta_3_3_0"]), NONE_NEW, NOTHING)
+    old = replace(
+        since, locations=tuple(replace(at, decoding_fingerprint=None) for at in since.locations)
+    )
+    (change,) = diff(old, facts_of(after, locations(after, ["delta_3_3_0"])), NONE_NEW)
     assert change.loss is None
 
 
@@ -145,7 +151,7 @@ class _Recording(dict):
         return super().get(name, default)
 
 
-def test_every_property_that_a_text_is_read_by_is_part_of_the_mark(monkeypatch):
+def test_every_property_that_a_text_is_read_by_is_part_of_the_fingerprint(monkeypatch):
     recording = _Recording()
     monkeypatch.setattr(
         "hiveacid.reader.formats.text.file_properties", lambda table, storage: recording
@@ -160,4 +166,4 @@ def test_every_property_that_a_text_is_read_by_is_part_of_the_mark(monkeypatch):
     for name in recording.asked - refused:
         storage = replace(TEXT, serde_parameters={**TEXT.serde_parameters, name: "7"})
         changed = replace(LOG, storage=storage)
-        assert decoding_fingerprint(changed, storage) != decoding_fingerprint(LOG, TEXT), name
+        assert Decoding.of(changed, storage).fingerprint != Decoding.of(LOG, TEXT).fingerprint, name

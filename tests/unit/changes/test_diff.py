@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import AcidState, select
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList, bounded, new_write_ids
-from hiveacid.changes.diff import Kind, compare, first_write_ids, highest_base, new_bases, state_of
+from hiveacid.changes.diff import Kind, diff, first_write_ids, highest_base, new_bases
 from hiveacid.changes.evidence import grown_part
+from hiveacid.changes.facts import SourceFacts
 from hiveacid.changes.losses import Extent, dropped, is_renumbered, table_losses
+from hiveacid.changes.state import SourceState
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import RowIdRange
@@ -51,7 +53,7 @@ def valid(high_watermark, open=(), aborted=()):
     return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
 
 
-def places(pinned, *listings):
+def locations(pinned, *listings):
     """The locations; each listing as the names of directories with a file, and original files.
 
     A directory without a data file ends in a slash, one without any file in two.
@@ -73,13 +75,23 @@ def places(pinned, *listings):
     return found
 
 
+def state_of(pinned, locations):
+    """The state of a target that has seen these locations."""
+    return SourceState.of(pinned, locations, "", "UTC")
+
+
+def facts_of(pinned, locations, renumbered=NOTHING, options=""):
+    """The records of a source that is now as these locations say."""
+    return SourceFacts.of(pinned, locations, options, "UTC").with_renumbered(renumbered)
+
+
 def compared(before, now, old, new, renumbered=NOTHING, **changes):
     """Compare one location: its write ids and directories before and now."""
     earlier = pinned_table(before, **changes)
-    since = state_of(earlier, "", "UTC", places(earlier, old))
+    since = state_of(earlier, locations(earlier, old))
     pinned = pinned_table(now, **changes)
     ids = new_write_ids(since.write_ids, pinned.write_ids)
-    (change,) = compare(pinned, since, places(pinned, new), ids, renumbered)
+    (change,) = diff(since, facts_of(pinned, locations(pinned, new), renumbered), ids)
     return change
 
 
@@ -99,12 +111,15 @@ class Model:
         txns = ValidTxnList(FIRST_COMPACTION * 2, frozenset(self.warehouse.hidden_compactions))
         return replace(pinned_table(write_ids), valid_txns=txns)
 
-    def place(self, write_ids: ValidWriteIdList) -> Location:
+    def location(self, write_ids: ValidWriteIdList) -> Location:
         pinned, listing = self.pinned(write_ids), self.warehouse.listing()
         return Location(0, STORAGE, listing, select(listing, write_ids, pinned.valid_txns))
 
     def state(self, write_ids: ValidWriteIdList):
-        return state_of(self.pinned(write_ids), "", "UTC", [self.place(write_ids)])
+        return state_of(self.pinned(write_ids), [self.location(write_ids)])
+
+    def facts(self, write_ids: ValidWriteIdList):
+        return facts_of(self.pinned(write_ids), [self.location(write_ids)])
 
     def records(self, directories, write_ids):
         return [
@@ -122,13 +137,13 @@ class Model:
 
     def changes(self, since, write_ids, new):
         """The kind of the table's location, the inserted and the deleted rows."""
-        place = self.place(write_ids)
-        (change,) = compare(self.pinned(write_ids), since, [place], new, NOTHING)
+        location = self.location(write_ids)
+        (change,) = diff(since, self.facts(write_ids), new)
         if change.kind is Kind.NEW:
-            return change, self.live(place.state, place.state, write_ids), set()
-        part = grown_part(place.state, new)
+            return change, self.live(location.state, location.state, write_ids), set()
+        part = grown_part(location.state, new)
         inserted = {
-            row for row in self.live(place.state, part, write_ids) if self.written[row] in new
+            row for row in self.live(location.state, part, write_ids) if self.written[row] in new
         }
         deleted = {
             row
@@ -167,7 +182,7 @@ def test_state_and_changes_make_the_new_snapshot(history):
     model = Model(warehouse)
     change, inserted, deleted = model.changes(since, now, new)
     event(f"{change.kind.value}{': ' + change.loss.what.split()[1] if change.loss else ''}")
-    base = model.place(now).state.base
+    base = model.location(now).state.base
     if change.kind is Kind.LOST:
         assert base is not None and base.directory.name != since.locations[0].base
         assert new.within(1, base.write_id_range[1])
@@ -185,10 +200,10 @@ def test_batches_make_the_new_snapshot_step_by_step(history, count):
     if model.changes(since, now, new_write_ids(since.write_ids, now))[0].kind is Kind.LOST:
         return
     while new := new_write_ids(since.write_ids, now):
-        state = model.place(now).state
-        taken = first_write_ids(model.pinned(now), since, [state], new, count)
+        facts = model.facts(now)
+        taken = first_write_ids(since, facts, new, count)
         assert taken and not taken.without(new)
-        part = bounded(since.write_ids, now, taken, highest_base([state]))
+        part = bounded(since.write_ids, now, taken, highest_base(facts))
         change, inserted, deleted = model.changes(since, part, taken)
         assert change.kind is not Kind.LOST
         rows = rows - deleted | inserted
@@ -236,7 +251,7 @@ def test_only_directories_of_new_write_ids_are_read():
     old = ["base_1", "delta_3_3_0"]
     now = [*old, "delta_4_4_0", "delete_delta_4_4_1", "delta_6_6_0", "delete_delta_2_2_0"]
     change = compared(valid(3, open=[2]), valid(5), old, now)
-    part = grown_part(change.place.state, new_write_ids(valid(3, open=[2]), valid(5)))
+    part = grown_part(change.location.selected, new_write_ids(valid(3, open=[2]), valid(5)))
     assert [d.directory.name for d in part.deltas] == ["delta_4_4_0"]
     deletes = [d.directory.name for d in part.delete_deltas]
     assert deletes == ["delete_delta_2_2_0", "delete_delta_4_4_1"]
@@ -279,7 +294,7 @@ def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
 
 
 @pytest.mark.parametrize("emptied", ["delta_1_3_v0000009//", "base_3_v0000009//"])
-def test_what_hive_lost_beside_an_open_write_id_is_noticed_once_it_is_removed(emptied):
+def test_what_hive_lost_next_to_an_open_write_id_is_noticed_once_it_is_removed(emptied):
     """A compaction of an insert-only table that took nothing in: integration/test_changes.py."""
     old = ["delta_1_1_0", "delta_3_3_0"]
     kept = [*old, emptied, "delta_4_4_0"]
@@ -357,10 +372,10 @@ def test_only_new_compacted_bases_are_looked_at_for_row_ids():
         names = ("a", "b", "c", "d")
         earlier = pinned_table(valid(3), *names, **changes)
         old = [["delta_3_3_0"], ["base_3_v0000009"], [], ["delta_3_3_0"]]
-        since = state_of(earlier, "", "UTC", places(earlier, *old))
+        since = state_of(earlier, locations(earlier, *old))
         pinned = pinned_table(valid(4), *names, **changes)
-        now = places(pinned, *[["base_3_v0000009"]] * 3, ["base_4"])
-        return [place.partition for place, _ in new_bases(pinned, since, now)]
+        now = facts_of(pinned, locations(pinned, *[["base_3_v0000009"]] * 3, ["base_4"]))
+        return [location.number for location, _ in new_bases(since, now)]
 
     assert looked_at() == [0]
     assert looked_at(parameters=INSERT_ONLY) == [], "its rows have no row ids"
@@ -397,20 +412,20 @@ def test_rows_numbered_together_are_renumbered(files, expected):
 def test_partitions_moved_created_anew_and_dropped():
     before = pinned_table(valid(3), "same", "moved", "anew", "gone", "empty")
     full = ["delta_3_3_0"]
-    since = state_of(before, "", "UTC", places(before, full, full, full, full, []))
+    since = state_of(before, locations(before, full, full, full, full, []))
     moved = Partition(("moved",), replace(STORAGE, location="file:/u"), create_time=50)
     anew = replace(before.partitions[2], create_time=51)
     pinned = pinned_table(valid(4), "same", moved, anew, "new")
-    now = places(pinned, full, full, ["delta_4_4_0"], ["delta_4_4_0"])
+    now = facts_of(pinned, locations(pinned, full, full, ["delta_4_4_0"], ["delta_4_4_0"]))
     new = new_write_ids(since.write_ids, pinned.write_ids)
-    changes = compare(pinned, since, now, new, NOTHING)
+    changes = diff(since, now, new)
     assert [c.kind for c in changes] == [Kind.UNCHANGED, Kind.LOST, Kind.LOST, Kind.NEW]
     assert [str(c.loss) for c in changes if c.loss] == [
         "partition p=moved: it was moved from file:/t/p=moved to file:/u",
-        "partition p=anew: it was dropped and created anew (createTime 51, before 50)",
+        "partition p=anew: it was dropped and created again (createTime 51, before 50)",
     ]
     assert [c.loss.reconcilable for c in changes if c.loss] == [False, True]
-    (gone,) = dropped(pinned, since)
+    (gone,) = dropped(since, now)
     assert str(gone) == "partition p=gone: it was dropped; it was at file:/t/p=gone"
     assert gone.reconcilable
 
@@ -419,11 +434,11 @@ def test_partitions_moved_created_anew_and_dropped():
 def test_compacted_partitions_that_swap_their_names(name):
     pinned = pinned_table(valid(3), "a", "b")
     names = [[name.format("0000008")], [name.format("0000009")]]
-    since = state_of(pinned, "", "UTC", places(pinned, *names))
+    since = state_of(pinned, locations(pinned, *names))
     new = new_write_ids(valid(3), valid(3))
-    same = compare(pinned, since, places(pinned, *names), new, NOTHING)
+    same = diff(since, facts_of(pinned, locations(pinned, *names)), new)
     assert [change.kind for change in same] == [Kind.UNCHANGED] * 2
-    swapped = compare(pinned, since, places(pinned, *reversed(names)), new, NOTHING)
+    swapped = diff(since, facts_of(pinned, locations(pinned, *reversed(names))), new)
     assert [str(change.loss).partition(" in it ")[0] for change in swapped] == [
         f"partition p=a: {names[1][0]}",
         f"partition p=b: {names[0][0]}",
@@ -444,11 +459,11 @@ def test_compacted_partitions_that_swap_their_names(name):
 )
 def test_a_partition_that_is_younger_than_its_rows(names, extent):
     before = pinned_table(valid(3), "a")
-    since = state_of(before, "", "UTC", places(before, ["delta_2_2_0"]))
+    since = state_of(before, locations(before, ["delta_2_2_0"]))
     pinned = pinned_table(valid(4), replace(before.partitions[0], create_time=51))
     new = new_write_ids(valid(3), valid(4))
-    (change,) = compare(pinned, since, places(pinned, names), new, NOTHING)
-    assert "it was dropped and created anew (createTime 51" in change.loss.what
+    (change,) = diff(since, facts_of(pinned, locations(pinned, names)), new)
+    assert "it was dropped and created again (createTime 51" in change.loss.what
     assert change.loss.extent is extent
 
 
@@ -466,23 +481,23 @@ def test_a_partition_that_is_younger_than_its_rows(names, extent):
 )
 def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
     before = pinned_table(valid(3), "a")
-    (place,) = places(before, names)
-    since = state_of(before, "", "UTC", [place])
-    files = tuple(replace(file, modification_time=8) for file in place.listing.files)
-    listing = replace(place.listing, files=files)
-    swapped = replace(place, listing=listing, state=select(listing, valid(3), before.valid_txns))
+    (location,) = locations(before, names)
+    since = state_of(before, [location])
+    files = tuple(replace(file, modification_time=8) for file in location.listing.files)
+    listing = replace(location.listing, files=files)
+    swapped = replace(location, listing=listing, state=select(listing, valid(3), before.valid_txns))
 
     def changes(state):
-        return compare(before, state, [swapped], new_write_ids(valid(3), valid(3)), NOTHING)
+        return diff(state, facts_of(before, [swapped]), new_write_ids(valid(3), valid(3)))
 
     (change,) = changes(since)
     assert (change.kind is Kind.LOST) is is_noticed
     if change.loss is not None:
         assert "in it are not those that had been seen: another partition" in change.loss.what
         assert change.loss.extent is Extent.TABLE
-    # A state from before there were witnesses.
-    former = replace(since, locations=(replace(since.locations[0], witness=None),))
-    assert [change.kind for change in changes(former)] == [Kind.UNCHANGED]
+    # A state from before there were fingerprints.
+    earlier = replace(since, locations=(replace(since.locations[0], files_fingerprint=None),))
+    assert [change.kind for change in changes(earlier)] == [Kind.UNCHANGED]
 
 
 @pytest.mark.parametrize(
@@ -499,8 +514,10 @@ def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
 )
 def test_another_table_or_another_history(write_ids, options, table, what):
     before = pinned_table(valid(3))
-    since = state_of(before, "", "UTC", places(before, ["delta_3_3_0"]))
-    losses = table_losses(pinned_table(write_ids, **table), since, options, "UTC")
+    since = state_of(before, locations(before, ["delta_3_3_0"]))
+    losses = table_losses(
+        since, SourceState.of(pinned_table(write_ids, **table), [], options, "UTC")
+    )
     assert len(losses) == len(what)
     assert all(text in loss.what for text, loss in zip(what, losses, strict=True))
     assert not any(loss.reconcilable for loss in losses)
@@ -524,8 +541,8 @@ def test_columns_whose_values_may_have_changed(now, what):
         for text in ("id int, name string", now)
     )
     pinned = pinned_table(valid(3), storage=before)
-    since = state_of(pinned, "", "UTC", places(pinned, ["delta_3_3_0"]))
-    losses = table_losses(pinned_table(valid(3), storage=after), since, "", "UTC")
+    since = state_of(pinned, locations(pinned, ["delta_3_3_0"]))
+    losses = table_losses(since, state_of(pinned_table(valid(3), storage=after), []))
     assert len(losses) == len(what)
     assert all(text in str(loss) for text, loss in zip(what, losses, strict=True))
     assert not any(loss.reconcilable for loss in losses)
@@ -533,11 +550,11 @@ def test_columns_whose_values_may_have_changed(now, what):
 
 def taken(since, now, count, *directories, **table):
     before = pinned_table(since, **table)
-    state = state_of(before, "", "UTC", places(before, ["delta_1_1_0"]))
+    state = state_of(before, locations(before, ["delta_1_1_0"]))
     pinned = pinned_table(now, **table)
     new = new_write_ids(since, now)
-    states = [place.state for place in places(pinned, directories)]
-    return str(first_write_ids(pinned, state, states, new, count))
+    facts = facts_of(pinned, locations(pinned, directories))
+    return str(first_write_ids(state, facts, new, count))
 
 
 def test_a_batch_takes_the_lowest_ids_that_left_something():
@@ -558,13 +575,13 @@ def test_a_batch_goes_up_to_a_base_that_is_named_after_an_aborted_id():
     since, now = valid(8), valid(12, aborted=[10])
     listing = ["base_10_v0000009", "delta_11_11_0", "delta_12_12_0"]
     pinned = pinned_table(now)
-    (place,) = places(pinned, listing)
-    state = state_of(pinned_table(since), "", "UTC", places(pinned_table(since), ["delta_8_8_0"]))
+    facts = facts_of(pinned, locations(pinned, listing))
+    state = state_of(pinned_table(since), locations(pinned_table(since), ["delta_8_8_0"]))
     new = new_write_ids(since, now)
-    batch = first_write_ids(pinned, state, [place.state], new, 1)
+    batch = first_write_ids(state, facts, new, 1)
     assert str(batch) == "9"
-    part = pinned_table(bounded(since, now, batch, highest_base([place.state])))
-    (change,) = compare(part, state, places(part, listing), batch, NOTHING)
+    part = pinned_table(bounded(since, now, batch, highest_base(facts)))
+    (change,) = diff(state, facts_of(part, locations(part, listing)), batch)
     assert "base_10_v0000009 took in write ids 9, which had not" in change.loss.what
     # The rest of the backlog is still to come.
     assert str(new_write_ids(part.write_ids, now)) == "11-12"

@@ -28,8 +28,8 @@ def keys_of(warehouse, random):
     shown = list(snapshots(warehouse))
     keys = {}
     for row in sorted(set().union(*shown)):
-        beside = set().union(*(rows for rows in shown if row in rows))
-        taken = {keys[other] for other in beside if other in keys}
+        together = set().union(*(rows for rows in shown if row in rows))
+        taken = {keys[other] for other in together if other in keys}
         free = [*sorted(set(keys.values()) - taken)] or [f"k{row}"]
         keys[row] = random.choice(free)
     return keys
@@ -46,7 +46,7 @@ def work_off(warehouse, since, target, keys, count):
             return None
         gone = {keys[row] for row in deleted}
         seen = new_write_ids(begun, since.write_ids)
-        state = model.place(part).state
+        state = model.location(part).state
         brought = {
             row
             for row in model.live(state, seen_part(state, seen), part)
@@ -55,9 +55,9 @@ def work_off(warehouse, since, target, keys, count):
         return gone, inserted, brought
 
     while new := new_write_ids(since.write_ids, now):
-        state = model.place(now).state
-        ids = first_write_ids(model.pinned(now), since, [state], new, count)
-        part = bounded(since.write_ids, now, ids, highest_base([state]))
+        facts = model.facts(now)
+        ids = first_write_ids(since, facts, new, count)
+        part = bounded(since.write_ids, now, ids, highest_base(facts))
         staged = batch(ids, part)
         if staged is not None and len({keys[r] for r in staged[1] | staged[2]}) < len(
             staged[1] | staged[2]

@@ -19,20 +19,22 @@ STATE = SourceState(
     options="partitions=…",
     locations=(
         LocationState(("2026-01-01", "é u"), "file:/t/a", 7, "base_0000003", 5),
-        LocationState(("w", ""), "file:/t/w", 7, None, 5, witness=("delta_5_5_0", "0a1b2c3d")),
+        LocationState(
+            ("w", ""), "file:/t/w", 7, None, 5, files_fingerprint=("delta_5_5_0", "0a1b2c3d")
+        ),
         LocationState(("o", ""), "file:/t/o", 7, None, 0, ("x",), ("y",), ("", "0a1b2c3d")),
         LocationState(("__HIVE_DEFAULT_PARTITION__", ""), "file:/t/b", 8),
         LocationState(("é", ""), "file:/t/é", 7, None, 5, ("delta_4_5_v9", "delta_6_7_v10")),
         LocationState(("f", ""), "file:/t/f", 7, None, 5, ("delta_1_2_v9",), ("delta_3_4_v10",)),
         LocationState(("g", ""), "file:/t/g", 7, None, 5, (), ("delta_3_4_v10", "delta_5_6_v11")),
-        LocationState(("m", ""), "file:/t/m", 7, None, 5, mark="2:0a1b2c3d"),
+        LocationState(("m", ""), "file:/t/m", 7, None, 5, decoding_fingerprint="2:0a1b2c3d"),
         LocationState(
             *(("n", ""), "file:/t/n", 7, None, 5, ("delta_3_4_v10",)),
-            witness=("delta_5_5_0", "0a1b2c3d"),
-            mark="0:0a1b2c3d",
+            files_fingerprint=("delta_5_5_0", "0a1b2c3d"),
+            decoding_fingerprint="0:0a1b2c3d",
         ),
     ),
-    shown={"session's time zone": "Europe/Berlin"},
+    decoding_settings={"session's time zone": "Europe/Berlin"},
 )
 
 

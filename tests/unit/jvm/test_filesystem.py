@@ -22,7 +22,7 @@ def lister(errors):
     remaining = list(errors)
 
     class Lister:
-        def __init__(self, spark, pool):
+        def __init__(self, spark, pool, names=filesystem.HIVE_NAMES):
             pass
 
         def run(self, locations, may_be_missing=False):
@@ -65,14 +65,14 @@ def test_a_location_that_fails_among_others_is_looked_at_by_itself(monkeypatch):
 
 @pytest.mark.parametrize("name", ["_orc_acid_version", "_metadata_acid_2", ".hive-staging_1"])
 def test_names_that_hive_and_spark_pass_over(name):
-    assert not re.fullmatch(filesystem._WANTED_NAMES, name)
+    assert not re.fullmatch(filesystem.HIVE_NAMES, name)
 
 
 @pytest.mark.parametrize(
     "name", ["bucket_00000", "000000_0_copy_1", "a_b.c", "base_1", "a\nb", "b", "_metadata_acid"]
 )
 def test_names_that_are_looked_at(name):
-    assert re.fullmatch(filesystem._WANTED_NAMES, name)
+    assert re.fullmatch(filesystem.HIVE_NAMES, name)
 
 
 def test_items_are_grouped_by_scheme_and_authority():
@@ -91,3 +91,13 @@ def test_items_are_grouped_by_scheme_and_authority():
 )
 def test_batches_keep_all_threads_at_work(count, sizes):
     assert [len(batch) for batch in filesystem.batches(range(count), 10)] == sizes
+
+
+@pytest.mark.parametrize("name", ["part-0.parquet", "day=1", "_day=1", "a\nb"])
+def test_names_that_spark_looks_at(name):
+    assert re.fullmatch(filesystem.SPARK_NAMES, name)
+
+
+@pytest.mark.parametrize("name", ["_SUCCESS", "_temporary", ".part-0.crc", ".day=1"])
+def test_names_that_spark_passes_over(name):
+    assert not re.fullmatch(filesystem.SPARK_NAMES, name)

@@ -109,7 +109,7 @@ def change(statement):
         fill_with_zeros,
         cut,
         spoil_the_middle,
-        lambda path: path.write_text("not a database, but long enough to be taken for one" * 100),
+        lambda path: path.write_text("not a database, but long enough to be treated as one" * 100),
         lambda path: path.write_bytes(b""),
         change("DROP TABLE shapes"),
         change("ALTER TABLE footers ADD COLUMN more INTEGER"),
@@ -119,7 +119,7 @@ def change(statement):
         change("UPDATE footers SET shape = (SELECT min(shape) FROM footers)"),
     ],
 )
-def test_a_broken_or_foreign_file_is_made_anew(directory, path, spoil):
+def test_a_broken_or_foreign_file_is_made_again(directory, path, spoil):
     spoil(path)
     cache = FooterCache(directory)
     assert cache.get(list(FOOTERS)) == {}

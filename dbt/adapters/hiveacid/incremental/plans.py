@@ -190,7 +190,7 @@ class ChangedRows:
             return rows_brought_before(session, self._plan, read)
         inserts = inserted_rows(session, self._plan)
         if self._reconciled_with is not None:
-            lost = [change.place for change in self._plan.changes if change.loss is not None]
+            lost = self._plan.lost_locations
             self._looked_up.update((f, it.partition) for it in lost for f in it.orc_files())
             found = reconcile_inserts(session, self._plan, self._target_ids(session))
             inserts = inserts.unionByName(found)

@@ -8,8 +8,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,16 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from hiveacid.formatting import first_few
-from hiveacid.jvm.bulk import bulk_of
-from hiveacid.jvm.filesystem import (
-    BATCH,
-    DIRECTORY,
-    THREADS,
-    FileStatuses,
-    Status,
-    batches,
-    while_directories_vanish,
-)
+from hiveacid.jvm.filesystem import SPARK_NAMES, list_location
 from hiveacid.jvm.py4j import java
 
 CLAIM = "claimed_by"
@@ -48,45 +38,45 @@ class NewestRecord:
 
 
 def generations(names: Iterable[str]) -> list[int]:
-    """The numbers of the records among a directory's files, in their order."""
+    """Return the numbers of the records among a directory's files, in ascending order."""
     matches = map(_RECORD.fullmatch, names)
     return sorted(int(match.group(1)) for match in matches if match is not None)
 
 
 def claim_of(text: str) -> str | None:
-    """The invocation that a record says is about to replace the table."""
+    """Return the invocation that is about to replace the table, if the record is its claim."""
     return json.loads(text).get(CLAIM) if CLAIM in text else None
 
 
 def record_name(generation: int) -> str:
-    """The file of a record."""
+    """Return the name of a record's file."""
     return f"{generation:012d}.json"
 
 
 def done_name(generation: int) -> str:
-    """The file that says that all files of a record's append are in place."""
+    """Return the name of the file that says: all files of a record's append are in place."""
     return f"{generation:012d}.done"
 
 
 _DIGEST_BYTES = 6
 _DIGEST_LETTERS = 8
-_SHOWN = 3
-"""So many partitions are named."""
+_NAMED_PARTITIONS = 3
+"""Partitions that an error names at most."""
 
 
 @dataclass(frozen=True)
 class WrittenFiles:
     """The files that the runs of a model have written into its target.
 
-    `by_directory` has the digests of the files in each directory below the table's own, which is
-    the empty name; the others are those of partitions.
+    `by_directory` has the digests of the files in each directory. The empty name is the table's own
+    directory; the other directories, below it, belong to partitions.
     """
 
     by_directory: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, names: Iterable[str]) -> WrittenFiles:
-        """Those of the given names, relative to the table's directory."""
+        """Return the files of the given names, which are relative to the table's directory."""
         found: dict[str, set[str]] = {}
         for name in names:
             directory, _, file = name.rpartition("/")
@@ -99,13 +89,13 @@ class WrittenFiles:
         return cls({directory: frozenset(_split(text)) for directory, text in data.items()})
 
     def to_json(self) -> dict[str, str]:
-        """As plain data that `json.dumps` takes."""
+        """Return plain data that `json.dumps` takes."""
         return {
             directory: "".join(sorted(digests)) for directory, digests in self.by_directory.items()
         }
 
     def with_more(self, names: Iterable[str]) -> WrittenFiles:
-        """These files and some that come to them."""
+        """Return these files and some more."""
         more, known = WrittenFiles.of(names).by_directory, self.by_directory
         nothing: frozenset[str] = frozenset()
         return WrittenFiles(
@@ -113,11 +103,11 @@ class WrittenFiles:
         )
 
     def gone(self, names: Iterable[str], partitions: Collection[str] | None) -> str | None:
-        """What has been lost, to complete "because …"; None if all files are there.
+        """Return what has been lost, to complete "because …"; None if all files are there.
 
-        `names` are those of the files below the table's directory, `partitions` the partitions of
-        which its catalog knows; None if the catalog does not keep them. An external table's files
-        stay when a partition of it is dropped.
+        `names` are the names of the files below the table's directory. `partitions` are the
+        partitions that its catalog has; None if the catalog does not keep them. The files of an
+        external table stay when one of its partitions is dropped.
         """
         there = WrittenFiles.of(names).by_directory
         if partitions is not None:
@@ -132,8 +122,8 @@ class WrittenFiles:
             return None
         whole = sum(map(len, self.by_directory.values()))
         where = sorted(name for name, count in gone.items() if name and count)
-        places = f" ({first_few(where, _SHOWN)})" if where else ""
-        return f"{lost} of the {whole} files that its runs have written are gone from it{places}"
+        named = f" ({first_few(where, _NAMED_PARTITIONS)})" if where else ""
+        return f"{lost} of the {whole} files that its runs have written are gone from it{named}"
 
 
 def _digest(name: str) -> str:
@@ -146,19 +136,15 @@ def _split(text: str) -> Iterable[str]:
 
 
 def _without_case(partition: str) -> str:
-    """A partition's name with those of its columns in lower case, as the metastore has them."""
+    """Return a partition's name with its columns' names in lower case, as the metastore has it."""
     if not partition:
         return partition
     parts = (part.partition("=") for part in partition.split("/"))
     return "/".join(f"{column.lower()}={value}" for column, _, value in parts)
 
 
-_SHOWN_NAMES = "(?s)[^._].*|_.*=.*"
-"""As `HadoopFSUtils.shouldFilterOutPathName`: `_day=1` is the directory of a partition."""
-
-
 class Directory:
-    """A directory; names are relative to it."""
+    """A directory of a target or of its records; names are relative to it."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         """`location` is a Hadoop path, unescaped, with or without a scheme."""
@@ -169,36 +155,24 @@ class Directory:
         self._files = self._path.getFileSystem(self._configuration)
 
     def names(self) -> list[str]:
-        """What lies in it; nothing if it does not exist."""
+        """Return the names in the directory; none if it does not exist."""
         if not self._files.exists(self._path):
             return []
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
 
     def data_files(self) -> list[str]:
-        """All files below it but those that Spark hides (`_SHOWN_NAMES`).
+        """Return all files below the directory, but for those that Spark hides.
 
-        Level by level, all directories of a level in a few calls. Nothing if it does not exist.
+        Nothing if the directory does not exist.
+
+        Raises:
+            UnreadableTableError: the file system refused or failed.
         """
-        return while_directories_vanish(
-            lambda: sorted(self._below()) if self._files.exists(self._path) else []
-        )
-
-    def _below(self) -> Iterator[str]:
-        bulk, statuses = bulk_of(self._session), FileStatuses.of(self._session)
-
-        def listed(directories: Sequence[str]) -> list[Status]:
-            return statuses.listed(self._files, bulk.paths(directories), _SHOWN_NAMES)
-
-        level = statuses.qualified(self._files, bulk.paths([self._path.toString()]))
-        start = len(level[0].rstrip("/")) + 1
-        with ThreadPoolExecutor(THREADS) as pool:
-            while level:
-                found = [s for part in pool.map(listed, batches(level, BATCH)) for s in part]
-                level = [path for path, length, _ in found if length == DIRECTORY]
-                yield from (path[start:] for path, length, _ in found if length != DIRECTORY)
+        listing = list_location(self._session, self._path.toString(), SPARK_NAMES)
+        return sorted(file.relative for file in listing.files)
 
     def read(self, name: str) -> str:
-        """A file as UTF-8 text. Raises `FileNotFoundError`."""
+        """Read a file as UTF-8 text. Raises `FileNotFoundError`."""
         try:
             stream = self._files.open(self._child(name))
         except Py4JJavaError as error:
@@ -213,11 +187,11 @@ class Directory:
         self._files.mkdirs(self._path)
 
     def create(self, name: str, text: str) -> bool:
-        """Create a file with all its text at once; False if there is one of that name already.
+        """Create a file with all its text at once; False if the name is taken already.
 
         Raises:
-            FileNotFoundError: the directory itself does not exist. It is not made: it may be that
-                of a table which is being replaced, whose place must stay free.
+            FileNotFoundError: the directory itself does not exist. It is not made: it may belong to
+                a table that is being replaced, and then its path must stay free.
         """
         draft = self._child(f".{name}.{uuid.uuid4().hex}")
         stream = self._new_file(draft)
@@ -228,12 +202,12 @@ class Directory:
         try:
             return self._rename_to_new(draft, self._child(name))
         finally:
-            # Whether the file is there by now must not depend on it.
+            # The result must not depend on deleting the draft.
             with suppress(Py4JJavaError):
                 self._files.delete(draft, False)
 
     def move_in(self, other: Directory, name: str) -> bool:
-        """Move a file from another directory to the same name here; False if it is not there.
+        """Move a file from another directory to this one; False if the other has none of the name.
 
         Several processes may do so at the same time.
         """
@@ -254,11 +228,11 @@ class Directory:
         return False
 
     def has(self, name: str) -> bool:
-        """Whether there is a file or directory of that name."""
+        """Whether there is a file or directory of the name."""
         return bool(self._files.exists(self._child(name)))
 
     def delete(self, name: str) -> None:
-        """Delete a file or a directory with all in it, if there is one."""
+        """Delete a file, or a directory with all in it, if it exists."""
         self._files.delete(self._child(name), True)
 
     def _child(self, name: str) -> Any:
@@ -276,8 +250,8 @@ class Directory:
             raise _as_python(error, self._path.toString()) from error
 
     def _rename_to_new(self, source: Any, target: Any) -> bool:
-        # A local rename replaces what is there, whatever Hadoop's interface promises; a link does
-        # not. On HDFS the rename itself is atomic and refuses.
+        # A local rename replaces the target, whatever Hadoop's interface promises; a link does not.
+        # On HDFS the rename itself is atomic and refuses.
         qualified = self._files.makeQualified(target)
         if qualified.toUri().getScheme() == "file":
             try:

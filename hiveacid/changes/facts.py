@@ -1,0 +1,94 @@
+"""Records of a source now: the state to store, and what only its listing tells. Pure.
+
+Planning derives them once, from a pinned table and its listing. Everything after that compares two
+records: the state that a target has stored, and the `SourceFacts` of today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from hiveacid.acid.selection import AcidState, is_compacted
+from hiveacid.changes.decoding import Decoding
+from hiveacid.changes.evidence import base_directory
+from hiveacid.changes.state import LocationState, SourceState
+from hiveacid.metastore.models import partition_name
+from hiveacid.reader.locations import Location
+from hiveacid.snapshots.tables import PinnedTable
+
+
+@dataclass(frozen=True)
+class LocationFacts:
+    """A location now.
+
+    `state` is all of it that a target stores; nothing else is stored. `number` is the number of the
+    partition in the snapshot, and `name` its name as Hive writes it (empty without partition keys).
+    `selected` are the directories and files of the snapshot. `is_renumbered` says that the rows of
+    its base may have new row ids: only footers tell, so whoever has read them sets it.
+    """
+
+    state: LocationState
+    number: int
+    name: str
+    selected: AcidState
+    is_base_compacted: bool
+    decoding: Decoding
+    is_renumbered: bool = False
+
+
+@dataclass(frozen=True)
+class SourceFacts:
+    """A source now: the state to store, and the facts of its locations in the state's order."""
+
+    state: SourceState
+    partition_keys: tuple[str, ...]
+    locations: tuple[LocationFacts, ...]
+
+    @classmethod
+    def of(
+        cls, pinned: PinnedTable, locations: Sequence[Location], options: str, time_zone: str
+    ) -> SourceFacts:
+        """Return the facts of a pinned table. For the arguments see `SourceState.of`."""
+        state = SourceState.of(pinned, locations, options, time_zone)
+        names = location_names(pinned)
+        return cls(
+            state,
+            tuple(column.name for column in pinned.table.partition_keys),
+            tuple(
+                LocationFacts(
+                    stored,
+                    location.partition,
+                    names[location.partition],
+                    location.state,
+                    _is_base_compacted(location),
+                    Decoding.of(pinned.table, location.storage),
+                )
+                for stored, location in zip(state.locations, locations, strict=True)
+            ),
+        )
+
+    def with_renumbered(self, numbers: Collection[int]) -> SourceFacts:
+        """Return the same facts, where the bases of some partitions may have new row ids."""
+        if not numbers:
+            return self
+        return replace(
+            self,
+            locations=tuple(
+                replace(location, is_renumbered=location.number in numbers)
+                for location in self.locations
+            ),
+        )
+
+
+def location_names(pinned: PinnedTable) -> list[str]:
+    """Return the partitions' names as Hive writes them; one empty name without partition keys."""
+    keys = [column.name for column in pinned.table.partition_keys]
+    if not keys:
+        return [""]
+    return [partition_name(keys, partition.values) for partition in pinned.partitions]
+
+
+def _is_base_compacted(location: Location) -> bool:
+    base = location.state.base
+    return base is not None and is_compacted(location.listing, base_directory(base))
