@@ -6,11 +6,13 @@ without a directory, and a table of the same name may be another table.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.errors import InvalidStateError
 from hiveacid.metastore.models import Column, TableName
 
 
@@ -139,6 +141,25 @@ class SourceState:
             **backlog,
             **shown,
         }
+
+    def to_text(self) -> str:
+        """Return the state as text that can be stored; `parse` reads it."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> SourceState:
+        """Read what `to_text` gave.
+
+        Raises:
+            InvalidStateError: the text is anything else; a state is never guessed.
+        """
+        try:
+            return cls.from_json(json.loads(text))
+        except ValueError as error:
+            raise InvalidStateError(
+                f"A text of {len(text)} characters is not the state of a table: {error}. Give the "
+                "whole text that `state.to_text()` made, or none to read the table from the start."
+            ) from error
 
     @classmethod
     def from_json(cls, data: Any) -> SourceState:

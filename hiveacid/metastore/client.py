@@ -233,7 +233,7 @@ class MetastoreClient:
         if missing:
             raise MetastoreError(
                 f"The metastore gave no write ids for {', '.join(map(str, missing))}. See its log, "
-                "and run dbt again."
+                "and try again."
             )
         return lists
 

@@ -79,13 +79,13 @@ def translate(call: str, subject: str, error: TException) -> HiveAcidError:
     if isinstance(error, (ttypes.NoSuchTxnException, ttypes.TxnAbortedException)):
         return TransactionLostError(
             f"{call} for {subject} failed, since the metastore transaction is no longer open "
-            f"({detail}). It timed out, was aborted, or had already ended. Run dbt again."
+            f"({detail}). It timed out, was aborted, or had already ended. Take a new snapshot."
         )
     if isinstance(error, ttypes.NoSuchObjectException) and subject.startswith("table "):
         return TableNotFoundError(
             f"The metastore has no {subject} ({detail}). Check the source's schema and identifier."
         )
     return MetastoreError(
-        f"The metastore refused {call} for {subject}: {detail}. Its log has more of it; once the "
-        "cause is removed, run dbt again."
+        f"The metastore refused {call} for {subject}: {detail}. See the metastore's log "
+        "for the cause, remove it, and try again."
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from hiveacid.errors import InvalidSettingError
+
 
 @dataclass(frozen=True, order=True)
 class TableName:
@@ -19,6 +21,20 @@ class TableName:
     def __post_init__(self) -> None:
         object.__setattr__(self, "database", self.database.lower())
         object.__setattr__(self, "table", self.table.lower())
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Read a name such as `shop.orders`.
+
+        Raises:
+            InvalidSettingError: the text has another form.
+        """
+        database, _, table = text.partition(".")
+        if not database or not table:
+            raise InvalidSettingError(
+                f"{text!r} is not the name of a table. Write it as database.table."
+            )
+        return cls(database, table)
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
@@ -46,8 +47,34 @@ class PartitionChoice:
             tuple(sorted(kinds)),
         )
 
+    @classmethod
+    def parse(cls, given: Any) -> PartitionChoice:
+        """Read a mapping of partition keys to a value or to a list of values each.
+
+        Raises:
+            ValueError: it is anything else; the message goes on after "but".
+        """
+        if not isinstance(given, Mapping):
+            raise ValueError(f"it is {given!r}")
+        values, kinds = {}, []
+        for name, wanted in given.items():
+            several = wanted if isinstance(wanted, list | tuple) else [wanted]
+            if not several:
+                raise ValueError(f"{name} has no value")
+            key = str(name).lower()
+            texts = [_text_of(name, value) for value in several]
+            values[key] = frozenset(texts)
+            for value, text in zip(several, texts, strict=True):
+                if text is not None and isinstance(value, int | float):
+                    kinds.append((key, "boolean" if isinstance(value, bool) else "number", text))
+        return cls.of(values, kinds)
+
     def __bool__(self) -> bool:
         return bool(self.values)
+
+    def __str__(self) -> str:
+        """Describe what part of the table is read; empty for all of it."""
+        return f"partitions={self!r}" if self else ""
 
     def of_table(self, pinned: Seen) -> Seen:
         """The table with no other partitions than the chosen ones.
@@ -111,6 +138,19 @@ class PartitionChoice:
                 "and the text is another one then: 01 becomes 1, 1.10 becomes 1.1, NO becomes "
                 "false. Put such values into quotes, as in month: '01'."
             )
+
+
+def _text_of(key: Any, value: Any) -> str | None:
+    """Return a partition's value, which may come from YAML, as Hive writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
+        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
+    if isinstance(value, int | float | date):
+        return str(value)
+    raise ValueError(f"{key} has {value!r}")
 
 
 def _key_types(pinned: UnlockedTable) -> dict[str, str]:

@@ -123,7 +123,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             answer = super().execute(sql, auto_begin, fetch, limit)
             if self._reads_acid():
                 with dbt_errors():
-                    self.run.holding.check_alive()
+                    self.run.snapshot.check_alive()
             return answer
         sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
@@ -149,7 +149,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
                 raise as_dbt_error(lost) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
                 raise as_dbt_error(self.run.vanished_file(short_message(error))) from error
-            told = self._about_missing(error) + short_message(error)
+            told = self._explain_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
 
     @classmethod
@@ -180,11 +180,11 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if connection.state == ConnectionState.OPEN and connection.handle.reads:
                 connection.handle.stop_statement()
 
-    def _about_missing(self, error: Exception) -> str:
+    def _explain_missing(self, error: Exception) -> str:
         connection = self.get_if_exists()
         if connection is None or not is_missing(error):
             return ""
-        return self.run.about_missing(connection.handle.named)
+        return self.run.explain_missing_tables(connection.handle.named)
 
     def _reads_acid(self) -> bool:
         connection = self.get_if_exists()

@@ -80,7 +80,7 @@ class HiveAcidAdapter(
         self.Relation = HiveAcidRelation.bound_to(self.run.views)
         self._termination = TerminationHandler()
         self._termination.install()
-        self._events = NodeEvents(self.run.holding.started, self.run.node_finished)
+        self._events = NodeEvents(self.run.release.node_started, self.run.node_finished)
         self._events.install()
 
     def cleanup_connections(self) -> None:
@@ -137,7 +137,7 @@ class HiveAcidAdapter(
             TransactionLostError: naming the transaction and its tables.
         """
         if self._handle().has_read:
-            self.run.holding.check_alive()
+            self.run.snapshot.check_alive()
 
     @available
     def hiveacid_has_read(self) -> bool:

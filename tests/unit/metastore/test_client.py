@@ -81,7 +81,7 @@ class TestDatabases:
             raise ttypes.NoSuchObjectException(name)
 
         server.handlers["get_database"] = get_database
-        with pytest.raises(MetastoreError, match=r"database nowhere: .* run dbt again"):
+        with pytest.raises(MetastoreError, match=r"database nowhere: .* try again"):
             client.get_database_location("nowhere")
 
 

@@ -31,7 +31,6 @@ from hiveacid.changes.plan import (
     ChangePlan,
     FileAmount,
     plan_before_images,
-    plan_changes,
     plan_earlier_batches,
 )
 from hiveacid.changes.rows import (
@@ -330,20 +329,7 @@ class ModelChanges:
     def _plan(
         self, session: SparkSession, view: SourceView, since: SourceState | None, limit: int | None
     ) -> ChangePlan:
-        plan = plan_changes(
-            session,
-            self.views.pinned(view),
-            since,
-            self.views.footers,
-            options=str(view.options),
-            max_write_ids=limit,
-        )
-        self.views.has_listed(view)
-        for read in (plan.added, plan.grown):
-            self.views.warn_of_nanoseconds(read)
-        self.views.warn_of_losses(plan.pinned.table.name, plan.to_be_lost)
-        self.views.warn_of_missing(plan.pinned.table.name, plan.missing)
-        return plan
+        return self.views.plan_changes(session, view, since, limit)
 
     def _whole(self, session: SparkSession, view: SourceView) -> ChangePlan:
         if view.name not in self._wholes:

@@ -234,7 +234,7 @@ class MetadataMethods(SparkAdapter):
                 )
             return options.partitions.of_table(seen)
 
-        last = find_last_write(self._session(), see, self.run.valid_txns, self.run.views.footers)
+        last = find_last_write(self._session(), see, self.run.valid_txns, self.run.snapshot.footers)
         if last is None:
             raise FreshnessError(
                 f"{name} is empty: it has no files of a committed write with rows or deletes, so "

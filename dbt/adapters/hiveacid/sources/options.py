@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -16,7 +15,7 @@ OPTIONS_KEY = "hiveacid"
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How one source is to be read. Each field is an option; `meaning` is for the reference."""
+    """Options of one source. Each field is an option; `meaning` is for the reference."""
 
     partitions: PartitionChoice = field(
         default=PartitionChoice(),
@@ -41,7 +40,7 @@ class SourceOptions:
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
-        """The options of a dbt source definition; what `config` says wins over `meta`.
+        """Read the options of a dbt source definition; `config` wins over `meta`.
 
         Raises:
             DbtRuntimeError: naming the source and every unknown or wrong option.
@@ -59,7 +58,7 @@ class SourceOptions:
         choice = PartitionChoice()
         if given.get("partitions") is not None:
             try:
-                choice = _choice(given["partitions"])
+                choice = PartitionChoice.parse(given["partitions"])
             except ValueError as error:
                 problems.append(
                     f"{name}: the option `partitions` must map partition keys to a value or to a "
@@ -75,38 +74,8 @@ class SourceOptions:
         return cls(choice, bool(static))
 
     def __str__(self) -> str:
-        """What sets this source's rows apart from the whole table; empty if nothing does."""
-        return f"partitions={self.partitions!r}" if self.partitions else ""
-
-
-def _choice(given: Any) -> PartitionChoice:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"it is {given!r}")
-    values, kinds = {}, []
-    for name, wanted in given.items():
-        several = wanted if isinstance(wanted, list | tuple) else [wanted]
-        if not several:
-            raise ValueError(f"{name} has no value")
-        key = str(name).lower()
-        texts = [_value(name, value) for value in several]
-        values[key] = frozenset(texts)
-        for value, text in zip(several, texts, strict=True):
-            if text is not None and isinstance(value, int | float):
-                kinds.append((key, "boolean" if isinstance(value, bool) else "number", text))
-    return PartitionChoice.of(values, kinds)
-
-
-def _value(key: Any, value: Any) -> str | None:
-    """What YAML makes of a partition's value, as Hive writes it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
-        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
-    if isinstance(value, int | float | date):
-        return str(value)
-    raise ValueError(f"{key} has {value!r}")
+        """Describe what part of the table the source shows; empty for all of it."""
+        return str(self.partitions)
 
 
 def _block(source: Any, holder: Any, where: str) -> Mapping[str, Any]:
