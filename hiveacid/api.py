@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,6 +31,9 @@ from hiveacid.reader.verify import verify
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
+
+_ANSI = "spark.sql.ansi.enabled"
+_casts_lock = threading.RLock()
 
 Partitions = Mapping[str, Any]
 """For some partition keys the value to read, or a list of values."""
@@ -201,7 +205,9 @@ class Snapshot(RunSnapshot):
             SnapshotEndedError: the snapshot has ended.
         """
         session, found = self._session(spark), table_name(name)
-        return to_dataframe(session, self.plan_table(session, found, _chosen(found, partitions)))
+        plan = self.plan_table(session, found, _chosen(found, partitions))
+        with _hives_casts(session):
+            return to_dataframe(session, plan)
 
     def changes(
         self,
@@ -244,8 +250,10 @@ class Snapshot(RunSnapshot):
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
         """
-        found = table_name(name)
-        return verify(self._session(spark), self.pin([found])[found], self.footers)
+        session, found = self._session(spark), table_name(name)
+        pinned = self.pin([found])[found]
+        with _hives_casts(session):
+            return verify(session, pinned, self.footers)
 
     def pinned(self, name: TableName, choice: PartitionChoice) -> PinnedTable:
         """Return a table with the chosen partitions, pinned with those that belong together."""
@@ -366,9 +374,30 @@ class Changes:
                 f"told: {'; '.join(map(str, self.losses))}. Call `changes` without a state, "
                 "replace what you have by its rows, and store its state."
             )
-        images = plan_before_images(self._spark, self.plan)
-        deleted = deleted_rows(self._spark, self.plan, images)
-        return inserted_rows(self._spark, self.plan).unionByName(deleted)
+        with _hives_casts(self._spark):
+            images = plan_before_images(self._spark, self.plan)
+            deleted = deleted_rows(self._spark, self.plan, images)
+            return inserted_rows(self._spark, self.plan).unionByName(deleted)
+
+
+@contextmanager
+def _hives_casts(spark: SparkSession) -> Iterator[None]:
+    """Let what is built in the block cast as Hive does: to NULL, where ANSI has an error.
+
+    A frame keeps what its session was set to when the frame was built. The caller's own expressions
+    stay as the session says.
+    """
+    if spark.conf.get(_ANSI) == "false":
+        yield
+        return
+    # Another thread must not take our setting for the session's own.
+    with _casts_lock:
+        before = spark.conf.get(_ANSI)
+        spark.conf.set(_ANSI, "false")
+        try:
+            yield
+        finally:
+            spark.conf.set(_ANSI, str(before))
 
 
 def _chosen(name: TableName, partitions: Partitions | None) -> PartitionChoice:

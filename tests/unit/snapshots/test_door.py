@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fake_metastore import CUSTOMERS, ORDERS
@@ -30,13 +31,24 @@ STATE = SourceState(
 )
 
 
+class Session:
+    """A Spark session that has nothing but settings."""
+
+    def __init__(self, ansi="false"):
+        self.settings = {"spark.sql.ansi.enabled": ansi}
+        self.conf = SimpleNamespace(get=self.settings.get, set=self.settings.__setitem__)
+
+
+SPARK, OTHER = Session(), Session(ansi="true")
+
+
 @pytest.fixture
 def take(metastore, monkeypatch):
     """Takes snapshots of the fake metastore."""
     monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout: metastore.client())
 
     def take(*tables, **options):
-        return hiveacid.snapshot("spark", "thrift://metastore:9083", tables, **options)
+        return hiveacid.snapshot(SPARK, "thrift://metastore:9083", tables, **options)
 
     return take
 
@@ -130,8 +142,18 @@ class TestTable:
 
     def test_another_session_may_read(self, take, planned):
         with take("shop.orders") as snapshot:
-            assert snapshot.table("shop.orders")[0] == "spark"
-            assert snapshot.table("shop.orders", spark="other")[0] == "other"
+            assert snapshot.table("shop.orders")[0] is SPARK
+            assert snapshot.table("shop.orders", spark=OTHER)[0] is OTHER
+
+    def test_frames_are_built_with_hives_casts(self, take, planned, monkeypatch):
+        settings = []
+        monkeypatch.setattr(
+            api, "to_dataframe", lambda spark, plan: settings.append(dict(spark.settings))
+        )
+        with take("shop.orders") as snapshot:
+            snapshot.table("shop.orders", spark=OTHER)
+        assert settings == [{"spark.sql.ansi.enabled": "false"}]
+        assert OTHER.settings == {"spark.sql.ansi.enabled": "true"}
 
     def test_partitions_are_chosen(self, metastore, take, planned, warnings):
         keys = (Column("day", "date"),)
