@@ -160,7 +160,8 @@ def test_a_table_dropped_between_compiling_and_running(
     (node,) = node_results(result)
     assert f"The metastore has no table {database}.orders (looked up under its lock" in node.message
     assert (
-        "Check the source's schema and identifier; it may just have been dropped." in node.message
+        "Check the names of the database and the table; it may just have been dropped."
+        in node.message
     )
 
 
@@ -182,7 +183,7 @@ def test_a_wrong_metastore_address(
     project.models(first="select * from {{ source('shop', 'orders') }}")
     assert errors(project, "run") == {
         "first": f"Could not connect to the Hive metastore. Tried: {uri}: Connection refused "
-        "Check metastore_uri in the profile and that the metastore is running."
+        "Check metastore_uri, and that the metastore is running."
     }
 
 

@@ -176,9 +176,13 @@ class Transaction:
             MetastoreError: the metastore could not be asked.
         """
         client = client_factory()
-        server = client.server_info()
-        interval = settings.heartbeat_seconds(server.transaction_timeout)
-        id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
+        try:
+            server = client.server_info()
+            interval = settings.heartbeat_seconds(server.transaction_timeout)
+            id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
+        except BaseException:
+            client.close()
+            raise
         transaction = cls(id_, client, server, requester, on_lost)
         transaction._start_heartbeats(client_factory, interval)
         return transaction

@@ -1,4 +1,4 @@
-"""Connections: a Spark session each, and what surrounds a statement."""
+"""Connections of dbt: a Spark session each, and the work around a statement."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ logger = AdapterLogger("HiveAcid")
 
 @dataclass
 class HiveAcidAdapterResponse(AdapterResponse):
-    """A statement's response; dbt writes it to run_results.json.
+    """Response to a statement; dbt writes it to run_results.json.
 
-    `transaction_id` is the metastore transaction under whose locks the node has read, and
-    `snapshot` maps each ACID source that it has read to the highest write id it could see. `reads`
-    says how much it has read of each: its write ids as Hive writes them, and a `ReadAmount`.
-    `changes` says what a model over `acid_changes` has applied (`incremental.applied`).
+    `transaction_id` is the metastore transaction under whose locks the node has read. `snapshot`
+    maps each ACID source that the node has read to the highest write id that it could see. `reads`
+    has the amount read of each source: its write ids as Hive writes them, and a `ReadAmount`.
+    `changes` says what a model over `acid_changes` has applied (`incremental.outcome`).
     """
 
     transaction_id: int | None = None
@@ -55,7 +55,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
     def of(
         cls, message: str, rows: int | None, readings: Collection[FilesRead]
     ) -> HiveAcidAdapterResponse:
-        """The response after reading some ACID sources."""
+        """Return the response after some ACID sources were read."""
         pinned = {str(reading.table): reading.pinned for reading in readings}
         return cls(
             message,
@@ -67,7 +67,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
 
 
 class HiveAcidConnectionManager(SparkConnectionManager):
-    """dbt-spark's connection manager on sessions of the driver in dbt's own process."""
+    """dbt-spark's connection manager, on sessions of the driver in dbt's own process."""
 
     TYPE = "hiveacid"
 
@@ -95,7 +95,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def add_query(
         self, sql: str, auto_begin: bool = True, bindings: Any = None, *args: Any, **kwargs: Any
     ) -> tuple[Connection, Any]:
-        """Run a statement, once what it reads of the ACID sources is there."""
+        """Run a statement after the views of its ACID sources are made."""
         # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
         handle: SessionHandle = connection.handle
@@ -113,8 +113,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     ) -> tuple[AdapterResponse, agate.Table]:
         """Run a statement to its end; a query also if nobody wants its rows, as in a hook.
 
-        Rows of ACID sources are given away only while their snapshot holds. What a statement writes
-        is for the materializations to check.
+        Rows of ACID sources are returned only while their snapshot holds. The materializations
+        check what a statement writes.
 
         Raises:
             TransactionLostError: the rows may not be all that the source had.
@@ -154,7 +154,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
     @classmethod
     def get_response(cls, cursor: Cursor | None) -> HiveAcidAdapterResponse:
-        """What a statement did: rows written, and the snapshot that they come from."""
+        """Return what a statement did: the rows written, and the snapshot that they come from."""
         if cursor is None:
             return HiveAcidAdapterResponse("OK")
         rows = cursor.rows_written()
@@ -162,7 +162,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         return HiveAcidAdapterResponse.of(message, rows, cursor.has_read)
 
     def cancel_open(self) -> list[str]:
-        """Stop what the other connections run, and let nothing further start; dbt waits then."""
+        """Stop what the other connections run, and let nothing further start; then dbt waits."""
         logger.info("Cancelling: dbt ends once Spark has stopped what it is running ...")
         return list(super().cancel_open())
 
@@ -202,7 +202,7 @@ def _progress_of(context: SparkContext) -> ProgressLine:
 
 
 def _progress_line(root: SparkSession, parameters: Mapping[str, str]) -> ProgressLine | None:
-    """The line that shows how far statements are, where somebody looks at a terminal."""
+    """Return the line that shows the progress of statements, if a terminal shows it."""
     flags = get_flags()
     quiet = getattr(flags, "QUIET", False) or getattr(flags, "LOG_FORMAT", None) == "json"
     if quiet or parameters.get(CONSOLE_PROGRESS, "true") != "true" or not sys.stderr.isatty():
