@@ -46,7 +46,7 @@ _PROCESSOR_CAPABILITIES = [
     "HIVESQL",
     "SPARKSQL",
 ]
-_PROCESSOR_IDENTIFIER = "dbt-hiveacid"
+_PROCESSOR_IDENTIFIER = "hiveacid"
 
 
 class MetastoreClient:

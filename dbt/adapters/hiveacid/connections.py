@@ -137,7 +137,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         try:
             yield
         except VanishedFileError as error:
-            raise as_dbt_error(self.run.vanished_file(error.message)) from error
+            raise self._vanished_file(error.message) from error
         except DbtRuntimeError:
             raise
         except HiveAcidError as error:
@@ -148,7 +148,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if lost is not None and self._reads_acid():
                 raise as_dbt_error(lost) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
-                raise as_dbt_error(self.run.vanished_file(short_message(error))) from error
+                raise self._vanished_file(short_message(error)) from error
             told = self._explain_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
 
@@ -179,6 +179,10 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         for connection in connections:
             if connection.state == ConnectionState.OPEN and connection.handle.reads:
                 connection.handle.stop_statement()
+
+    def _vanished_file(self, message: str) -> DbtRuntimeError:
+        with dbt_errors():
+            return as_dbt_error(self.run.vanished_file(message))
 
     def _explain_missing(self, error: Exception) -> str:
         connection = self.get_if_exists()

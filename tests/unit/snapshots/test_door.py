@@ -83,6 +83,12 @@ def test_what_is_public_is_there():
     assert sorted(hiveacid.__all__) == list(hiveacid.__all__)
 
 
+def test_what_files_say_is_kept_only_in_a_directory_that_was_given(tmp_path):
+    kept = api.open_footers(tmp_path / "cache")
+    assert kept._kept is not None and api.open_footers(None)._kept is None
+    assert list(tmp_path.iterdir()) == []
+
+
 class TestBlock:
     def test_all_tables_are_locked_in_one_request_and_released(self, metastore, take):
         with take("shop.orders", CUSTOMERS, description="nightly") as snapshot:
