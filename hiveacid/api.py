@@ -35,7 +35,7 @@ from hiveacid.snapshots.transaction import SnapshotSettings
 _ANSI = "spark.sql.ansi.enabled"
 _casts_lock = threading.RLock()
 
-Partitions = Mapping[str, Any]
+Partitions = Mapping[str, Any] | PartitionChoice
 """For some partition keys the value to read, or a list of values."""
 
 S = TypeVar("S", bound="Snapshot")
@@ -169,12 +169,14 @@ class Snapshot(RunSnapshot):
 
         Raises:
             TransactionLostError: the transaction was lost, so what was read may be wrong.
+            MetastoreError: the metastore could not be asked whether it was.
         """
         if kind is not None:
             self.abort()
             return
         try:
-            self.check_alive()
+            if not self.has_ended:
+                self.check_alive()
         finally:
             self.end()
 
@@ -401,8 +403,8 @@ def _hives_casts(spark: SparkSession) -> Iterator[None]:
 
 
 def _chosen(name: TableName, partitions: Partitions | None) -> PartitionChoice:
-    if partitions is None:
-        return PartitionChoice()
+    if partitions is None or isinstance(partitions, PartitionChoice):
+        return partitions or PartitionChoice()
     try:
         return PartitionChoice.parse(partitions)
     except ValueError as error:

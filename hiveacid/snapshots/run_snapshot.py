@@ -295,6 +295,11 @@ class RunSnapshot:
         tables = self._tables or self._last
         return None if tables is None else tables.transaction.lost
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether every use is an error, since the snapshot has ended."""
+        return self._explain_end is not None
+
     def pin(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
         """Return the tables as the snapshot has them; they stay the same until its end.
 

@@ -121,6 +121,12 @@ class TestBlock:
                 metastore.finish(snapshot.transaction_id, TransactionState.ABORTED)
         assert metastore.order()[-1] == "commit_txn"
 
+    def test_a_block_may_end_its_snapshot_early(self, metastore, take):
+        with take("shop.orders") as snapshot:
+            snapshot.end()
+            assert metastore.locks == []
+        assert len(metastore.calls("commit_txn")) == 1
+
     def test_after_the_block_every_method_is_an_error(self, take, planned):
         with take("shop.orders") as snapshot:
             snapshot.table("shop.orders")

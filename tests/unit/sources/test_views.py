@@ -1,7 +1,6 @@
 import pytest
 
 from dbt.adapters.hiveacid.errors import RawAcidReferenceError
-from dbt.adapters.hiveacid.sources import views as views_module
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.views import (
     SourceTables,
@@ -106,12 +105,21 @@ def test_a_view_name_written_by_hand_is_refused(metastore):
         views(metastore).among({("hiveacid__shop__orders__x",)})
 
 
+class Frame:
+    def __init__(self):
+        self.views, self.sessions = [], []
+
+    def createOrReplaceTempView(self, name):  # noqa: N802
+        self.views.append(name)
+
+
 class Snapshot:
     """Plans each read once, as `hiveacid.Snapshot` does, and remembers what it was asked."""
 
     def __init__(self):
         self.asked = []
         self.plans = {}
+        self.frame = Frame()
 
     def plan_table(self, spark, name, choice):
         self.asked.append((spark, name, choice))
@@ -119,37 +127,27 @@ class Snapshot:
         data = DataFile(ListedFile("b", "/x/b", 9), 0, ("id",), is_acid=True)
         return self.plans.setdefault((name, choice), ReadPlan(pinned, (data,), (), ()))
 
+    def table(self, name, choice, *, spark):
+        assert (name, choice) in self.plans
+        self.frame.sessions.append(spark)
+        return self.frame
+
     def plan_changes(self, spark, name, since, choice, *, max_write_ids):
         return spark, name, since, choice, max_write_ids
 
 
-class Frame:
-    def __init__(self):
-        self.views = []
-
-    def createOrReplaceTempView(self, name):  # noqa: N802
-        self.views.append(name)
-
-
-@pytest.fixture
-def frame(monkeypatch):
-    frame = Frame()
-    monkeypatch.setattr(views_module, "to_dataframe", lambda *_: frame)
-    return frame
-
-
-def test_a_view_is_made_in_each_session_and_its_files_are_one_reading(metastore, frame):
+def test_a_view_is_made_in_each_session_and_its_files_are_one_reading(metastore):
     snapshot = Snapshot()
     made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     one, other = (made.create(session, view) for session in ("one", "other"))
     assert one is other
     assert one.lengths == {"/x/b": 9} and one.pinned.transaction_id == 7
-    assert frame.views == [view.name, view.name]
-    assert [session for session, _, _ in snapshot.asked] == ["one", "other"]
+    assert snapshot.frame.views == [view.name, view.name]
+    assert snapshot.frame.sessions == ["one", "other"]
 
 
-def test_another_snapshot_is_another_reading(metastore, frame):
+def test_another_snapshot_is_another_reading(metastore):
     snapshot = Snapshot()
     made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
@@ -158,7 +156,7 @@ def test_another_snapshot_is_another_reading(metastore, frame):
     assert made.create(None, view) is not before
 
 
-def test_the_options_of_a_source_choose_its_partitions(metastore, frame):
+def test_the_options_of_a_source_choose_its_partitions(metastore):
     snapshot = Snapshot()
     made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
     choice = PartitionChoice.of({"day": frozenset({"2026-01-31"})})

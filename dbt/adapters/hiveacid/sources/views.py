@@ -24,7 +24,6 @@ from hiveacid.changes.state import SourceState
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.reader.read import to_dataframe
 from hiveacid.snapshots.tables import PinnedTable
 
 VIEW_PREFIX = "hiveacid__"
@@ -149,8 +148,10 @@ class SourceViews:
 
         The first view pins all the ACID sources that the command is going to read.
         """
-        plan = self._snapshot.plan_table(session, view.table, view.options.partitions)
-        to_dataframe(session, plan).createOrReplaceTempView(view.name)
+        choice = view.options.partitions
+        plan = self._snapshot.plan_table(session, view.table, choice)
+        rows = self._snapshot.table(view.table, choice, spark=session)
+        rows.createOrReplaceTempView(view.name)
         return self._files_of(view, plan)
 
     def plan_changes(
