@@ -110,7 +110,7 @@ def test_a_name_that_only_source_may_make(project: DbtProject) -> None:
     project.models(made_up="select * from hiveacid__a__b__12345678")
     assert errors(project, "run") == {
         "made_up": "hiveacid__a__b__12345678 is not the name of a source of this run. Names of "
-        "this form come from {{ source(…) }} and are not to be written by hand."
+        "this form come from {{ source(…) }} and must not be written by hand."
     }
 
 
