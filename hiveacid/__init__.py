@@ -1,1 +1,76 @@
-"""Hive ACID tables for PySpark: Hive's rows, one snapshot over several tables, and changes."""
+"""Hive ACID tables for PySpark: Hive's rows, one snapshot over several tables, and changes.
+
+Read several tables at one moment::
+
+    with hiveacid.snapshot(spark, "thrift://metastore:9083", ["shop.orders", "shop.items"]) as snap:
+        orders = snap.table("shop.orders", partitions={"day": "2026-01-31"})
+        orders.join(snap.table("shop.items"), "order_id").write.saveAsTable("marts.orders")
+
+Read what changed since the last time, deletes included::
+
+    with hiveacid.snapshot(spark, "thrift://metastore:9083", ["shop.orders"]) as snap:
+        changes = snap.changes("shop.orders", since=stored_text)    # None at the first time
+        apply(changes.rows)                                         # _change_type, _write_id, …
+        store(changes.state.to_text())
+
+Check a table::
+
+    with hiveacid.snapshot(spark, "thrift://metastore:9083", ["shop.orders"]) as snap:
+        print("\\n".join(snap.verify("shop.orders").lines()))
+
+What is public is named here; docs/library.md explains it. The library never imports dbt.
+"""
+
+from hiveacid.api import Changes, Snapshot, snapshot
+from hiveacid.changes.losses import Extent, Loss
+from hiveacid.changes.state import SourceState
+from hiveacid.errors import (
+    ConcurrentDdlError,
+    HistoryLostError,
+    HiveAcidError,
+    InvalidSettingError,
+    InvalidStateError,
+    LockTimeoutError,
+    MetastoreError,
+    MetastoreUnavailableError,
+    SnapshotEndedError,
+    TableNotFoundError,
+    TransactionLostError,
+    UnreadableTableError,
+    VanishedFileError,
+    WriteIdsNotSupportedError,
+)
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.verification import Verification
+from hiveacid.snapshots.run_snapshot import SnapshotReport
+from hiveacid.snapshots.tables import PinnedTable
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Changes",
+    "ConcurrentDdlError",
+    "Extent",
+    "HistoryLostError",
+    "HiveAcidError",
+    "InvalidSettingError",
+    "InvalidStateError",
+    "LockTimeoutError",
+    "Loss",
+    "MetastoreError",
+    "MetastoreUnavailableError",
+    "PinnedTable",
+    "Snapshot",
+    "SnapshotEndedError",
+    "SnapshotReport",
+    "SourceState",
+    "TableName",
+    "TableNotFoundError",
+    "TransactionLostError",
+    "UnreadableTableError",
+    "VanishedFileError",
+    "Verification",
+    "WriteIdsNotSupportedError",
+    "__version__",
+    "snapshot",
+]

@@ -35,7 +35,11 @@ class WriteIdsNotSupportedError(MetastoreError):
 
 
 class TransactionLostError(HiveAcidError):
-    """The run's metastore transaction was aborted or timed out while the run still needed it."""
+    """The snapshot's transaction was aborted or timed out while it was still needed."""
+
+
+class SnapshotEndedError(HiveAcidError):
+    """A table is read from a snapshot that has ended."""
 
 
 class LockTimeoutError(HiveAcidError):
@@ -43,7 +47,7 @@ class LockTimeoutError(HiveAcidError):
 
 
 class ConcurrentDdlError(HiveAcidError):
-    """DDL on a source after the run's snapshot was taken makes the snapshot unreadable."""
+    """DDL on a table after the snapshot was taken makes the table unreadable in it."""
 
 
 class UnreadableTableError(HiveAcidError):
@@ -51,7 +55,15 @@ class UnreadableTableError(HiveAcidError):
 
 
 class VanishedFileError(UnreadableTableError):
-    """A file of the run's snapshot is no longer there."""
+    """A file of the snapshot is no longer there."""
+
+
+class HistoryLostError(HiveAcidError):
+    """The changes since a state can no longer be told completely."""
+
+
+class InvalidStateError(HiveAcidError):
+    """A text is not the state of a table."""
 
 
 class VerificationError(HiveAcidError):

@@ -111,7 +111,7 @@ def test_a_name_that_only_source_may_make(project: DbtProject) -> None:
     project.models(made_up="select * from hiveacid__a__b__12345678")
     assert errors(project, "run") == {
         "made_up": "hiveacid__a__b__12345678 is not the name of a source of this run. Names of "
-        "this form come from {{ source(…) }} and are not to be written by hand."
+        "this form come from {{ source(…) }} and must not be written by hand."
     }
 
 
@@ -161,7 +161,8 @@ def test_a_table_dropped_between_compiling_and_running(
     (node,) = node_results(result)
     assert f"The metastore has no table {database}.orders (looked up under its lock" in node.message
     assert (
-        "Check the source's schema and identifier; it may just have been dropped." in node.message
+        "Check the names of the database and the table; it may just have been dropped."
+        in node.message
     )
 
 
@@ -183,7 +184,7 @@ def test_a_wrong_metastore_address(
     project.models(first="select * from {{ source('shop', 'orders') }}")
     assert errors(project, "run") == {
         "first": f"Could not connect to the Hive metastore. Tried: {uri}: Connection refused "
-        "Check metastore_uri in the profile and that the metastore is running."
+        "Check metastore_uri, and that the metastore is running."
     }
 
 

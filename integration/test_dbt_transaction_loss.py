@@ -130,10 +130,10 @@ def lost(name: str, transaction: str) -> tuple[str, str]:
     return (
         "error",
         f"Runtime Error in model {name} (models/{name}.sql) Metastore transaction {transaction}, "
-        f"which held this run's snapshot of {SOURCE}, is lost: the metastore has aborted it. "
-        "Files of the snapshot may be gone, so nothing read from now on can be trusted and no "
-        "target is replaced. Run dbt again; if it happens again, see in the metastore's log who "
-        "aborted the transaction, or lower heartbeat_interval.",
+        f"which held the snapshot of {SOURCE}, is lost: the metastore has aborted it. Files of "
+        "the snapshot may be gone, so nothing read from now on can be trusted. Take a new "
+        "snapshot. If that one is lost, too, see in the metastore's log who aborted the "
+        "transaction, or lower heartbeat_interval. No target is replaced. Run dbt again.",
     )
 
 
@@ -197,7 +197,7 @@ def test_without_heartbeats_the_same_run_fails(
     assert not project.invoke("run", *repeat(20)).success
     for status, message in outcome(project).values():
         assert status == "error"
-        assert f"which held this run's snapshot of {SOURCE}, is lost: " in message
+        assert f"which held the snapshot of {SOURCE}, is lost: " in message
     assert contents(spark, database) == before
 
 
@@ -350,7 +350,7 @@ def test_a_data_test_that_reads_after_a_loss_does_not_pass(
         (transaction,) = aborted
         status, message = outcome(project)["not_null"]
         assert status == "error", "it has found no row"
-        assert f"Metastore transaction {transaction}, which held this run's snapshot" in message
+        assert f"Metastore transaction {transaction}, which held the snapshot" in message
         assert contents(spark, database).get("not_null") == before
     finally:
         hasty_client.execute("DROP TABLE shop.late")

@@ -335,7 +335,7 @@ class TestDdl:
                 "DROP TABLE {b};\n"
                 "CREATE TABLE {b} (id int) PARTITIONED BY (d string) {acid};\n"
                 "INSERT INTO {b} PARTITION (d) VALUES (9, 'x')",
-                "was created at .*, when the snapshot of this run was taken or later",
+                "was created at .*, when the snapshot was taken or later",
             ),
         ],
     )
@@ -354,6 +354,7 @@ class TestDdl:
         with pytest.raises(ConcurrentDdlError, match=f"{b} {message}"):
             snapshot.pin([b])
         snapshot.end()
+        snapshot.renew()
         snapshot.pin([a, b])
 
     @staticmethod
@@ -399,10 +400,11 @@ class TestLoss:
         with pytest.raises(TransactionLostError) as error:
             snapshot.check_alive()
         assert error.value.message.startswith(
-            f"Metastore transaction {txn_id}, which held this run's snapshot of {a}, is lost: "
+            f"Metastore transaction {txn_id}, which held the snapshot of {a}, is lost: "
         )
         assert [str(each) for each in lost] == [str(error.value)]
         snapshot.end()
+        snapshot.renew()
         assert snapshot.pin([a])[a].transaction_id != txn_id
 
     @pytest.mark.parametrize("way_out", ["pass", "sys.exit(3)", "raise ValueError"])
@@ -412,8 +414,10 @@ class TestLoss:
         (a,) = create(hive_client, database, "a")
         program = f"""
 import sys
-from dbt.adapters.hiveacid.metastore import MetastoreClient, TableName
-from dbt.adapters.hiveacid.snapshot import RunSnapshot, SnapshotSettings
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.transaction import SnapshotSettings
 snapshot = RunSnapshot(
     lambda: MetastoreClient({hive.metastore_uri!r}), SnapshotSettings(), "forgetful"
 )

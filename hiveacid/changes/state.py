@@ -6,6 +6,7 @@ without a directory; and another table may have the same name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from hiveacid.changes.evidence import (
     has_seen,
     last_write_id,
 )
+from hiveacid.errors import InvalidStateError
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable
@@ -217,6 +219,25 @@ class SourceState:
             **backlog,
             **decoding,
         }
+
+    def to_text(self) -> str:
+        """Return the state as text that can be stored; `parse` reads it."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> SourceState:
+        """Read what `to_text` gave.
+
+        Raises:
+            InvalidStateError: the text is anything else; a state is never guessed.
+        """
+        try:
+            return cls.from_json(json.loads(text))
+        except ValueError as error:
+            raise InvalidStateError(
+                f"A text of {len(text)} characters is not the state of a table: {error}. Give the "
+                "whole text that `state.to_text()` made, or none to read the table from the start."
+            ) from error
 
     @classmethod
     def from_json(cls, data: Any) -> SourceState:

@@ -1,4 +1,4 @@
-"""The Hive metastore as this adapter uses it: plain models in, plain models out."""
+"""Calls of a Hive metastore: plain models in, plain models out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hiveacid.metastore.thrift import ThriftMetastore
 MIN_HISTORY_WRITE_IDS = "metastore.txn.use.minhistorywriteid"
 MIN_HISTORY_LEVEL = "metastore.txn.use.minhistorylevel"
 PARTITION_BATCH = 300
-"""Partitions asked for in one call, as Hive's own client does (`metastore.batch.retrieve.max`)."""
+"""Partitions of one call, as in Hive's own client (`metastore.batch.retrieve.max`)."""
 
 _CAPABILITIES = ttypes.ClientCapabilities(values=[thrift.INSERT_ONLY_TABLES])
 _PROCESSOR_CAPABILITIES = [
@@ -46,25 +46,30 @@ _PROCESSOR_CAPABILITIES = [
     "HIVESQL",
     "SPARKSQL",
 ]
-_PROCESSOR_IDENTIFIER = "dbt-hiveacid"
+_PROCESSOR_IDENTIFIER = "hiveacid"
 
 
 class MetastoreClient:
     """The calls of one metastore connection; threads may share a client (see `Channel`).
 
-    Calls that only read are repeated when the connection fails; calls that open, lock, commit or
-    abort are not, since the metastore may have carried them out.
+    Calls that only read are repeated when the connection fails. Calls that open, lock, commit or
+    abort are not repeated, since the metastore may have carried them out.
 
     Every method raises `MetastoreUnavailableError` when no address can be reached or the
     connection fails, and `MetastoreError` or a subclass of it when the metastore refuses a call.
     """
 
     def __init__(self, uris: str, timeout: float = 60.0, connect_timeout: float = 10.0) -> None:
-        """`uris`: one or several `thrift://host:port`, comma-separated, tried in this order; one
-        whose connection has failed comes last from then on.
+        """Connect to nothing yet.
 
-        `timeout` and `connect_timeout` are in seconds: how long to wait for an answer, and for one
-        address to accept the connection. Raises `InvalidSettingError` for a malformed address.
+        Args:
+            uris: one or several `thrift://host:port`, comma-separated, tried in this order. An
+                address whose connection has failed comes last from then on.
+            timeout: seconds to wait for an answer.
+            connect_timeout: seconds to wait for one address to accept the connection.
+
+        Raises:
+            InvalidSettingError: an address is malformed.
         """
         self._channel = Channel(
             parse_addresses(uris),
@@ -94,9 +99,10 @@ class MetastoreClient:
     # Databases, tables and partitions
 
     def get_database_location(self, database: str) -> str:
-        """The directory of a database, with its scheme. Raises `MetastoreError` if there is none.
+        """Return the directory of a database, with its scheme.
 
-        New external tables go there; managed ones, in Hive 4, where `managedLocationUri` says.
+        New external tables go there; in Hive 4, managed tables go to `managedLocationUri`. Raises
+        `MetastoreError` if there is no such database.
         """
         return self._channel.repeatable(
             "get_database",
@@ -105,7 +111,7 @@ class MetastoreClient:
         )
 
     def get_table(self, name: TableName) -> Table:
-        """One table's metadata. Raises `TableNotFoundError`."""
+        """Return the metadata of one table. Raises `TableNotFoundError`."""
         request = thrift.GetTableRequest(
             dbName=name.database,
             tblName=name.table,
@@ -126,7 +132,7 @@ class MetastoreClient:
         return self._channel.repeatable("get_table", f"table {name}", call)
 
     def get_tables(self, names: Iterable[TableName]) -> dict[TableName, Table]:
-        """The metadata of those of `names` that exist: one call a database."""
+        """Return the metadata of those of `names` that exist: one call a database."""
         tables = {}
         for database, group in groupby(sorted(set(names)), key=lambda name: name.database):
             request = thrift.GetTablesRequest(
@@ -146,7 +152,7 @@ class MetastoreClient:
         return tables
 
     def get_partition_names(self, name: TableName) -> list[str]:
-        """The names of all partitions, e.g. `day=2026-01-31/region=eu`."""
+        """Return the names of all partitions, e.g. `day=2026-01-31/region=eu`."""
         return self._channel.repeatable(
             "get_partition_names",
             f"table {name}",
@@ -156,7 +162,7 @@ class MetastoreClient:
     def get_partitions(
         self, name: TableName, partition_names: Sequence[str] | None = None
     ) -> tuple[Partition, ...]:
-        """The partitions of a table, all or the ones named, in batches of `PARTITION_BATCH`."""
+        """Return all partitions of a table or the named ones, in batches of `PARTITION_BATCH`."""
         if partition_names is None:
             partition_names = self.get_partition_names(name)
         partitions: list[Partition] = []
@@ -173,10 +179,10 @@ class MetastoreClient:
     # Transactions and write ids
 
     def open_txn(self, user: str, host: str, agent_info: str, read_only: bool = True) -> int:
-        """Open a transaction and return its id. `agent_info` tells who holds it.
+        """Open a transaction and return its id. `agent_info` names its owner.
 
-        A read-only one is what Hive 4 opens for a SELECT: it can have no write id, and other
-        readers need not tell it from a committed one.
+        Hive 4 opens a read-only transaction for a SELECT: it can have no write id, and other
+        readers may treat it as committed.
         """
         request = thrift.OpenTxnRequest(
             num_txns=1,
@@ -191,10 +197,10 @@ class MetastoreClient:
         return response.txn_ids[0]
 
     def get_valid_txns(self) -> ValidTxnList:
-        """Every transaction committed by now, as the metastore lists them in one statement.
+        """Return every transaction committed by now, as the metastore lists them in one statement.
 
-        The high-water mark is the metastore's, not the caller's transaction: a reader that takes
-        the list once its locks are granted must see what those committed that it waited for.
+        The high-water mark is the metastore's, not the caller's transaction: a reader takes the
+        list once its locks are granted, and must see what the holders of these locks committed.
         """
 
         def call(thrift: ThriftMetastore) -> ValidTxnList:
@@ -212,10 +218,10 @@ class MetastoreClient:
     def get_valid_write_ids(
         self, names: Iterable[TableName], valid_txns: ValidTxnList
     ) -> dict[TableName, ValidWriteIdList]:
-        """The write ids of each table that `valid_txns` makes visible, in one call.
+        """Return the write ids of each table that `valid_txns` makes visible, in one call.
 
-        A table that does not exist gets an empty list with high-water mark 0, as a table without
-        any write does. Raises `WriteIdsNotSupportedError` for a metastore before Hive 3.
+        A table that does not exist gets an empty list with high-water mark 0, as does a table
+        without any write. Raises `WriteIdsNotSupportedError` for a metastore before Hive 3.
         """
         by_full_name = {str(name): name for name in sorted(set(names))}
         request = thrift.GetValidWriteIdsRequest(
@@ -233,7 +239,7 @@ class MetastoreClient:
         if missing:
             raise MetastoreError(
                 f"The metastore gave no write ids for {', '.join(map(str, missing))}. See its log, "
-                "and run dbt again."
+                "and try again."
             )
         return lists
 
@@ -301,8 +307,8 @@ class MetastoreClient:
         """Ask for a shared read lock on every table, in one request that is granted as a whole.
 
         The metastore answers at once; while the state is `WAITING` ask again with `check_lock`.
-        It grants a lock on a table that does not exist, and a second lock of one transaction on
-        one table waits behind other waiters, i.e. for the first: never ask twice.
+        It grants a lock on a table that does not exist. Never ask twice: a second lock of one
+        transaction on a table queues behind other waiters, and they wait for the first lock.
         """
         request = conversion.shared_read_request(txn_id, names, user, host, agent_info)
         locked = ", ".join(f"{part.dbname}.{part.tablename}" for part in request.component)
@@ -315,7 +321,7 @@ class MetastoreClient:
         )
 
     def check_lock(self, lock_id: int, txn_id: int) -> LockResponse:
-        """The present state of a lock request; also a heartbeat for it."""
+        """Return the present state of a lock request; also a heartbeat for it."""
         return conversion.lock_response_from_thrift(
             self._channel.repeatable(
                 "check_lock",
@@ -335,7 +341,7 @@ class MetastoreClient:
         )
 
     def show_locks(self, name: TableName | None = None) -> tuple[LockInfo, ...]:
-        """All locks, or those that concern a table: on it, its partitions or its database."""
+        """Return all locks, or the locks on a table, its partitions or its database."""
         request = ttypes.ShowLocksRequest(dbname=name.database if name else None, isExtended=True)
         response = self._channel.repeatable(
             "show_locks",
@@ -348,15 +354,15 @@ class MetastoreClient:
     # The server
 
     def get_config_value(self, key: str, default: str = "") -> str:
-        """A setting of the metastore, `default` where it is not set. Keys begin `metastore.`."""
+        """Return a setting of the metastore, else `default`. Keys begin with `metastore.`."""
         return self._channel.repeatable(
             "get_config_value", key, lambda thrift: thrift.get_config_value(key, default)
         )
 
     def server_info(self) -> ServerInfo:
-        """What the metastore can do. Opens no transaction.
+        """Find out what the metastore can do. Opens no transaction.
 
-        Raises MetastoreError for one whose settings make it forget which write ids are open.
+        Raises `MetastoreError` if its settings make it forget which write ids are open.
         """
         try:
             self.get_valid_write_ids((), self.get_valid_txns())
@@ -379,13 +385,13 @@ class MetastoreClient:
         )
 
     def _refuse_if_forgetful(self, version: str) -> None:
-        # CleanTxnToWriteIdTableFunction then deletes the write ids of open transactions, too, and
-        # who asks for the valid write ids is told that these are committed: Hive's own queries show
-        # rows of open transactions (integration/test_run_snapshot.py).
+        # CleanTxnToWriteIdTableFunction then deletes the write ids of open transactions, too. The
+        # valid write ids have them as committed, and Hive's own queries show rows of open
+        # transactions (integration/test_run_snapshot.py).
         if self._is_true(MIN_HISTORY_LEVEL, "true"):
             raise MetastoreError(
                 f"The metastore (version {version}) forgets which write ids belong to open "
-                f"transactions, so that uncommitted rows are shown, by Hive itself too: "
+                f"transactions, so that uncommitted rows are shown, by Hive itself, too: "
                 f"{MIN_HISTORY_WRITE_IDS} and {MIN_HISTORY_LEVEL} are both true there. Set "
                 f"{MIN_HISTORY_LEVEL} to false in the metastore's configuration."
             )

@@ -26,7 +26,7 @@ from hiveacid.metastore.errors import CONNECTION_ERRORS, translate, unavailable
 from hiveacid.metastore.thrift import ThriftMetastore
 
 DEFAULT_PORT = 9083
-"""The port of a metastore whose address names none (Hive's `metastore.thrift.port`)."""
+"""Port of a metastore whose address names none (Hive's `metastore.thrift.port`)."""
 
 _EXPECTED_ADDRESS = (
     f"Write it as thrift://host:port, e.g. thrift://metastore.example.com:{DEFAULT_PORT}."
@@ -35,7 +35,7 @@ _EXPECTED_ADDRESS = (
 
 @dataclass(frozen=True)
 class Address:
-    """Where a metastore listens."""
+    """Host and port at which a metastore listens."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ class Address:
 
 
 def parse_addresses(uris: str) -> tuple[Address, ...]:
-    """The addresses in `uris`: one or several `thrift://host[:port]`, comma-separated.
+    """Parse `uris`: one or several `thrift://host[:port]`, comma-separated.
 
     Raises `InvalidSettingError` on anything else.
     """
@@ -92,7 +92,7 @@ def connect(
     """Connect to the first of `addresses` that accepts, in their order.
 
     Timeouts are in seconds: `connect_timeout` for each address, `read_timeout` for each wait for
-    an answer. Raises `MetastoreUnavailableError` that says for each address why it failed.
+    an answer. Raises `MetastoreUnavailableError`, which says for each address why it failed.
     """
     failures = []
     for address in addresses:
@@ -103,7 +103,7 @@ def connect(
     raise MetastoreUnavailableError(
         "Could not connect to the Hive metastore. Tried:\n"
         + "\n".join(failures)
-        + "\nCheck metastore_uri in the profile and that the metastore is running."
+        + "\nCheck metastore_uri, and that the metastore is running."
     )
 
 
@@ -128,20 +128,20 @@ def _reason(error: OSError, connect_timeout: float) -> str:
 
 T = TypeVar("T")
 ATTEMPTS = 3
-"""How often a call that is safe to repeat is tried when the connection fails."""
+"""Tries of a call that is safe to repeat, when the connection fails."""
 
 
 class Channel:
-    """One connection, opened at the first call and opened anew when it breaks.
+    """One connection, opened at the first call and opened again when it breaks.
 
-    Threads may share a channel: a lock lets one call through at a time. What must not wait behind
-    another call, such as a heartbeat, gets a channel of its own.
+    Threads may share a channel: a lock lets one call through at a time. A call that must not
+    wait behind another one, such as a heartbeat, gets a channel of its own.
     """
 
     def __init__(
         self, addresses: tuple[Address, ...], connect_timeout: float, read_timeout: float
     ) -> None:
-        """Timeouts in seconds, see `transport.connect`."""
+        """Timeouts are in seconds: see `connect`."""
         self._addresses = addresses
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
@@ -150,7 +150,7 @@ class Channel:
         self._in_call = False
 
     def wait_at_most(self, seconds: float) -> None:
-        """Lower the timeouts to this, from the next connection on."""
+        """Lower the timeouts to `seconds`, from the next connection on."""
         with self._lock:
             self._connect_timeout = min(self._connect_timeout, seconds)
             self._read_timeout = min(self._read_timeout, seconds)
@@ -163,11 +163,10 @@ class Channel:
                 self._connection = None
 
     def repeatable(self, call: str, subject: str, run: Callable[[ThriftMetastore], T]) -> T:
-        """Make a call that is safe to repeat: again, and elsewhere, if the connection fails.
+        """Make a call; if the connection fails make it again, and at another address.
 
         `call` and `subject`, e.g. `table shop.orders`, are for error messages. Raises
-        `MetastoreUnavailableError` after `ATTEMPTS` failures, and what `errors.translate` makes of
-        the metastore's own errors.
+        `MetastoreUnavailableError` after `ATTEMPTS` failures, and the errors of `translate`.
         """
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
@@ -204,10 +203,10 @@ class Channel:
             finally:
                 self._in_call = False
                 if not in_step:
-                    # Interrupted between request and answer: the next call would read this one's.
+                    # Interrupted between request and answer: the next call would read this answer.
                     self.close()
 
     def _put_last(self, address: Address) -> None:
-        """Try the others first: a server that hangs accepts connections all the same."""
+        """Try other addresses first: a server that hangs accepts connections all the same."""
         others = (other for other in self._addresses if other != address)
         self._addresses = (*others, address)

@@ -1,4 +1,4 @@
-"""From thrift structs to the plain models and back."""
+"""Conversion of thrift structs to the plain models and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hiveacid.metastore.models import (
 
 
 def table_from_thrift(table: Any) -> Table:
-    """From `Table`, hmsclient's or ours."""
+    """Convert a `Table`, hmsclient's or ours."""
     return Table(
         name=TableName(table.dbName, table.tableName),
         table_type=table.tableType or "MANAGED_TABLE",
@@ -39,7 +39,7 @@ def table_from_thrift(table: Any) -> Table:
 
 
 def partition_from_thrift(partition: Any) -> Partition:
-    """From `Partition`, hmsclient's or ours."""
+    """Convert a `Partition`, hmsclient's or ours."""
     return Partition(
         values=tuple(partition.values),
         storage=storage_from_thrift(partition.sd),
@@ -50,7 +50,7 @@ def partition_from_thrift(partition: Any) -> Partition:
 
 
 def storage_from_thrift(storage: ttypes.StorageDescriptor) -> StorageDescriptor:
-    """From `StorageDescriptor` with its `SerDeInfo`. A view has no location: it becomes empty."""
+    """Convert a `StorageDescriptor`. A view has no location: it becomes empty."""
     serde = storage.serdeInfo
     return StorageDescriptor(
         location=storage.location or "",
@@ -68,13 +68,13 @@ def _columns(fields: Iterable[ttypes.FieldSchema] | None) -> tuple[Column, ...]:
 
 
 def valid_txns_from_thrift(response: thrift.GetOpenTxnsResponse) -> ValidTxnList:
-    """From `GetOpenTxnsResponse` (Hive's `TxnCommonUtils.createValidReadTxnList`)."""
+    """Convert a `GetOpenTxnsResponse` (Hive's `createValidReadTxnList`)."""
     open_ids, aborted_ids = _split_by_bits(response.open_txns, response.abortedBits)
     return ValidTxnList(response.txn_high_water_mark, open_ids, aborted_ids)
 
 
 def valid_write_ids_from_thrift(table: thrift.TableValidWriteIds) -> ValidWriteIdList:
-    """From `TableValidWriteIds` (Hive's `TxnCommonUtils.createValidReaderWriteIdList`)."""
+    """Convert a `TableValidWriteIds` (Hive's `createValidReaderWriteIdList`)."""
     open_ids, aborted_ids = _split_by_bits(table.invalidWriteIds, table.abortedBits)
     return ValidWriteIdList(
         table.writeIdHighWaterMark, open_ids, aborted_ids, table=table.fullTableName
@@ -83,7 +83,7 @@ def valid_write_ids_from_thrift(table: thrift.TableValidWriteIds) -> ValidWriteI
 
 def _split_by_bits(ids: list[int], aborted_bits: bytes) -> tuple[frozenset[int], frozenset[int]]:
     """Split `ids` into open and aborted ones: bit i, lowest first as in Java's `BitSet`."""
-    # The set may end before the list: after the last bit that is set.
+    # The bits may end before the list: after the last one that is set.
     bits = (byte >> bit & 1 for byte in aborted_bits or b"" for bit in range(8))
     aborted = frozenset(id_ for id_, bit in zip(ids, bits, strict=False) if bit)
     return frozenset(ids) - aborted, aborted
@@ -92,7 +92,7 @@ def _split_by_bits(ids: list[int], aborted_bits: bytes) -> tuple[frozenset[int],
 def shared_read_request(
     txn_id: int, names: Iterable[TableName], user: str, host: str, agent_info: str
 ) -> ttypes.LockRequest:
-    """One request for a shared read lock on each table: sorted, none twice, as Hive's SELECT."""
+    """Request a shared read lock on each table: sorted, none twice, like Hive's SELECT."""
     components = [
         ttypes.LockComponent(
             type=ttypes.LockType.SHARED_READ,
@@ -110,12 +110,12 @@ def shared_read_request(
 
 
 def lock_response_from_thrift(response: ttypes.LockResponse) -> LockResponse:
-    """From `LockResponse`."""
+    """Convert a `LockResponse`."""
     return LockResponse(response.lockid, LockState(response.state))
 
 
 def lock_info_from_thrift(lock: ttypes.ShowLocksResponseElement) -> LockInfo:
-    """From `ShowLocksResponseElement`."""
+    """Convert a `ShowLocksResponseElement`."""
     return LockInfo(
         lock_id=lock.lockid,
         state=LockState(lock.state),

@@ -1,4 +1,4 @@
-"""Where thrift's and the metastore's exceptions become the adapter's."""
+"""Translation of errors of thrift and of the metastore into errors of the library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONNECTION_ERRORS: tuple[type[Exception], ...] = (
     EOFError,
     struct.error,
 )
-"""What a broken connection, a timeout or a server that does not speak plain thrift raises."""
+"""Errors of a broken connection, of a timeout, or of a server that speaks no plain thrift."""
 
 _WRITE_ID_CALLS = frozenset(
     {"get_valid_write_ids", "allocate_table_write_ids", "add_write_ids_to_min_history"}
@@ -33,7 +33,7 @@ _WRITE_ID_CALLS = frozenset(
 
 
 def is_unknown_method(error: BaseException) -> bool:
-    """Whether the metastore answered that it does not have the call."""
+    """Tell whether the metastore answered that it does not have the call."""
     return (
         isinstance(error, TApplicationException)
         and error.type == TApplicationException.UNKNOWN_METHOD
@@ -41,14 +41,14 @@ def is_unknown_method(error: BaseException) -> bool:
 
 
 def unavailable(call: str, subject: str, address: object, error: Exception) -> HiveAcidError:
-    """A connection to `address` that failed during `call` about `subject`."""
+    """Return the error for a connection to `address` that failed in `call` about `subject`."""
     inner = getattr(error, "inner", None) or error
     if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
         reason, advice = "it did not answer in time", "Raise metastore_timeout if it is slow."
     elif isinstance(error, TTransportException) and error.type == TTransportException.END_OF_FILE:
         reason = "it closed the connection"
         advice = (
-            "Check the metastore's log; a metastore that asks for Kerberos or TLS does this, too, "
+            "Check the metastore's log. A metastore that asks for Kerberos or TLS does this, too, "
             "to a client that speaks neither."
         )
     else:
@@ -60,7 +60,7 @@ def unavailable(call: str, subject: str, address: object, error: Exception) -> H
 
 
 def translate(call: str, subject: str, error: TException) -> HiveAcidError:
-    """The adapter's error for what the metastore answered to `call` about `subject`.
+    """Return the error for what the metastore answered to `call` about `subject`.
 
     `subject` names the table or transaction, e.g. `table shop.orders`.
     """
@@ -79,13 +79,14 @@ def translate(call: str, subject: str, error: TException) -> HiveAcidError:
     if isinstance(error, (ttypes.NoSuchTxnException, ttypes.TxnAbortedException)):
         return TransactionLostError(
             f"{call} for {subject} failed, since the metastore transaction is no longer open "
-            f"({detail}). It timed out, was aborted, or had already ended. Run dbt again."
+            f"({detail}). It timed out, was aborted, or had already ended. Take a new snapshot."
         )
     if isinstance(error, ttypes.NoSuchObjectException) and subject.startswith("table "):
         return TableNotFoundError(
-            f"The metastore has no {subject} ({detail}). Check the source's schema and identifier."
+            f"The metastore has no {subject} ({detail}). Check the names of the database "
+            "and the table."
         )
     return MetastoreError(
-        f"The metastore refused {call} for {subject}: {detail}. Its log has more of it; once the "
-        "cause is removed, run dbt again."
+        f"The metastore refused {call} for {subject}: {detail}. See the metastore's log "
+        "for the cause, remove it, and try again."
     )

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from hiveacid.errors import InvalidSettingError
+
 
 @dataclass(frozen=True, order=True)
 class TableName:
-    """A table's database and name, both in lower case as the metastore keeps them."""
+    """Database and name of a table, both in lower case as the metastore keeps them."""
 
     database: str
     table: str
@@ -19,6 +21,20 @@ class TableName:
     def __post_init__(self) -> None:
         object.__setattr__(self, "database", self.database.lower())
         object.__setattr__(self, "table", self.table.lower())
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Read a name such as `shop.orders`.
+
+        Raises:
+            InvalidSettingError: the text has another form.
+        """
+        database, _, table = text.partition(".")
+        if not database or not table:
+            raise InvalidSettingError(
+                f"{text!r} is not the name of a table. Write it as database.table."
+            )
+        return cls(database, table)
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
@@ -35,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class StorageDescriptor:
-    """Where and how rows are stored (thrift `StorageDescriptor` with its `SerDeInfo`)."""
+    """Location and format of rows (thrift `StorageDescriptor` with its `SerDeInfo`)."""
 
     location: str
     columns: tuple[Column, ...]
@@ -47,7 +63,7 @@ class StorageDescriptor:
 
     @cached_property
     def column_types(self) -> tuple[str, ...]:
-        """Hive's names of the columns' types."""
+        """Types of the columns, by Hive's names."""
         return tuple(column.type for column in self.columns)
 
 
@@ -57,8 +73,8 @@ class Table:
 
     `id` is the metastore's own key of the table (None before Hive 4); `create_time` is in seconds
     since the epoch by the metastore's clock. `table_type` is e.g. `MANAGED_TABLE`,
-    `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` is that of the writer of the
-    table's statistics, or of whoever last altered the table; None before Hive 4.
+    `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` belongs to the writer of the
+    table's statistics, or to whoever last altered the table; None before Hive 4.
     """
 
     name: TableName
@@ -94,7 +110,7 @@ class Partition:
     """A partition (thrift `Partition`): its values in the order of the table's partition keys.
 
     A value is the string that the metastore keeps; `__HIVE_DEFAULT_PARTITION__` stands for NULL.
-    `write_id` is as `Table.write_id`.
+    `write_id` is like `Table.write_id`.
     """
 
     values: tuple[str, ...]
@@ -108,13 +124,13 @@ _ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
 
 
 def partition_name(keys: Iterable[str], values: Iterable[str]) -> str:
-    """`day=2026-01-01/region=a%2Fb`; empty without keys (`Warehouse.makePartName`)."""
+    """Return `day=2026-01-01/region=a%2Fb`; empty without keys (`Warehouse.makePartName`)."""
     parts = zip(keys, values, strict=True)
     return "/".join(f"{_escape(key.lower())}={_escape(value)}" for key, value in parts)
 
 
 def _escape(text: str) -> str:
-    """`FileUtils.escapePathName`."""
+    """Escape a part of a partition's name (`FileUtils.escapePathName`)."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
@@ -137,7 +153,7 @@ class LockType(Enum):
 
 
 class TransactionState(Enum):
-    """What a heartbeat says of a transaction. `UNKNOWN`: committed, or never opened here."""
+    """Answer to a heartbeat. `UNKNOWN`: committed, or never opened here."""
 
     OPEN = "open"
     ABORTED = "aborted"
@@ -146,7 +162,7 @@ class TransactionState(Enum):
 
 @dataclass(frozen=True)
 class LockResponse:
-    """Answer to a lock request: its id, with which to ask again, and its state."""
+    """Answer to a lock request: its state, and the id with which to ask again."""
 
     lock_id: int
     state: LockState
@@ -157,7 +173,7 @@ class LockInfo:
     """A lock as `show_locks` lists it (thrift `ShowLocksResponseElement`).
 
     `acquired_at` is in milliseconds since the epoch by the clock of the metastore's database, None
-    while the lock waits; `blocked_by` is the id of the lock that it waits for, where known.
+    while the lock waits; `blocked_by` is the id of the lock for which it waits, where known.
     `transaction_id` is 0 for a lock outside a transaction; `table` is None for a database's lock.
     """
 
@@ -175,7 +191,7 @@ class LockInfo:
     blocked_by: int | None
 
     def is_on(self, name: TableName) -> bool:
-        """Whether the lock concerns the table: it, a partition of it or its whole database."""
+        """Tell whether the lock is on a table, on a partition of it or on its whole database."""
         return self.database.lower() == name.database and (
             self.table is None or self.table.lower() == name.table
         )
@@ -183,10 +199,10 @@ class LockInfo:
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """What a metastore can do, found out without opening a transaction.
+    """Abilities and settings of a metastore.
 
     `transaction_timeout` is in seconds (`metastore.txn.timeout`). With `min_history_write_ids`
-    (`metastore.txn.use.minhistorywriteid`) the cleaner heeds only readers that have registered
+    (`metastore.txn.use.minhistorywriteid`) the cleaner respects only readers that have registered
     their write ids.
     """
 
@@ -216,9 +232,9 @@ _DURATION = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
 
 
 def parse_seconds(text: str, default_unit: str = "s") -> float:
-    """The seconds in a duration as Hive's configuration writes it (`MetastoreConf.unitFor`).
+    """Parse a duration of Hive's configuration, in seconds (`MetastoreConf.unitFor`).
 
-    A long unit may go on in any way (`min`, `minutes`); a number without one counts
+    A long unit may go on in any way (`min`, `minutes`). A number without a unit counts
     `default_unit`. Raises `ValueError` on anything else.
     """
     match = _DURATION.fullmatch(text.strip())

@@ -22,13 +22,13 @@ _I64_LIST = (TType.I64, None, False)
 
 
 def spec(*fields: Field) -> tuple[Field | None, ...]:
-    """A `thrift_spec`: the fields, each at the index that is its number."""
+    """Return a `thrift_spec`: the fields, each at the index that is its number."""
     by_number = {field[0]: field for field in fields}
     return tuple(by_number.get(number) for number in range(max(by_number, default=-1) + 1))
 
 
 def struct(number: int, name: str, cls: Any) -> Field:
-    """A field that holds a struct of the class `cls`."""
+    """Return a field that holds a struct of the class `cls`."""
     return (number, TType.STRUCT, name, [cls, cls.thrift_spec], None)
 
 
@@ -100,13 +100,13 @@ class Partition(Struct):
 
 
 class GetPartitionsByNamesArguments(Struct):
-    """The arguments of `get_partitions_by_names`."""
+    """Arguments of `get_partitions_by_names`."""
 
     thrift_spec = spec(_string(1, "db_name"), _string(2, "tbl_name"), _strings(3, "names"))
 
 
 class GetPartitionsByNamesResult(Struct):
-    """The result of `get_partitions_by_names`: those partitions that exist, or an error."""
+    """Result of `get_partitions_by_names`: the partitions that exist, or an error."""
 
     thrift_spec = spec(
         (0, TType.LIST, "success", (TType.STRUCT, [Partition, Partition.thrift_spec], False), None),
@@ -209,7 +209,7 @@ class AllocateTableWriteIdsRequest(Struct):
 
 
 class TxnToWriteId(Struct):
-    """The write id that a transaction has in one table."""
+    """Write id of a transaction in one table."""
 
     thrift_spec = spec(_i64(1, "txnId"), _i64(2, "writeId"))
 
@@ -221,7 +221,7 @@ class AllocateTableWriteIdsResponse(Struct):
 
 
 class AddWriteIdsToMinHistoryArguments(Struct):
-    """The arguments of `add_write_ids_to_min_history`: the lowest open write id by table name."""
+    """Arguments of `add_write_ids_to_min_history`: the lowest open write id by table name."""
 
     thrift_spec = spec(
         _i64(1, "txnId"),
@@ -231,7 +231,7 @@ class AddWriteIdsToMinHistoryArguments(Struct):
 
 @dataclass(frozen=True)
 class Call:
-    """A call's name on the wire and the structs of its arguments and its result."""
+    """Name of a call on the wire, and the structs of its arguments and its result."""
 
     name: str
     arguments: type[Struct]
@@ -239,7 +239,7 @@ class Call:
 
 
 def _call(name: str, arguments: type[Struct], response: type | None, *errors: type) -> Call:
-    """A call: `response` comes in field 0 of the result, the declared errors from field 1 on."""
+    """Return a call: `response` is field 0 of the result, the errors are field 1 and later."""
     fields = [struct(number, f"o{number}", cls) for number, cls in enumerate(errors, 1)]
     if response is not None:
         fields.append(struct(0, "success", response))
@@ -252,7 +252,7 @@ def _arguments(name: str, *fields: Field) -> type[Struct]:
 
 
 def _request_call(name: str, request: type, response: type | None, *errors: type) -> Call:
-    """A call whose only argument is one request struct."""
+    """Return a call whose only argument is one request struct."""
     return _call(name, _arguments(name, struct(1, "rqst", request)), response, *errors)
 
 
@@ -306,7 +306,7 @@ ADD_WRITE_IDS_TO_MIN_HISTORY = _call(
 
 
 class ThriftMetastore(ThriftHiveMetastore.Client):
-    """One connection's calls. Not thread-safe; raises what thrift and the metastore raise."""
+    """Calls on one connection. Not thread-safe; raises errors of thrift and the metastore."""
 
     def _invoke(self, call: Call, **arguments: Any) -> Any:
         self._oprot.writeMessageBegin(call.name, TMessageType.CALL, self._seqid)

@@ -72,6 +72,10 @@ class PartitionChoice:
     def __bool__(self) -> bool:
         return bool(self.values)
 
+    def __str__(self) -> str:
+        """Describe what part of the table is read; empty for all of it."""
+        return f"partitions={self!r}" if self else ""
+
     def of_table(self, pinned: AnyTable) -> AnyTable:
         """Return the table with no other partitions than the chosen ones.
 
@@ -134,6 +138,19 @@ class PartitionChoice:
                 "and their text changes: 01 becomes 1, 1.10 becomes 1.1, NO becomes false. Put "
                 "such values into quotes, as in month: '01'."
             )
+
+
+def _text_of(key: Any, value: Any) -> str | None:
+    """Return a partition's value, which may come from YAML, as Hive writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
+        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
+    if isinstance(value, int | float | date):
+        return str(value)
+    raise ValueError(f"{key} has {value!r}")
 
 
 def _key_types(pinned: UnlockedTable) -> dict[str, str]:

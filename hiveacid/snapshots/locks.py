@@ -1,4 +1,4 @@
-"""Waiting for shared read locks, and saying who is in the way."""
+"""Shared read locks: requests, waits, and reports of who is in the way."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from hiveacid.snapshots.transaction import Transaction
 logger = logging.getLogger("hiveacid")
 FIRST_WAIT = 0.05
 LONGEST_WAIT = 5.0
-"""Seconds between two questions to the metastore; the wait doubles from the first to this."""
+"""Seconds between two questions to the metastore; the wait doubles from the first to the second."""
 
 TELL_AFTER = 5.0
-"""Seconds of waiting after which the log tells who holds the lock."""
+"""Seconds of waiting after which the log names the holders of the lock."""
 
 LOOK_PERIOD = 0.2
-"""Seconds between two looks at whether the waiting is still wanted."""
+"""Seconds between two checks that the waiting is still wanted."""
 
 
 @dataclass
 class LockPatience:
-    """How long a run waits for locks, in seconds, and for which tables it has done so in vain.
+    """Time that a snapshot waits for locks, in seconds.
 
-    Those are waited for once, not by one node after the other. `raise_if_cancelled` raises if
-    nobody waits any more for what the calling thread does.
+    `in_vain` are the tables for which it has waited the whole time. A table is waited for once, not
+    by one reader after the other. `raise_if_cancelled` raises if nobody needs the result of the
+    calling thread any more.
     """
 
     timeout: float
@@ -39,12 +40,15 @@ class LockPatience:
 def acquire_shared_read(
     transaction: Transaction, names: Iterable[TableName], patience: LockPatience
 ) -> float:
-    """Lock all tables in one request and wait until it is granted; return the seconds waited.
+    """Lock all tables in one request, wait until it is granted, and return the seconds waited.
 
-    None of `names` may be locked by the transaction yet. The request is withdrawn when it is not
-    granted within the time that `patience` has left for it, which raises `LockTimeoutError` naming
-    the holders, when the run is cancelled, and when the transaction is ended meanwhile. Raises
-    `TransactionLostError` if it is aborted.
+    None of `names` may be locked by the transaction yet. The request is withdrawn when the time of
+    `patience` is over, when the caller is cancelled, and when the transaction is ended meanwhile.
+
+    Raises:
+        LockTimeoutError: the time of `patience` is over; the holders are named.
+        TransactionLostError: the transaction was aborted.
+        SnapshotEndedError: the transaction was ended.
     """
     names = sorted(set(names))
     again = not patience.in_vain.isdisjoint(names)
@@ -68,23 +72,23 @@ def acquire_shared_read(
             wait = min(2 * wait, LONGEST_WAIT)
             answer = client.check_lock(answer.lock_id, transaction.id)
     except BaseException:
-        if not transaction.ending.is_set():  # the end of the transaction takes it back, too
+        if not transaction.ending.is_set():  # the end of the transaction withdraws it, too
             _withdraw(transaction, answer.lock_id)
         raise
     if answer.state is LockState.WAITING:
         if not _withdraw(transaction, answer.lock_id):
             patience.in_vain.update(names)
-            now = ", which this run has waited before, and none now" if again else ""
+            now = ", which it has waited before, and none now" if again else ""
             raise LockTimeoutError(
                 f"No shared lock on {_listed(names)} within {patience.timeout:g} s{now} "
                 f"(transaction {transaction.id}). In the way:\n{holders}\n"
-                "Run dbt again when that has ended, raise lock_timeout in the profile, or end the "
-                "holder with ABORT TRANSACTIONS in Hive."
+                "Try again when the holder has ended, raise lock_timeout, or end the holder with "
+                "ABORT TRANSACTIONS in Hive."
             )
     elif answer.state is not LockState.ACQUIRED:
         raise TransactionLostError(
             f"The metastore answered {answer.state.name} to the lock request of transaction "
-            f"{transaction.id} on {_listed(names)}. Run dbt again."
+            f"{transaction.id} on {_listed(names)}. Take a new snapshot."
         )
     patience.in_vain.difference_update(names)
     return time.monotonic() - started
@@ -101,7 +105,7 @@ def _pause(
 
 
 def _withdraw(transaction: Transaction, lock_id: int) -> bool:
-    """Take a waiting request back. Returns True if it has been granted at the last moment."""
+    """Withdraw a waiting request; return True if it was granted at the last moment."""
     try:
         transaction.client.unlock(lock_id)
     except HiveAcidError:
@@ -115,7 +119,7 @@ def _withdraw(transaction: Transaction, lock_id: int) -> bool:
 
 
 def describe_holders(transaction: Transaction, names: Iterable[TableName]) -> str:
-    """Who keeps the transaction from its locks on the tables, one line a lock."""
+    """Describe the locks for which the transaction waits, one line a lock."""
     lines = []
     for name in names:
         locks = transaction.client.show_locks(name)

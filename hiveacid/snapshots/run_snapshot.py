@@ -1,4 +1,4 @@
-"""Snapshot of all ACID tables of one run, under the shared locks of one transaction."""
+"""Snapshot of several ACID tables, under the shared locks of one transaction."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import (
     MetastoreError,
     MetastoreUnavailableError,
+    SnapshotEndedError,
     TableNotFoundError,
     TransactionLostError,
     UnreadableTableError,
@@ -24,14 +25,23 @@ from hiveacid.metastore.models import LockState, Table, TableName
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
 from hiveacid.snapshots.tables import PinnedTable
-from hiveacid.snapshots.transaction import Requester, SnapshotSettings, Transaction
+from hiveacid.snapshots.transaction import (
+    Requester,
+    SnapshotSettings,
+    Transaction,
+    fit_agent_info,
+)
+
+logger = logging.getLogger("hiveacid")
+KEEP_EVERY_FILE = 0
+"""Registered as a table's lowest write id, it keeps the cleaner off every file of the table."""
 
 
 @dataclass(frozen=True)
 class SnapshotReport:
-    """The run's transaction and what it pinned; times in seconds.
+    """A snapshot's transaction and its tables; times in seconds.
 
-    `lock_waits` says of each table how long the request waited in which it was locked.
+    `lock_waits` has for each table how long the request waited in which it was locked.
     """
 
     transaction_id: int
@@ -42,46 +52,38 @@ class SnapshotReport:
 
     @property
     def tables(self) -> str:
-        """The tables' names, for a message."""
+        """Names of the tables, for a message."""
         return ", ".join(str(name) for name in sorted(self.write_ids))
 
-    def line(self, ended_after: str | None) -> str:
-        """What the log says once the transaction has ended; `ended_after` is the last reader."""
+    def __str__(self) -> str:
         if not self.write_ids:
-            return "The run's transaction held no table"
-        told = (
+            return f"Transaction {self.transaction_id} held no table"
+        return (
             f"One snapshot of {self.tables}: transaction {self.transaction_id}, held "
             f"{self.held_seconds:.1f} s, waited {self.lock_wait_seconds:.1f} s for locks"
         )
-        return told if ended_after is None else f"{told}, ended after {ended_after}"
 
 
-KEEP_EVERY_FILE = 0
-"""Registered as a table's lowest write id, it keeps the cleaner off every file of the table."""
+class LockedTables:
+    """Tables of one transaction, each with a shared lock. Not thread-safe.
 
+    The order of the first `add` makes the snapshot safe: lock all tables in one request; once the
+    locks are granted, take the transaction list, the write ids, the tables and the partitions, in
+    this order. Hive's SELECT takes its list before it locks, and must check afterwards whether a
+    DROP and CREATE came in between; here nothing can.
 
-class Pinning:
-    """The tables that one transaction has pinned. Not thread-safe.
+    The list goes up to the metastore's high-water mark at this moment, not only up to the
+    transaction's own id. So a statement that held a lock and committed while we waited for it is
+    part of the snapshot. The cleaner spares its files all the same: it removes what a compaction
+    has replaced only when no transaction is open that began before the end of the compaction.
 
-    What makes the snapshot safe is the order of the first `pin`: lock all tables in one request,
-    and take the transaction list, the write ids, the tables and the partitions, in this order,
-    only once the locks are granted. Hive's SELECT takes its list before it locks, and must check
-    afterwards whether a DROP and CREATE came in between; here nothing can.
-
-    The list goes up to the metastore's high-water mark at that moment, not only up to this
-    transaction's id: what was committed while waiting for a lock (the very statement waited for,
-    say) is part of the snapshot. The cleaner spares its files all the same, since it removes what
-    a compaction has replaced only once no transaction is open that began before the compaction
-    ended.
-
-    Tables that come later get the same transaction list, which was then taken before their lock:
-    see `ddl.py` for what is checked.
+    Late tables get the same transaction list, which was taken before their lock: `late_tables`
+    has the checks.
     """
 
     def __init__(
         self, transaction: Transaction, patience: LockPatience, unexplained: UnexplainedWriteIds
     ) -> None:
-        """`patience` is the run's; `unexplained` serves `ddl.check_unchanged`."""
         self.transaction = transaction
         self._client = transaction.client
         self._patience = patience
@@ -93,29 +95,36 @@ class Pinning:
         self._lock_waits: dict[TableName, float] = {}
 
     @property
-    def tables(self) -> Mapping[TableName, PinnedTable]:
-        """What has been pinned so far."""
-        return self._pinned
+    def is_empty(self) -> bool:
+        """Whether no table has been added."""
+        return not self._pinned
 
-    def pin(self, names: set[TableName]) -> dict[TableName, PinnedTable]:
-        """The tables as the snapshot has them, locking and pinning those that are new.
+    def __getitem__(self, name: TableName) -> PinnedTable:
+        return self._pinned[name]
 
-        Raises `LockTimeoutError`, `TransactionLostError`, `TableNotFoundError`,
-        `UnreadableTableError` for a table that is not transactional, and `ConcurrentDdlError`.
+    def add(self, names: set[TableName]) -> None:
+        """Lock and look up the tables that are not here yet.
+
+        Raises:
+            LockTimeoutError: a lock was not granted in time.
+            TransactionLostError: the transaction is lost.
+            SnapshotEndedError: the transaction was ended meanwhile.
+            TableNotFoundError: there is no such table.
+            UnreadableTableError: a table is not transactional.
+            ConcurrentDdlError: a late table was changed since the snapshot was taken.
         """
         self.transaction.raise_if_gone()
         new = names - self._pinned.keys()
         if new:
             self._lock(new - self.transaction.locked)
             if self._valid_txns is None:
-                self._pin_under_new_snapshot(new)
+                self._add_first(new)
             else:
-                self._pin_under_old_snapshot(new, self._valid_txns)
+                self._add_late(new, self._valid_txns)
             self.transaction.raise_if_gone()
-        return {name: self._pinned[name] for name in names}
 
-    def report(self) -> SnapshotReport:
-        """What is held, or was held when the transaction ended."""
+    def summarize(self) -> SnapshotReport:
+        """Summarize what is held, or was held when the transaction ended."""
         return SnapshotReport(
             transaction_id=self.transaction.id,
             write_ids={name: pinned.write_ids for name, pinned in self._pinned.items()},
@@ -125,8 +134,8 @@ class Pinning:
         )
 
     def _lock(self, names: set[TableName]) -> None:
-        # A table locked before is never asked for again: behind an EXCLUSIVE that waits for this
-        # transaction's first lock, a second one would wait for ever.
+        # Never lock a table twice: behind an EXCLUSIVE that waits for this transaction's first
+        # lock, a second one would wait for ever.
         if not names:
             return
         unsure = names & self._maybe_locked
@@ -134,11 +143,11 @@ class Pinning:
             raise MetastoreUnavailableError(
                 f"The metastore failed while transaction {self.transaction.id} asked for a lock on "
                 f"{', '.join(map(str, sorted(unsure)))}, so whether it holds one is unknown. "
-                "Run dbt again."
+                "Take a new snapshot."
             )
         if self._valid_txns is not None:
-            # The connection may have been cut while Spark worked. This call may be repeated, and
-            # renews it; a lock request may not.
+            # The connection may have been cut while Spark worked. This call renews it and may be
+            # repeated; a lock request may not.
             self.transaction.check_alive()
         try:
             waited = acquire_shared_read(self.transaction, names, self._patience)
@@ -154,13 +163,13 @@ class Pinning:
                 self.transaction.id, dict.fromkeys(names, KEEP_EVERY_FILE)
             )
 
-    def _pin_under_new_snapshot(self, names: set[TableName]) -> None:
+    def _add_first(self, names: set[TableName]) -> None:
         valid_txns = self._client.get_valid_txns()
         write_ids = self._client.get_valid_write_ids(names, valid_txns)
         self._pinned.update(self._look_up(names, write_ids, valid_txns))
         self._valid_txns = valid_txns
 
-    def _pin_under_old_snapshot(self, names: set[TableName], valid_txns: ValidTxnList) -> None:
+    def _add_late(self, names: set[TableName], valid_txns: ValidTxnList) -> None:
         write_ids = self._client.get_valid_write_ids(names, valid_txns)
         fresh = self._client.get_valid_write_ids(names, self._client.get_valid_txns())
         pinned = self._look_up(names, write_ids, valid_txns)
@@ -190,9 +199,9 @@ class Pinning:
         }
 
     def _snapshot_time(self) -> int:
-        """When the first lock was granted, just before the snapshot, in seconds since the epoch.
+        """Return when the first lock was granted, just before the snapshot was taken.
 
-        By the clock of the metastore's database: ours may differ.
+        In seconds since the epoch, by the clock of the metastore's database: ours may differ.
         """
         first = next(iter(self._pinned))
         for lock in self._client.show_locks(first):
@@ -202,7 +211,7 @@ class Pinning:
         self.transaction.check_alive()
         raise MetastoreError(
             f"The metastore does not list the lock of transaction {self.transaction.id} on "
-            f"{first}, though the transaction is open. Run dbt again."
+            f"{first}, though the transaction is open. Take a new snapshot."
         )
 
 
@@ -211,27 +220,26 @@ def _check_readable(name: TableName, table: Table | None, transaction_id: int) -
     if table is None:
         raise TableNotFoundError(
             f"The metastore has no table {name} (looked up under its lock in transaction "
-            f"{transaction_id}). Check the source's schema and identifier; it may just have been "
-            "dropped."
+            f"{transaction_id}). Check the names of the database and the table; it may just have "
+            "been dropped."
         )
     if not table.is_transactional:
         raise UnreadableTableError(
-            f"{name} is not a transactional table: it has been dropped and created as another "
-            f"kind since it was looked up. Run dbt again."
+            f"{name} is not a transactional table (looked up under its lock in transaction "
+            f"{transaction_id}). Spark reads such a table itself. If it was transactional before, "
+            "it has been dropped and created as another kind: take a new snapshot."
         )
 
 
-logger = logging.getLogger("hiveacid")
-
-
 class RunSnapshot:
-    """One consistent view of all ACID sources of a run: one transaction, opened when first needed.
+    """One consistent view of several ACID tables: one transaction, opened when first needed.
 
     All threads of a run share it. `pin` calls take turns, so that the first opens the transaction
-    and the others find its tables; `check_alive`, `end` and `abort` do not wait for a `pin` that
-    waits for locks. After `end` or `abort` the next `pin` begins a new snapshot.
+    and the others find its tables. `check_alive`, `end` and `abort` do not wait for a `pin` that
+    waits for locks. After `end` or `abort` every use is an error, until `renew`.
 
-    Ending at exit is seen to; a signal handler should raise `SystemExit` rather than call `end`.
+    The transaction also ends at the exit of Python. A signal handler should raise `SystemExit`
+    rather than call `end`.
     """
 
     def __init__(
@@ -241,112 +249,168 @@ class RunSnapshot:
         agent_info: str,
         *,
         unexplained: UnexplainedWriteIds = nothing_explained,
+        before_pin: Callable[[frozenset[TableName]], None] = lambda names: None,
+        on_held: Callable[[], None] = lambda: None,
         on_lost: Callable[[TransactionLostError], None] | None = None,
         raise_if_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
         """Open nothing yet.
 
-        `client_factory` makes one client for the run's calls and one for its heartbeats.
-        `agent_info` tells an administrator who holds the transaction and its locks.
-        `unexplained` lists a table and says which write ids have no directory; it is asked only
-        about tables that join after the first `pin`. `on_lost` is called once when the transaction
-        is found lost, possibly on another thread: the time to cancel what reads under it.
-        `raise_if_cancelled` raises if nobody waits any more for what the calling thread does; it is
-        asked before a `pin` begins and while it waits for locks.
+        Args:
+            client_factory: makes one client for the calls and one for the heartbeats.
+            agent_info: names the owner of the transaction and its locks for administrators.
+            unexplained: lists a table and finds the write ids without a directory; asked only
+                about late tables.
+            before_pin: called before each `pin`, on its thread, with the names of the tables; may
+                raise.
+            on_held: called once the first tables of a transaction are locked and looked up.
+            on_lost: called once when the transaction is found lost, possibly on another thread:
+                the time to cancel what reads under it.
+            raise_if_cancelled: raises if nobody needs the result of the calling thread any more;
+                asked before a `pin` begins and while it waits for locks.
         """
         self._client_factory = client_factory
         self._settings = settings
-        self._agent_info = agent_info
+        self._agent_info = fit_agent_info(agent_info)
         self._unexplained = unexplained
+        self._before_pin = before_pin
+        self._on_held = on_held
         self._on_lost = on_lost
         self._patience = LockPatience(settings.lock_timeout, raise_if_cancelled)
         self._pin_lock = threading.RLock()
         self._swap_lock = threading.RLock()
-        self._pinning: Pinning | None = None
-        self._last: Pinning | None = None
+        self._tables: LockedTables | None = None
+        self._last: LockedTables | None = None
+        self._explain_end: Callable[[str], str] | None = None
 
     @property
     def transaction_id(self) -> int | None:
-        """The open transaction's id, None while there is none."""
-        pinning = self._pinning
-        return None if pinning is None else pinning.transaction.id
+        """Id of the open transaction; None while there is none."""
+        tables = self._tables
+        return None if tables is None else tables.transaction.id
 
     @property
     def lost(self) -> TransactionLostError | None:
-        """The loss of the present transaction, or of the last one if there is none now."""
-        pinning = self._pinning or self._last
-        return None if pinning is None else pinning.transaction.lost
+        """Loss of the present transaction, or of the last one if there is none now."""
+        tables = self._tables or self._last
+        return None if tables is None else tables.transaction.lost
 
-    def pin(self, tables: Iterable[TableName]) -> dict[TableName, PinnedTable]:
-        """The tables as the run sees them; what is pinned once stays the same until `end`.
+    @property
+    def has_ended(self) -> bool:
+        """Whether every use is an error, since the snapshot has ended."""
+        return self._explain_end is not None
+
+    def pin(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
+        """Return the tables as the snapshot has them; they stay the same until its end.
 
         Name all tables that can be foreseen in the first call: they are locked in one request and
-        are safe from any DDL. Raises what `Pinning.pin` raises and `WriteIdsNotSupportedError`.
-        If no table has been pinned yet, a failure ends the transaction.
+        are safe from any DDL. If no table has been pinned yet, a failure ends the transaction, and
+        the next call opens another one.
+
+        Raises:
+            SnapshotEndedError: the snapshot has ended.
+            HiveAcidError: what `LockedTables.add` and `Transaction.open` raise.
         """
-        names = set(tables)
-        if not names:
+        wanted = frozenset(names)
+        if not wanted:
             return {}
+        self._before_pin(wanted)
         with self._pin_lock:
             self._patience.raise_if_cancelled()
-            pinning = self._pinning or self._open()
+            self._raise_if_ended(", ".join(map(str, sorted(wanted))))
+            tables = self._tables or self._open()
+            was_empty = tables.is_empty
             try:
-                return pinning.pin(names)
+                tables.add(set(wanted))
             except BaseException:
-                if not pinning.tables:
-                    self.abort()
+                if tables.is_empty:
+                    self._finish(commit=False)
                 raise
+        if was_empty:
+            self._on_held()
+        return {name: tables[name] for name in wanted}
 
     def check_alive(self) -> None:
-        """Ask the metastore now whether the run's transaction is still open.
+        """Ask the metastore now whether the transaction is still open.
 
-        Raises `TransactionLostError`. Returns at once when no table has been pinned.
+        Returns at once when no table has been pinned.
+
+        Raises:
+            TransactionLostError: the transaction is lost.
+            SnapshotEndedError: the snapshot has ended.
         """
-        pinning = self._pinning
-        if pinning is not None:
-            pinning.transaction.check_alive()
+        self._raise_if_ended()
+        tables = self._tables
+        if tables is not None:
+            tables.transaction.check_alive()
 
-    def end(self) -> None:
-        """Commit the transaction and release its locks; does nothing if there is none."""
-        self._patience.in_vain.clear()
+    def end(self, explain: Callable[[str], str] | None = None) -> None:
+        """Commit the transaction and release its locks. May be called again.
+
+        Args:
+            explain: makes the message of the `SnapshotEndedError` that each later use raises, from
+                the names of the tables, which are not always known.
+        """
+        self._explain_end = self._explain_end or explain or self._explain
         self._finish(commit=True)
 
     def abort(self) -> None:
-        """Abort the transaction and release its locks; does nothing if there is none."""
+        """Abort the transaction and release its locks. May be called again."""
+        self._explain_end = self._explain_end or self._explain
         self._finish(commit=False)
 
-    def report(self) -> SnapshotReport | None:
-        """What the run holds, or held last; None before the first `pin`."""
-        pinning = self._pinning or self._last
-        return None if pinning is None else pinning.report()
+    def renew(self) -> None:
+        """Let the next `pin` begin another snapshot, after the end of this one."""
+        self._patience.in_vain.clear()
+        self._explain_end = None
 
-    def _open(self) -> Pinning:
+    def report(self) -> SnapshotReport | None:
+        """Report what the snapshot holds, or held last; None before the first `pin`."""
+        tables = self._tables or self._last
+        return None if tables is None else tables.summarize()
+
+    def _open(self) -> LockedTables:
         requester = Requester(_user(), socket.gethostname(), self._agent_info)
-        transaction = Transaction(self._client_factory, self._settings, requester, self._on_lost)
-        self._pinning = Pinning(transaction, self._patience, self._unexplained)
+        transaction = Transaction.open(
+            self._client_factory, self._settings, requester, self._on_lost
+        )
+        self._tables = LockedTables(transaction, self._patience, self._unexplained)
         atexit.register(self.end)
         logger.debug(f"Opened transaction {transaction.id} ({self._agent_info}).")
-        return self._pinning
+        return self._tables
 
     def _finish(self, commit: bool) -> None:
         with self._swap_lock:
-            pinning, self._pinning = self._pinning, None
-            if pinning is None:
+            tables, self._tables = self._tables, None
+            if tables is None:
                 return
-            self._last = pinning
+            self._last = tables
         try:
-            pinning.transaction.end(commit)
+            tables.transaction.end(commit)
         except BaseException:
-            # Interrupted: whoever ends the run next, or the exit of Python, tries again.
+            # Interrupted: whoever ends the snapshot next, or the exit of Python, tries again.
             with self._swap_lock:
-                self._pinning = self._pinning or pinning
+                self._tables = self._tables or tables
             raise
         with self._swap_lock:
-            if self._pinning is None:
+            if self._tables is None:
                 atexit.unregister(self.end)
         logger.debug(
-            f"Ended transaction {pinning.transaction.id}, open for "
-            f"{pinning.transaction.held_seconds:.1f} s."
+            f"Ended transaction {tables.transaction.id}, open for "
+            f"{tables.transaction.held_seconds:.1f} s."
+        )
+
+    def _raise_if_ended(self, what: str = "") -> None:
+        explain = self._explain_end
+        if explain is not None:
+            raise SnapshotEndedError(explain(what))
+
+    def _explain(self, what: str) -> str:
+        tables = self._last
+        which = "" if tables is None else f" with transaction {tables.transaction.id}"
+        return (
+            f"{what or 'A table'} is read from a snapshot that has ended{which}: Hive may have "
+            "removed the files since. Read inside of the `with` block, or take a new snapshot."
         )
 
 

@@ -1,4 +1,4 @@
-"""Tables at one moment: with a lock of the snapshot, or without any."""
+"""Tables at one moment: with a lock of a snapshot, or without any lock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hiveacid.metastore.models import Partition, StorageDescriptor, Table, Table
 
 @dataclass(frozen=True)
 class UnlockedTable:
-    """A table's metadata, and the ids whose work was committed at that moment.
+    """Metadata of a table, and the ids whose work was committed at one moment.
 
     `partitions` is empty for an unpartitioned table.
     """
@@ -24,7 +24,7 @@ class UnlockedTable:
 
     @property
     def storages(self) -> list[StorageDescriptor]:
-        """Where the table's files lie: one place, or one for each partition."""
+        """Storage of the table's files: one, or one for each partition."""
         if self.table.partition_keys:
             return [partition.storage for partition in self.partitions]
         return [self.table.storage]
@@ -33,11 +33,11 @@ class UnlockedTable:
 def look_up_unlocked(
     client: MetastoreClient, names: Iterable[TableName]
 ) -> dict[TableName, UnlockedTable]:
-    """Those of `names` that are transactional tables, as they are now.
+    """Look up those of `names` that are transactional tables, as they are now.
 
-    For what needs metadata and no row: it takes no lock and no transaction, so the next moment
-    Hive may compact or drop what is seen. The list of transactions comes first, so that a listing
-    made later has the files of all that it says is committed.
+    For callers that need metadata and no row: it takes no lock and no transaction, so Hive may
+    compact or drop the table the next moment. The list of transactions is taken first, so that a
+    later listing has the files of every transaction that the list has as committed.
 
     Raises:
         MetastoreError: the metastore could not be asked.
@@ -58,9 +58,9 @@ def look_up_unlocked(
 
 @dataclass(frozen=True)
 class PinnedTable(UnlockedTable):
-    """A table's metadata and the ids that the run may see of it, fixed for the whole run.
+    """A table in a snapshot: its metadata and the ids that the snapshot may see of it.
 
-    `transaction_id` is the run's metastore transaction, which holds a shared lock on the table.
+    `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
     """
 
     transaction_id: int

@@ -7,22 +7,30 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hiveacid.errors import (
     HiveAcidError,
     InvalidSettingError,
     MetastoreUnavailableError,
+    SnapshotEndedError,
     TransactionLostError,
 )
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
 
+logger = logging.getLogger("hiveacid")
 RETRY_SECONDS = 5.0
-"""Wait before the next heartbeat after one that failed, unless the interval is shorter."""
+"""Wait before the next heartbeat after a failed one, unless the interval is shorter."""
 
 ATTEMPTS_IN_A_TIMEOUT = 6
-"""So many answers can be waited for in the metastore's timeout: beside the usual interval, a third
-of it, there is time for three addresses that hang."""
+"""Parts of the metastore's timeout; each call waits for one part.
+
+The usual interval is a third of the timeout. The rest leaves time for three addresses that hang.
+"""
+
+AGENT_INFO_LENGTH = 128
+"""Length of the column for it in the metastore's database; longer text makes every lock fail."""
 
 STATE_REASONS = {
     TransactionState.ABORTED: "the metastore has aborted it",
@@ -35,7 +43,8 @@ class Heartbeat:
     """A daemon thread that sends heartbeats on a connection of its own until stopped.
 
     A heartbeat that fails is repeated. The transaction counts as lost when the metastore says so,
-    or when none got through for the metastore's timeout, since then it may be aborted any time.
+    or when no heartbeat got through for the metastore's timeout: from then on the metastore may
+    abort the transaction at any time.
     """
 
     def __init__(
@@ -99,57 +108,95 @@ class Heartbeat:
         return None
 
 
-logger = logging.getLogger("hiveacid")
-
-
 @dataclass(frozen=True)
 class Requester:
-    """Who opens transactions and asks for locks, as SHOW TRANSACTIONS and SHOW LOCKS tell it."""
+    """Owner of a transaction and its locks, as SHOW TRANSACTIONS and SHOW LOCKS name it."""
 
     user: str
     host: str
     agent_info: str
 
 
+def fit_agent_info(text: str) -> str:
+    """Return a text in the form that every metastore's database can keep as agent info."""
+    # A database of another encoding may need several bytes for a character, or refuse it.
+    return text.encode("ascii", "replace").decode("ascii")[:AGENT_INFO_LENGTH]
+
+
+T = TypeVar("T", bound="Transaction")
+
+
 class Transaction:
     """An open transaction that sends heartbeats until it ends; all methods are thread-safe.
 
-    `locked` are the tables on which it holds a shared lock; whoever locks more adds them. `lost`
-    is set once the transaction turns out to be lost.
+    `locked` are the tables on which the transaction holds a shared lock; whoever locks more adds
+    them. `lost` is set once the transaction turns out to be lost.
     """
 
     def __init__(
         self,
+        transaction_id: int,
+        client: MetastoreClient,
+        server: ServerInfo,
+        requester: Requester,
+        on_lost: Callable[[TransactionLostError], None] | None = None,
+    ) -> None:
+        """Take over an open transaction, which sends no heartbeats yet: see `open`."""
+        self.id = transaction_id
+        self.client = client
+        self.server = server
+        self.requester = requester
+        self.locked: set[TableName] = set()
+        self.ending = threading.Event()
+        self.lost: TransactionLostError | None = None
+        self._on_lost = on_lost
+        self._state_lock = threading.Lock()
+        self._opened_at = time.monotonic()
+        self._ended_at: float | None = None
+        self._heartbeat: Heartbeat | None = None
+
+    @classmethod
+    def open(
+        cls: type[T],
         client_factory: Callable[[], MetastoreClient],
         settings: SnapshotSettings,
         requester: Requester,
         on_lost: Callable[[TransactionLostError], None] | None = None,
-    ) -> None:
-        """Open the transaction and start its heartbeats.
+    ) -> T:
+        """Open a transaction in the metastore and start its heartbeats.
 
-        `on_lost` is called once when the transaction turns out to be lost, on the thread that
-        notices. Raises `InvalidSettingError` for a heartbeat interval above the metastore's
-        timeout.
+        Args:
+            client_factory: makes one client for the calls and one for the heartbeats.
+            on_lost: called once when the transaction turns out to be lost, on the thread that
+                notices.
+
+        Raises:
+            InvalidSettingError: the heartbeat interval is above the metastore's timeout.
+            WriteIdsNotSupportedError: the metastore is older than Hive 3.
+            MetastoreError: the metastore could not be asked.
         """
-        self.client = client_factory()
-        self.requester = requester
-        self.server: ServerInfo = self.client.server_info()
-        interval = settings.heartbeat_seconds(self.server.transaction_timeout)
-        self.id = self.client.open_txn(requester.user, requester.host, requester.agent_info)
-        self.locked: set[TableName] = set()
-        self.ending = threading.Event()
-        self._on_lost = on_lost
-        self.lost: TransactionLostError | None = None
-        self._state_lock = threading.Lock()
-        self._opened_at = time.monotonic()
-        self._ended_at: float | None = None
+        client = client_factory()
+        try:
+            server = client.server_info()
+            interval = settings.heartbeat_seconds(server.transaction_timeout)
+            id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
+        except BaseException:
+            client.close()
+            raise
+        transaction = cls(id_, client, server, requester, on_lost)
+        transaction._start_heartbeats(client_factory, interval)
+        return transaction
+
+    def _start_heartbeats(
+        self, client_factory: Callable[[], MetastoreClient], interval: float
+    ) -> None:
+        if interval <= 0:
+            logger.warning(f"Transaction {self.id} sends no heartbeats (heartbeat_interval: 0).")
+            return
         self._heartbeat = Heartbeat(
             client_factory, self.id, interval, self.server.transaction_timeout, self._mark_lost
         )
-        if interval > 0:
-            self._heartbeat.start()
-        else:
-            logger.warning(f"Transaction {self.id} sends no heartbeats (heartbeat_interval: 0).")
+        self._heartbeat.start()
 
     @property
     def held_seconds(self) -> float:
@@ -165,14 +212,19 @@ class Transaction:
         self.raise_if_gone()
 
     def raise_if_gone(self) -> None:
-        """Raise the `TransactionLostError` of a loss noticed before, or say that it has ended."""
+        """Raise if the transaction is known to be lost, or has been ended.
+
+        Raises:
+            TransactionLostError: the transaction is lost.
+            SnapshotEndedError: the transaction has been ended.
+        """
         if self.lost is not None:
-            # One for each model: dbt writes the model into the error that it catches.
+            # A new one each time: a caller may write into the error that it catches.
             raise TransactionLostError(self.lost.message)
         if self.ending.is_set():
-            raise HiveAcidError(
-                f"The run has ended transaction {self.id}, which held the snapshot of its sources, "
-                "while it was still in use: the run was cancelled or is over."
+            raise SnapshotEndedError(
+                f"The snapshot of {self._named_tables()} has ended transaction {self.id} while it "
+                "was still in use: whoever took the snapshot was cancelled, or has left it."
             )
 
     def end(self, commit: bool) -> None:
@@ -186,7 +238,8 @@ class Transaction:
                 return
             self._ended_at = time.monotonic()
         self.ending.set()
-        self._heartbeat.stop()
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
         try:
             self._tell_the_metastore(commit)
         except HiveAcidError as error:
@@ -213,17 +266,16 @@ class Transaction:
         except TransactionLostError as error:
             if commit and self.lost is None:
                 logger.warning(
-                    f"Transaction {self.id} was no longer open when the run ended it. What was "
-                    f"read since it was lost may be wrong. {error}"
+                    f"Transaction {self.id} was no longer open when it was ended. What was read "
+                    f"since it was lost may be wrong. {error}"
                 )
 
     def _mark_lost(self, reason: str) -> None:
-        tables = ", ".join(map(str, sorted(self.locked))) or "no table yet"
         error = TransactionLostError(
-            f"Metastore transaction {self.id}, which held this run's snapshot of {tables}, is "
-            f"lost: {reason}. Files of the snapshot may be gone, so nothing read from now on can "
-            "be trusted and no target is replaced. Run dbt again; if it happens again, see in the "
-            "metastore's log who aborted the transaction, or lower heartbeat_interval."
+            f"Metastore transaction {self.id}, which held the snapshot of {self._named_tables()}, "
+            f"is lost: {reason}. Files of the snapshot may be gone, so nothing read from now on "
+            "can be trusted. Take a new snapshot. If that one is lost, too, see in the metastore's "
+            "log who aborted the transaction, or lower heartbeat_interval."
         )
         with self._state_lock:
             if self.lost is not None:
@@ -232,15 +284,18 @@ class Transaction:
         if self._on_lost is not None:
             self._on_lost(error)
 
+    def _named_tables(self) -> str:
+        return ", ".join(map(str, sorted(self.locked))) or "no table yet"
+
 
 @dataclass(frozen=True)
 class SnapshotSettings:
-    """Settings of the run's transaction, in seconds.
+    """Settings of a snapshot's transaction, in seconds.
 
     `heartbeat_interval`: how often the metastore is told that the transaction is alive; None takes
-    a third of the metastore's `metastore.txn.timeout`; 0 sends none, so that the metastore aborts
-    the transaction after that timeout (of use only to see what happens then).
-    `lock_timeout`: how long to wait for the shared locks on the sources.
+    a third of the metastore's `metastore.txn.timeout`; 0 sends no heartbeats, so that the
+    metastore aborts the transaction after that timeout (of use only to see what happens then).
+    `lock_timeout`: how long to wait for the shared locks on the tables.
     Raises `InvalidSettingError` for a negative number.
     """
 

@@ -139,14 +139,14 @@ class TestBusySchema:
         run_dbt(["run"])
         # What dbt-spark makes of Spark's error.
         monkeypatch.setattr(SparkAdapter, "list_relations_without_caching", lambda *_: [])
-        listed = schemas._table_names
+        listed = schemas.table_names
 
         def with_one_that_goes(session, schema):
             # It is Spark that must not find it.
-            monkeypatch.setattr(schemas, "_table_names", listed)
+            monkeypatch.setattr(schemas, "table_names", listed)
             return listed(session, schema) | {"gone"}
 
-        monkeypatch.setattr(schemas, "_table_names", with_one_that_goes)
+        monkeypatch.setattr(schemas, "table_names", with_one_that_goes)
         run_dbt(["run"])
         assert count(project, "kept") == count(project, "lake") == 3 + 3
 

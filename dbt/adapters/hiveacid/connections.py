@@ -1,4 +1,4 @@
-"""Connections: a Spark session each, and what surrounds a statement."""
+"""Connections of dbt: a Spark session each, and the work around a statement."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ logger = AdapterLogger("HiveAcid")
 
 @dataclass
 class HiveAcidAdapterResponse(AdapterResponse):
-    """A statement's response; dbt writes it to run_results.json.
+    """Response to a statement; dbt writes it to run_results.json.
 
-    `transaction_id` is the metastore transaction under whose locks the node has read, and
-    `snapshot` maps each ACID source that it has read to the highest write id it could see. `reads`
-    says how much it has read of each: its write ids as Hive writes them, and a `ReadAmount`.
-    `changes` says what a model over `acid_changes` has applied (`incremental.applied`).
+    `transaction_id` is the metastore transaction under whose locks the node has read. `snapshot`
+    maps each ACID source that the node has read to the highest write id that it could see. `reads`
+    has the amount read of each source: its write ids as Hive writes them, and a `ReadAmount`.
+    `changes` says what a model over `acid_changes` has applied (`incremental.outcome`).
     """
 
     transaction_id: int | None = None
@@ -56,7 +56,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
     def of(
         cls, message: str, rows: int | None, readings: Collection[FilesRead]
     ) -> HiveAcidAdapterResponse:
-        """The response after reading some ACID sources."""
+        """Return the response after some ACID sources were read."""
         pinned = {str(reading.table): reading.pinned for reading in readings}
         return cls(
             message,
@@ -68,7 +68,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
 
 
 class HiveAcidConnectionManager(SparkConnectionManager):
-    """dbt-spark's connection manager on sessions of the driver in dbt's own process."""
+    """dbt-spark's connection manager, on sessions of the driver in dbt's own process."""
 
     TYPE = "hiveacid"
 
@@ -97,7 +97,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def add_query(
         self, sql: str, auto_begin: bool = True, bindings: Any = None, *args: Any, **kwargs: Any
     ) -> tuple[Connection, Any]:
-        """Run a statement, once what it reads of the ACID sources is there."""
+        """Run a statement after the views of its ACID sources are made."""
         # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
         node: NodeContext = connection.handle
@@ -115,8 +115,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     ) -> tuple[AdapterResponse, agate.Table]:
         """Run a statement to its end; a query also if nobody wants its rows, as in a hook.
 
-        Rows of ACID sources are given away only while their snapshot holds. What a statement writes
-        is for the materializations to check.
+        Rows of ACID sources are returned only while their snapshot holds. The materializations
+        check what a statement writes.
 
         Raises:
             TransactionLostError: the rows may not be all that the source had.
@@ -125,7 +125,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             answer = super().execute(sql, auto_begin, fetch, limit)
             if self._reads_acid():
                 with dbt_errors():
-                    self.run.holding.check_alive()
+                    self.run.snapshot.check_alive()
             return answer
         sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
@@ -139,7 +139,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         try:
             yield
         except VanishedFileError as error:
-            raise as_dbt_error(self.run.vanished_file(error.message)) from error
+            raise self._vanished_file(error.message) from error
         except DbtRuntimeError:
             raise
         except HiveAcidError as error:
@@ -150,13 +150,13 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if lost is not None and self._reads_acid():
                 raise as_dbt_error(lost) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
-                raise as_dbt_error(self.run.vanished_file(short_message(error))) from error
-            told = self._about_missing(error) + short_message(error)
+                raise self._vanished_file(short_message(error)) from error
+            told = self._explain_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
 
     @classmethod
     def get_response(cls, cursor: NodeCursor | None) -> HiveAcidAdapterResponse:
-        """What a statement did: rows written, and the snapshot that they come from."""
+        """Return what a statement did: the rows written, and the snapshot that they come from."""
         if cursor is None:
             return HiveAcidAdapterResponse("OK")
         rows = cursor.rows_written()
@@ -169,7 +169,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         return session
 
     def cancel_open(self) -> list[str]:
-        """Stop what the other connections run, and let nothing further start; dbt waits then."""
+        """Stop what the other connections run, and let nothing further start; then dbt waits."""
         logger.info("Cancelling: dbt ends once Spark has stopped what it is running ...")
         return list(super().cancel_open())
 
@@ -187,11 +187,15 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             if connection.state == ConnectionState.OPEN and connection.handle.reads:
                 connection.handle.stop_statement()
 
-    def _about_missing(self, error: Exception) -> str:
+    def _vanished_file(self, message: str) -> DbtRuntimeError:
+        with dbt_errors():
+            return as_dbt_error(self.run.vanished_file(message))
+
+    def _explain_missing(self, error: Exception) -> str:
         connection = self.get_if_exists()
         if connection is None or not is_missing(error):
             return ""
-        return self.run.about_missing(connection.handle.named)
+        return self.run.explain_missing_tables(connection.handle.named)
 
     def _reads_acid(self) -> bool:
         connection = self.get_if_exists()
@@ -209,7 +213,7 @@ def _progress_of(context: SparkContext) -> ProgressLine:
 
 
 def _progress_line(root: SparkSession, parameters: Mapping[str, str]) -> ProgressLine | None:
-    """The line that shows how far statements are, where somebody looks at a terminal."""
+    """Return the line that shows the progress of statements, if a terminal shows it."""
     flags = get_flags()
     quiet = getattr(flags, "QUIET", False) or getattr(flags, "LOG_FORMAT", None) == "json"
     if quiet or parameters.get(CONSOLE_PROGRESS, "true") != "true" or not sys.stderr.isatty():

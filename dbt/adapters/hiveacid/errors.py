@@ -13,7 +13,12 @@ from typing import ParamSpec, TypeVar
 from dbt.adapters.base.meta import available as available_in_dbt
 from dbt_common.exceptions import DbtRuntimeError
 
-from hiveacid.errors import HiveAcidError
+from hiveacid.errors import (
+    ConcurrentDdlError,
+    HiveAcidError,
+    LockTimeoutError,
+    TransactionLostError,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,10 +26,6 @@ T = TypeVar("T")
 
 class AdapterError(DbtRuntimeError):
     """Base class of every error that the adapter itself raises on purpose."""
-
-
-class SnapshotEndedError(AdapterError):
-    """An ACID source is read after the run has ended the transaction of its snapshot."""
 
 
 class RawAcidReferenceError(AdapterError):
@@ -63,8 +64,18 @@ def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
     if kind not in _DBT_CLASSES:
         members = {"__doc__": kind.__doc__, "__module__": kind.__module__}
         _DBT_CLASSES[kind] = type(kind.__name__, (DbtRuntimeError, kind), members)
-    return _DBT_CLASSES[kind](error.message)
+    return _DBT_CLASSES[kind](f"{error.message}{_ADVICE.get(kind, '')}")
 
+
+_ADVICE: dict[type[HiveAcidError], str] = {
+    TransactionLostError: " No target is replaced. Run dbt again.",
+    ConcurrentDdlError: (
+        " Run dbt again: a source that a selected model names (`-- depends_on: {{ source(…) }}` "
+        "does) is locked at the start of the run."
+    ),
+    LockTimeoutError: " Then run dbt again.",
+}
+"""What the adapter adds to errors of the library, by their classes."""
 
 _DBT_CLASSES: dict[type[HiveAcidError], type[DbtRuntimeError]] = {}
 

@@ -94,7 +94,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._build_collaborators()
         self._termination = TerminationHandler()
         self._termination.install()
-        self._events = NodeEvents(self.run.holding.started, self.run.node_finished)
+        self._events = NodeEvents(self.run.release.node_started, self.run.node_finished)
         self._events.install()
 
     def _build_collaborators(self) -> None:
@@ -117,7 +117,7 @@ class HiveAcidAdapter(SparkAdapter):
             project,
             self.run.see,
             self.run.valid_txns,
-            self.run.views.footers,
+            self.run.snapshot.footers,
             self._create_freshness_response,
         )
         self._schemas = Schemas(
@@ -182,7 +182,7 @@ class HiveAcidAdapter(SparkAdapter):
             TransactionLostError: naming the transaction and its tables.
         """
         if self._handle().has_read:
-            self.run.holding.check_alive()
+            self.run.snapshot.check_alive()
 
     @available
     def hiveacid_has_read(self) -> bool:

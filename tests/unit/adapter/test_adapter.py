@@ -149,7 +149,7 @@ def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
 
 def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
     monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
-    told = adapter.run.about_missing([("shop", "orders")])
+    told = adapter.run.explain_missing_tables([("shop", "orders")])
     assert told.startswith("shop.orders is a source. ")
     assert "has it as a transactional table" in told and "Name it by {{ source(…) }}." in told
 

@@ -1,152 +1,161 @@
-"""When a run ends its transaction: the snapshot is a fake, the nodes are told by hand."""
+"""Early release of a run's snapshot: the metastore is a fake, the nodes are told by hand."""
 
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from dbt_common.events.contextvars import log_contextvars
 
+from dbt.adapters.hiveacid import invocation as invocation_module
 from dbt.adapters.hiveacid import release as module
-from dbt.adapters.hiveacid.errors import SnapshotEndedError
-from dbt.adapters.hiveacid.release import EarlyRelease
-from hiveacid.metastore.models import TableName
+from dbt.adapters.hiveacid.credentials import LAST_NODE, RUN_END, HiveAcidCredentials
+from dbt.adapters.hiveacid.invocation import Invocation
+from hiveacid.errors import SnapshotEndedError
 
-ORDERS = TableName("shop", "orders")
-
-
-class Snapshot:
-    """As `RunSnapshot`: one transaction, opened by the first pin."""
-
-    def __init__(self):
-        self.transaction_id = None
-
-    def pin(self, names):
-        self.transaction_id = 17
-        return dict.fromkeys(names)
-
-    def report(self):
-        return SimpleNamespace(transaction_id=17, tables="shop.orders")
-
-    def check_alive(self):
-        pass
-
-    def end(self):
-        self.transaction_id = None
+sys.path.append(str(Path(__file__).parent.parent / "snapshots"))
+from fake_metastore import ORDERS, FakeMetastore  # noqa: E402
 
 
 @pytest.fixture
-def make():
+def make(monkeypatch):
+    """Make runs of dbt of which some nodes need a source."""
     made = []
+    metastore = FakeMetastore()
+    metastore.add_table(ORDERS)
+    monkeypatch.setattr(invocation_module, "MetastoreClient", lambda *_: metastore.client())
 
-    def make_holding(*needing, known=True, **options):
-        snapshot = Snapshot()
-        told = {"until_run_end": False, "warn_after": 0} | options
-        nodes = frozenset(needing) if known else None
-        made.append(EarlyRelease(snapshot, lambda: nodes, snapshot.end, **told))
+    def make_run(*needing, known=True, until_run_end=False, warn_after=0):
+        made.append(
+            Invocation(
+                HiveAcidCredentials(
+                    schema="marts",
+                    metastore_uri="thrift://127.0.0.1:1",
+                    hold_until=RUN_END if until_run_end else LAST_NODE,
+                    hold_warning=warn_after,
+                ),
+                "0123",
+                "shop.dev",
+                foreseen=set,
+                needing=lambda: frozenset(needing) if known else None,
+                on_lost=lambda: None,
+                raise_if_cancelled=lambda: None,
+                keep_report=lambda report: None,
+            )
+        )
         return made[-1]
 
-    yield make_holding
+    yield make_run
     for each in made:
-        each.close()
+        each.end()
 
 
-def read(holding, node="", kind="model"):
+def read(run, node="", kind="model"):
     info = {"unique_id": node, "node_name": node, "resource_type": kind}
     with log_contextvars(node_info=info):
-        return holding.pin([ORDERS])
+        return run.snapshot.pin([ORDERS])
 
 
-def is_held(holding):
-    return holding._snapshot.transaction_id is not None
+def is_held(run):
+    return run.snapshot.transaction_id is not None
 
 
-def run(holding, node, reads=False):
-    holding.started(node)
+def start(run, node):
+    run.release.node_started(node)
+
+
+def finish(run, node):
+    run.node_finished(node, {})
+
+
+def build(run, node, reads=False):
+    start(run, node)
     if reads:
-        read(holding, node)
-    holding.finished(node)
+        read(run, node)
+    finish(run, node)
 
 
 def test_it_ends_with_the_last_node_that_needs_it(make):
-    holding = make("a", "b")
-    run(holding, "a", reads=True)
-    assert is_held(holding)
-    run(holding, "plain")
-    assert is_held(holding)
-    run(holding, "b")  # skipped, or failed before it read
-    assert not is_held(holding)
-    assert holding.ended_after == "b"
+    run = make("a", "b")
+    build(run, "a", reads=True)
+    assert is_held(run)
+    build(run, "plain")
+    assert is_held(run)
+    build(run, "b")  # skipped, or failed before it read
+    assert not is_held(run)
+    assert run.release.ended_after == "b"
 
 
 def test_one_that_was_not_foreseen_keeps_it_while_it_runs(make):
-    holding = make("a")
-    holding.started("surprise")
-    read(holding, "surprise")
-    run(holding, "a", reads=True)
-    assert is_held(holding)
-    holding.finished("surprise")
-    assert not is_held(holding)
+    run = make("a")
+    start(run, "surprise")
+    read(run, "surprise")
+    build(run, "a", reads=True)
+    assert is_held(run)
+    finish(run, "surprise")
+    assert not is_held(run)
 
 
 def test_batches_end_with_their_model(make):
-    holding = make("a")
-    holding.started("a")
+    run = make("a")
+    start(run, "a")
     for _ in range(3):
-        run(holding, "a", reads=True)
-        assert is_held(holding)
-    holding.finished("a")
-    assert not is_held(holding)
+        build(run, "a", reads=True)
+        assert is_held(run)
+    finish(run, "a")
+    assert not is_held(run)
 
 
 def test_what_a_hook_has_opened_before_ends_with_the_next_node_if_none_needs_it(make):
-    holding = make()
-    read(holding, "start-hook")
-    run(holding, "plain")
-    assert not is_held(holding)
+    run = make()
+    read(run, "start-hook")
+    build(run, "plain")
+    assert not is_held(run)
 
 
 @pytest.mark.parametrize("options", [{"until_run_end": True}, {"known": False}])
 def test_it_stays_to_the_end_of_the_run(make, options):
-    holding = make("a", **options)
-    run(holding, "a", reads=True)
-    assert is_held(holding)
-    read(holding, "end-hook")
+    run = make("a", **options)
+    build(run, "a", reads=True)
+    assert is_held(run)
+    read(run, "end-hook")
 
 
 def test_without_a_transaction_nothing_ends(make):
-    holding = make("a")
-    run(holding, "a")
-    assert holding.ended_after is None
-    read(holding, "end-hook")  # the first snapshot of the run
+    run = make("a")
+    build(run, "a")
+    assert run.release.ended_after is None
+    read(run, "end-hook")  # the first snapshot of the run
 
 
 def test_there_is_no_second_snapshot(make):
-    holding = make("a")
-    run(holding, "a", reads=True)
+    run = make("a")
+    build(run, "a", reads=True)
     with pytest.raises(SnapshotEndedError) as error:
-        read(holding, "end-hook", "operation")
-    assert error.value.msg.startswith(
-        "Operation end-hook reads shop.orders, but the run has ended transaction 17, which held "
+        read(run, "end-hook", "operation")
+    assert error.value.message.startswith(
+        "Operation end-hook reads shop.orders, but the run has ended transaction 2, which held "
         "its snapshot, with the last node that was known to read an ACID source, a: "
     )
-    assert "`hold_until: run_end`" in error.value.msg
-    assert "`-- depends_on: {{ source('shop', 'orders') }}`" in error.value.msg
-    assert not is_held(holding)
-    with pytest.raises(SnapshotEndedError):
-        holding.check_alive()
-    holding.close()
-    read(holding, "another run")
+    assert "`hold_until: run_end`" in error.value.message
+    assert "`-- depends_on: {{ source('shop', 'orders') }}`" in error.value.message
+    assert not is_held(run)
+    with pytest.raises(SnapshotEndedError, match="reads its sources, but the run has ended"):
+        run.snapshot.check_alive()
+    run.end()
+    read(run, "another run")
 
 
 def test_it_warns_once_after_a_while(make, monkeypatch):
     said = []
     monkeypatch.setattr(module, "logger", SimpleNamespace(warning=said.append))
-    holding = make(*"abcdefg", warn_after=0.05)
-    run(holding, "a", reads=True)
-    run(holding, "b", reads=True)
+    run = make(*"abcdefg", warn_after=0.05)
+    build(run, "a", reads=True)
+    build(run, "b", reads=True)
     time.sleep(0.4)
     assert said == [
-        "Transaction 17 has held shared locks on shop.orders for more than 0.05 s (hold_warning). "
+        "Transaction 2 has held shared locks on shop.orders for more than 0.05 s (hold_warning). "
         "Hive's DROP TABLE, DROP PARTITION and INSERT OVERWRITE on them wait until these have "
         "ended: c, d, e, f, g."
     ]
@@ -156,7 +165,7 @@ def test_it_warns_once_after_a_while(make, monkeypatch):
 def test_it_does_not_warn_of_what_has_ended_or_when_told_not_to(make, monkeypatch, seconds):
     said = []
     monkeypatch.setattr(module, "logger", SimpleNamespace(warning=said.append))
-    holding = make("a", warn_after=seconds, until_run_end=not seconds)
-    run(holding, "a", reads=True)
+    run = make("a", warn_after=seconds, until_run_end=not seconds)
+    build(run, "a", reads=True)
     time.sleep(0.3)
     assert said == []

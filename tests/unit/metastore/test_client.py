@@ -81,7 +81,7 @@ class TestDatabases:
             raise ttypes.NoSuchObjectException(name)
 
         server.handlers["get_database"] = get_database
-        with pytest.raises(MetastoreError, match=r"database nowhere: .* run dbt again"):
+        with pytest.raises(MetastoreError, match=r"database nowhere: .* try again"):
             client.get_database_location("nowhere")
 
 
@@ -137,7 +137,7 @@ class TestTables:
             client.get_table(ORDERS)
         assert str(error.value.message) == (
             "The metastore has no table shop.orders (hive.shop.orders table not found). Check the "
-            "source's schema and identifier."
+            "names of the database and the table."
         )
 
     def test_tables_are_asked_for_by_database_and_missing_ones_left_out(self, server, client):
@@ -378,7 +378,7 @@ class TestServerInfo:
             client.server_info()
         assert str(error.value.message) == (
             "The metastore (version 4.0.1) forgets which write ids belong to open transactions, so "
-            "that uncommitted rows are shown, by Hive itself too: "
+            "that uncommitted rows are shown, by Hive itself, too: "
             "metastore.txn.use.minhistorywriteid and metastore.txn.use.minhistorylevel are both "
             "true there. Set metastore.txn.use.minhistorylevel to false in the metastore's "
             "configuration."
@@ -409,7 +409,7 @@ class TestConnection:
         assert lines[0] == "Could not connect to the Hive metastore. Tried:"
         assert lines[1] == f"  thrift://127.0.0.1:{port}: Connection refused"
         assert lines[2].startswith("  thrift://no-such-host.invalid:9083: unknown host (")
-        assert lines[3] == ("Check metastore_uri in the profile and that the metastore is running.")
+        assert lines[3] == ("Check metastore_uri, and that the metastore is running.")
 
     def test_the_next_address_is_used_when_the_first_is_down(self, server):
         with socket.create_server(("127.0.0.1", 0)) as unused:
@@ -463,7 +463,7 @@ class TestConnection:
         assert server.calls == ["get_partition_names"] * ATTEMPTS
         assert str(error.value.message) == (
             f"The Hive metastore at {server.uri} failed in get_partition_names for table "
-            "shop.orders: it closed the connection. Check the metastore's log; a metastore that "
+            "shop.orders: it closed the connection. Check the metastore's log. A metastore that "
             "asks for Kerberos or TLS does this, too, to a client that speaks neither."
         )
 

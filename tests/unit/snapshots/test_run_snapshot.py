@@ -6,7 +6,6 @@ import inspect
 import threading
 
 import pytest
-from dbt_common.exceptions import DbtRuntimeError
 from fake_metastore import CREATED, CUSTOMERS, ORDERS, FakeClient, acid_table, wait_until
 
 from hiveacid.errors import (
@@ -14,6 +13,7 @@ from hiveacid.errors import (
     HiveAcidError,
     LockTimeoutError,
     MetastoreError,
+    SnapshotEndedError,
     TableNotFoundError,
     TransactionLostError,
     UnreadableTableError,
@@ -31,6 +31,10 @@ from hiveacid.metastore.models import (
 )
 
 ITEMS = TableName("shop", "items")
+
+
+class Cancelled(Exception):
+    """Raised on a thread whose result nobody needs any more."""
 
 
 def test_the_fake_has_the_signatures_of_the_real_client():
@@ -117,13 +121,28 @@ class TestFirstPin:
         assert all(result == results[0] for result in results)
         assert len(metastore.calls("open_txn")) == len(metastore.calls("lock_shared_read")) == 1
 
+    def test_who_watches_is_told_of_each_pin_and_once_of_the_locks(self, metastore, make_snapshot):
+        told = []
+        snapshot = make_snapshot(before_pin=told.append, on_held=lambda: told.append("held"))
+        snapshot.pin([ORDERS])
+        snapshot.pin([ORDERS, CUSTOMERS])
+        assert told == [{ORDERS}, "held", {ORDERS, CUSTOMERS}]
+
+    def test_a_pin_that_is_refused_opens_nothing(self, metastore, make_snapshot):
+        def refuse(names):
+            raise SnapshotEndedError("the run is over")
+
+        with pytest.raises(SnapshotEndedError, match="the run is over"):
+            make_snapshot(before_pin=refuse).pin([ORDERS])
+        assert metastore.log == []
+
     def test_a_missing_table_ends_the_transaction(self, metastore, make_snapshot):
         snapshot = make_snapshot()
         with pytest.raises(TableNotFoundError) as error:
             snapshot.pin([ORDERS, ITEMS])
         assert str(error.value.message) == (
             "The metastore has no table shop.items (looked up under its lock in transaction 4). "
-            "Check the source's schema and identifier; it may just have been dropped."
+            "Check the names of the database and the table; it may just have been dropped."
         )
         assert metastore.order()[-1] == "abort_txn"
         assert metastore.locks == []
@@ -165,8 +184,8 @@ class TestLocks:
             "way:\n"
             "  shop.orders: EXCLUSIVE lock 1 on shop.orders held by hive on node3 (transaction 4, "
             "hive_2026)\n"
-            "Run dbt again when that has ended, raise lock_timeout in the profile, or end the "
-            "holder with ABORT TRANSACTIONS in Hive."
+            "Try again when the holder has ended, raise lock_timeout, or end the holder with ABORT "
+            "TRANSACTIONS in Hive."
         )
         assert metastore.locks == [holder]
         assert snapshot.transaction_id is None
@@ -180,7 +199,7 @@ class TestLocks:
         with pytest.raises(LockTimeoutError) as again:
             snapshot.pin([ORDERS, CUSTOMERS])
         assert str(again.value.message).startswith(
-            "No shared lock on shop.customers, shop.orders within 0.2 s, which this run has waited "
+            "No shared lock on shop.customers, shop.orders within 0.2 s, which it has waited "
             "before, and none now (transaction 6). In the way:\n  shop.orders: EXCLUSIVE lock 1"
         )
         assert len(metastore.calls("check_lock")) == asked
@@ -307,7 +326,7 @@ class TestLocks:
 
         def raise_if_cancelled():
             if cancelled.is_set():
-                raise DbtRuntimeError("cancelled")
+                raise Cancelled("cancelled")
 
         snapshot = make_snapshot(lock_timeout=60, raise_if_cancelled=raise_if_cancelled)
         errors = []
@@ -315,8 +334,8 @@ class TestLocks:
         def pin() -> None:
             try:
                 snapshot.pin([ORDERS])
-            except DbtRuntimeError as error:
-                errors.append(str(error.msg))
+            except Cancelled as error:
+                errors.append(str(error))
 
         threads = [threading.Thread(target=pin) for _ in range(2)]
         for thread in threads:
@@ -335,13 +354,13 @@ class TestLocks:
 
         def raise_if_cancelled():
             if cancelled:
-                raise DbtRuntimeError("cancelled")
+                raise Cancelled("cancelled")
 
         snapshot = make_snapshot(lock_timeout=60, raise_if_cancelled=raise_if_cancelled)
         snapshot.pin([ORDERS])
         holder = metastore.exclusive(CUSTOMERS)
         metastore.before = lambda call: cancelled.append(call) if call == "check_lock" else None
-        with pytest.raises(DbtRuntimeError, match="cancelled"):
+        with pytest.raises(Cancelled, match="cancelled"):
             snapshot.pin([CUSTOMERS])
         assert [lock.name for lock in metastore.locks] == [ORDERS, holder.name]
         snapshot.check_alive()
@@ -372,11 +391,11 @@ class TestLaterTables:
         with pytest.raises(ConcurrentDdlError) as error:
             snapshot.pin([CUSTOMERS])
         assert str(error.value.message) == (
-            "shop.customers was changed after the snapshot of this run was taken (transaction 4), "
-            "in a way that may have removed rows of the snapshot, such as DROP PARTITION or ALTER "
-            "TABLE: nothing on disk explains write id 3. (An INSERT that wrote no row leaves the "
-            "same trace.) Run dbt again, and do not change the table's structure meanwhile; a "
-            "source that the selected models name is locked at the start of the run."
+            "shop.customers was changed after the snapshot was taken (transaction 4), in a way "
+            "that may have removed rows of the snapshot, such as DROP PARTITION or ALTER TABLE: "
+            "nothing on disk explains write id 3. (An INSERT that wrote no row leaves the same "
+            "trace.) Take a new snapshot, and do not change the table's structure meanwhile; "
+            "tables that are named when the snapshot is opened are locked before it is taken."
         )
         snapshot.check_alive()
 
@@ -410,12 +429,13 @@ class TestLaterTables:
         with pytest.raises(ConcurrentDdlError) as error:
             snapshot.pin([CUSTOMERS])
         assert str(error.value.message) == (
-            "shop.customers has partitions and was not locked at the start of the run (transaction "
-            f"4): a metastore of version {version}, before Hive 4, does not tell whether one was "
-            "dropped since the snapshot of this run was taken. Let a selected model name it as a "
-            "source (`-- depends_on: {{ source(…) }}` does), so that it is locked with the others."
+            "shop.customers has partitions and was not locked when the snapshot was taken "
+            f"(transaction 4). A metastore of version {version}, before Hive 4, does not tell "
+            "whether a partition was dropped since. Name the table when the snapshot is opened, so "
+            "that it is locked with the others."
         )
         snapshot.end()
+        snapshot.renew()
         assert CUSTOMERS in snapshot.pin([ORDERS, CUSTOMERS]), "locked before the snapshot"
 
     def test_of_a_table_without_partitions_any_metastore_tells(self, metastore, make_snapshot):
@@ -475,17 +495,17 @@ class TestLoss:
         with pytest.raises(TransactionLostError) as error:
             snapshot.check_alive()
         assert str(error.value.message) == (
-            "Metastore transaction 4, which held this run's snapshot of shop.customers, "
-            "shop.orders, is lost: the metastore has aborted it. Files of the snapshot may be "
-            "gone, so nothing read from now on can be trusted and no target is replaced. Run dbt "
-            "again; if it happens again, see in the metastore's log who aborted the transaction, "
-            "or lower heartbeat_interval."
+            "Metastore transaction 4, which held the snapshot of shop.customers, shop.orders, is "
+            "lost: the metastore has aborted it. Files of the snapshot may be gone, so nothing "
+            "read from now on can be trusted. Take a new snapshot. If that one is lost, too, see "
+            "in the metastore's log who aborted the transaction, or lower heartbeat_interval."
         )
         with pytest.raises(TransactionLostError) as again:
             snapshot.pin([ORDERS])
         assert [str(each) for each in lost] == [str(error.value)] == [str(again.value)]
-        assert again.value is not error.value, "dbt writes the node's name into an error"
+        assert again.value is not error.value, "a caller may write into an error, as dbt does"
         snapshot.end()
+        snapshot.renew()
         assert snapshot.pin([ORDERS])[ORDERS].transaction_id == 5
 
     def test_lost_while_waiting_for_a_lock(self, metastore, make_snapshot):
@@ -519,7 +539,7 @@ class TestLoss:
     def test_ended_between_lock_and_snapshot(self, metastore, make_snapshot):
         snapshot = make_snapshot()
         metastore.before = lambda call: snapshot.end() if call == "get_tables" else None
-        with pytest.raises(HiveAcidError, match="has ended transaction 4"):
+        with pytest.raises(SnapshotEndedError, match="has ended transaction 4"):
             snapshot.pin([ORDERS])
 
 
@@ -539,10 +559,37 @@ class TestEnd:
         assert report.write_ids[ORDERS].high_watermark == 2
         assert report.held_seconds == snapshot.report().held_seconds
 
+    @pytest.mark.parametrize("end", ["end", "abort"])
+    def test_after_the_end_every_use_is_an_error(self, metastore, make_snapshot, end):
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+        getattr(snapshot, end)()
+        told = (
+            " is read from a snapshot that has ended with transaction 4: Hive may have removed the "
+            "files since. Read inside of the `with` block, or take a new snapshot."
+        )
+        for use, what in [
+            (lambda: snapshot.pin([ORDERS]), "shop.orders"),
+            (snapshot.check_alive, "A table"),
+        ]:
+            with pytest.raises(SnapshotEndedError) as error:
+                use()
+            assert error.value.message == what + told
+        assert len(metastore.calls("open_txn")) == 1
+
+    def test_whoever_ends_it_may_explain_why(self, metastore, make_snapshot):
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+        snapshot.end(lambda names: f"{names}: after the last reader")
+        snapshot.end()
+        with pytest.raises(SnapshotEndedError, match="^shop.orders: after the last reader$"):
+            snapshot.pin([ORDERS])
+
     def test_a_new_snapshot_after_the_end(self, metastore, make_snapshot):
         snapshot = make_snapshot()
         snapshot.pin([ORDERS])
         snapshot.end()
+        snapshot.renew()
         metastore.write(ORDERS)
         assert snapshot.pin([ORDERS])[ORDERS].write_ids.high_watermark == 3
 

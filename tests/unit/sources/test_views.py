@@ -1,9 +1,6 @@
-from dataclasses import replace
-
 import pytest
 
 from dbt.adapters.hiveacid.errors import RawAcidReferenceError
-from dbt.adapters.hiveacid.sources import views as views_module
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.views import (
     SourceTables,
@@ -13,9 +10,7 @@ from dbt.adapters.hiveacid.sources.views import (
 )
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from hiveacid.errors import TransactionLostError
-from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.snapshots.tables import PinnedTable
@@ -40,8 +35,8 @@ class Metastore:
         return {name: known[name] for name in names if name in known}
 
 
-def no_pin(names):
-    raise AssertionError("nothing is pinned before a statement runs")
+class Unused:
+    """A snapshot that nobody may use: nothing is pinned before a statement runs."""
 
 
 @pytest.fixture
@@ -50,8 +45,7 @@ def metastore():
 
 
 def views(metastore, foreseen=()):
-    tables = SourceTables(metastore, lambda: foreseen)
-    return SourceViews(tables, no_pin, lambda: None, lambda: foreseen, OrcFooters())
+    return SourceViews(SourceTables(metastore, lambda: foreseen), Unused())
 
 
 def test_view_names_are_stable_and_told_apart_by_their_digits():
@@ -111,87 +105,64 @@ def test_a_view_name_written_by_hand_is_refused(metastore):
         views(metastore).among({("hiveacid__shop__orders__x",)})
 
 
-class View:
+class Frame:
+    def __init__(self):
+        self.views, self.sessions = [], []
+
     def createOrReplaceTempView(self, name):  # noqa: N802
-        pass
+        self.views.append(name)
 
 
-def test_what_changes_values_and_loses_rows_is_warned_of_once_a_run(metastore, monkeypatch):
-    storage = StorageDescriptor("file:/t", (Column("id", "int"), Column("at", "timestamp")))
-    pinned = PinnedTable(
-        replace(table(ORDERS, transactional=True), storage=storage),
-        (),
-        ValidWriteIdList(1),
-        ValidTxnList(1),
-        transaction_id=1,
-    )
-    file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
-    data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
-    emptied = tuple(f"file:/t/p={i}/delta_1_1_v0000007" for i in range(5))
-    plan = ReadPlan(pinned, (data,), (), (), to_be_lost=emptied, missing=("file:/t/p=9",))
-    warnings = []
-    monkeypatch.setattr(views_module, "plan_read", lambda *_: plan)
-    monkeypatch.setattr(views_module, "to_dataframe", lambda *_: View())
-    monkeypatch.setattr(views_module.logger, "warning", warnings.append)
-    tables = SourceTables(metastore, lambda: ())
-    made = SourceViews(
-        tables, lambda names: {ORDERS: pinned}, lambda: None, lambda: (), OrcFooters()
-    )
+class Snapshot:
+    """Plans each read once, as `hiveacid.Snapshot` does, and remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+        self.plans = {}
+        self.frame = Frame()
+
+    def plan_table(self, spark, name, choice):
+        self.asked.append((spark, name, choice))
+        pinned = PinnedTable(table(name, True), (), ValidWriteIdList(1), ValidTxnList(1), 7)
+        data = DataFile(ListedFile("b", "/x/b", 9), 0, ("id",), is_acid=True)
+        return self.plans.setdefault((name, choice), ReadPlan(pinned, (data,), (), ()))
+
+    def table(self, name, choice, *, spark):
+        assert (name, choice) in self.plans
+        self.frame.sessions.append(spark)
+        return self.frame
+
+    def plan_changes(self, spark, name, since, choice, *, max_write_ids):
+        return spark, name, since, choice, max_write_ids
+
+
+def test_a_view_is_made_in_each_session_and_its_files_are_one_reading(metastore):
+    snapshot = Snapshot()
+    made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
-    for _ in range(2):
-        made.create(None, view)
-    cut, lost, missing = warnings
-    assert cut.startswith("shop.orders has timestamps with nanoseconds")
-    assert f"at (in {file.path})" in cut
-    assert lost.startswith("shop.orders has rows that Hive is going to lose")
-    assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
-    assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
-    assert made.tables_to_lose("file:/t/p=4/delta_1_1/a was listed") == [str(ORDERS)]
-    assert made.tables_to_lose("file:/elsewhere/delta_1_1/a was listed") == []
+    one, other = (made.create(session, view) for session in ("one", "other"))
+    assert one is other
+    assert one.lengths == {"/x/b": 9} and one.pinned.transaction_id == 7
+    assert snapshot.frame.views == [view.name, view.name]
+    assert snapshot.frame.sessions == ["one", "other"]
 
 
-def test_what_was_listed_after_the_loss_of_the_transaction_is_not_read(metastore, monkeypatch):
-    calls = []
-
-    def lost():
-        calls.append("asked")
-        raise TransactionLostError("transaction 1 is gone")
-
-    pinned = PinnedTable(
-        table(ORDERS, transactional=True), (), ValidWriteIdList(1), ValidTxnList(1), 1
-    )
-    monkeypatch.setattr(views_module, "plan_read", lambda *_: calls.append("listed"))
-    monkeypatch.setattr(views_module, "to_dataframe", lambda *_: pytest.fail("it is read"))
-    tables = SourceTables(metastore, lambda: ())
-    made = SourceViews(tables, lambda names: {ORDERS: pinned}, lost, lambda: (), OrcFooters())
+def test_another_snapshot_is_another_reading(metastore):
+    snapshot = Snapshot()
+    made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
-    with pytest.raises(TransactionLostError, match="transaction 1 is gone"):
-        made.create(None, view)
-    assert calls == ["listed", "asked"]
+    before = made.create(None, view)
+    snapshot.plans.clear()
+    assert made.create(None, view) is not before
 
 
-def test_a_value_that_no_partition_has_is_warned_of_once(metastore, monkeypatch):
-    pinned = PinnedTable(
-        replace(table(ORDERS, transactional=True), partition_keys=(Column("day", "date"),)),
-        (),
-        ValidWriteIdList(1),
-        ValidTxnList(1),
-        transaction_id=1,
-    )
-    warnings = []
-    monkeypatch.setattr(views_module, "plan_read", lambda *_: ReadPlan(pinned, (), (), ()))
-    monkeypatch.setattr(views_module, "to_dataframe", lambda *_: View())
-    monkeypatch.setattr(views_module.logger, "warning", warnings.append)
-    tables = SourceTables(metastore, lambda: ())
-    made = SourceViews(
-        tables, lambda names: {ORDERS: pinned}, lambda: None, lambda: (), OrcFooters()
-    )
+def test_the_options_of_a_source_choose_its_partitions(metastore):
+    snapshot = Snapshot()
+    made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
     choice = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
     options = SourceOptions(choice)
     view = SourceView(made.name_of(ORDERS, options), ORDERS, options)
-    for _ in range(2):
-        made.create(None, view)
-    assert warnings == [
-        "shop.orders has no partition day=2026-01-31, which the option `partitions` of the source "
-        "names."
-    ]
+    made.create("session", view)
+    assert snapshot.asked == [("session", ORDERS, choice)]
+    planned = made.plan_changes("session", view, None, max_write_ids=3)
+    assert planned == ("session", ORDERS, None, choice, 3)

@@ -23,7 +23,6 @@ from hiveacid.changes.plan import (
     ChangePlan,
     FileAmount,
     plan_before_images,
-    plan_changes,
     plan_earlier_batches,
 )
 from hiveacid.changes.rows import (
@@ -103,20 +102,7 @@ class SourcePlans:
         max_write_ids: int | None = None,
     ) -> ChangePlan:
         """Plan the changes of a source since a state; without a state, all rows are inserts."""
-        plan = plan_changes(
-            session,
-            self.views.pinned(view),
-            since,
-            self.views.footers,
-            options=str(view.options),
-            max_write_ids=max_write_ids,
-        )
-        self.views.has_listed(view)
-        for read in (plan.added, plan.grown):
-            self.views.warn_of_nanoseconds(read)
-        self.views.warn_of_losses(plan.pinned.table.name, plan.to_be_lost)
-        self.views.warn_of_missing(plan.pinned.table.name, plan.missing)
-        return plan
+        return self.views.plan_changes(session, view, since, max_write_ids)
 
     def whole(self, session: SparkSession, view: SourceView) -> ChangePlan:
         """Plan all rows of a source as inserts."""

@@ -69,8 +69,8 @@ class SourceOptions:
         return cls(**read.values)
 
     def __str__(self) -> str:
-        """What distinguishes this source's rows from the whole table; empty if nothing does."""
-        return f"partitions={self.partitions!r}" if self.partitions else ""
+        """Describe what part of the table the source shows; empty for all of it."""
+        return str(self.partitions)
 
 
 def _block(source: Any, holder: Any, where: str) -> Mapping[str, Any]:

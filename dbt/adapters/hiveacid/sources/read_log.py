@@ -1,4 +1,4 @@
-"""What the nodes of a run have read of the ACID sources: which snapshot, and how much of it."""
+"""Log of a run's reads of ACID sources: which snapshot, and how much of it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hiveacid.snapshots.tables import PinnedTable
 
 @dataclass(frozen=True, eq=False)
 class FilesRead:
-    """The files behind a view of a source; many nodes may share it.
+    """Files behind a view of a source; many nodes may share the view.
 
-    `partitions` are the values of the partitions in which these files lie; there are none for an
-    unpartitioned table. Of these files Spark may pass over some, by a statement's filters.
-    `deletes` are those of them that hold delete events.
+    Spark may skip some of the files, by a statement's filters. `partitions` has the values of the
+    partitions in which the files lie; it is empty for an unpartitioned table. `deletes` are the
+    files with delete events among them.
     """
 
     pinned: PinnedTable
@@ -36,7 +36,7 @@ class FilesRead:
         files: Iterable[tuple[ListedFile, int]],
         deletes: Iterable[DeleteFile],
     ) -> FilesRead:
-        """The reading of some files, each with the number of its partition in `pinned`."""
+        """Return an object for some files, each with the number of its partition in `pinned`."""
         found = dict(files)
         partitions = pinned.partitions
         values = (partitions[i].values for i in set(found.values())) if partitions else ()
@@ -44,25 +44,25 @@ class FilesRead:
 
     @property
     def table(self) -> TableName:
-        """The source's table."""
+        """Table of the source."""
         return self.pinned.table.name
 
     @cached_property
     def lengths(self) -> dict[str, int]:
-        """The files' lengths in bytes, by their paths."""
+        """Lengths of the files in bytes, by their paths."""
         return {file.path: file.length for file in self.files}
 
     @cached_property
     def delete_events(self) -> dict[str, int]:
-        """How many delete events are in each file that has such, by the files' paths."""
+        """Numbers of delete events, by the paths of the files that have any."""
         return {delete.file.path: delete.rows for delete in self.deletes}
 
 
 @dataclass(frozen=True)
 class ReadAmount:
-    """How many files and partitions of a table were read, and the files' length in bytes.
+    """Files and partitions of a table that were read, and the length of the files in bytes.
 
-    `delete_events` are all that are in these files, those of other snapshots included.
+    `delete_events` counts all events in these files, also those of no interest to the snapshot.
     """
 
     files: int
@@ -71,41 +71,41 @@ class ReadAmount:
     delete_events: int
 
     @classmethod
-    def of(cls, readings: Iterable[FilesRead]) -> ReadAmount:
-        """That of some readings of one table together."""
+    def of(cls, reads: Iterable[FilesRead]) -> ReadAmount:
+        """Return the total over several reads of one table; a file counts once."""
         lengths: dict[str, int] = {}
         partitions: set[tuple[str, ...]] = set()
         events: dict[str, int] = {}
-        for reading in readings:
-            lengths |= reading.lengths
-            partitions |= reading.partitions
-            events |= reading.delete_events
+        for read in reads:
+            lengths |= read.lengths
+            partitions |= read.partitions
+            events |= read.delete_events
         return cls(len(lengths), sum(lengths.values()), len(partitions), sum(events.values()))
 
 
-def by_table(readings: Iterable[FilesRead]) -> dict[TableName, list[FilesRead]]:
-    """The readings of each table, the tables in their order."""
+def by_table(reads: Iterable[FilesRead]) -> dict[TableName, list[FilesRead]]:
+    """Group reads by their tables, in the order of the names."""
     tables: dict[TableName, list[FilesRead]] = {}
-    for reading in sorted(readings, key=lambda reading: reading.table):
-        tables.setdefault(reading.table, []).append(reading)
+    for read in sorted(reads, key=lambda read: read.table):
+        tables.setdefault(read.table, []).append(read)
     return tables
 
 
-def amounts_by_table(readings: Iterable[FilesRead]) -> dict[str, dict[str, Any]]:
-    """What was read of each table, for dbt's artifacts; `write_ids` are as Hive writes them."""
+def amounts_by_table(reads: Iterable[FilesRead]) -> dict[str, dict[str, Any]]:
+    """Return the amount read of each table for dbt's artifacts; `write_ids` as Hive writes them."""
     return {
         str(table): {
             "write_ids": str(found[0].pinned.write_ids),
             **asdict(ReadAmount.of(found)),
         }
-        for table, found in by_table(readings).items()
+        for table, found in by_table(reads).items()
     }
 
 
-def summary_line(node: str, rows: int | None, readings: Collection[FilesRead]) -> str:
-    """What the log says of a node that has read sources, and of the rows that it has written."""
+def summary_line(node: str, rows: int | None, reads: Collection[FilesRead]) -> str:
+    """Return the log's line for a node that has read sources, with the rows that it has written."""
     tables = []
-    for table, found in by_table(readings).items():
+    for table, found in by_table(reads).items():
         amount = ReadAmount.of(found)
         parts = [
             f"write ids up to {found[0].pinned.write_ids.high_watermark}",
@@ -116,42 +116,42 @@ def summary_line(node: str, rows: int | None, readings: Collection[FilesRead]) -
             parts.append(pluralize(amount.delete_events, "delete event"))
         tables.append(f"{table} ({', '.join(parts)})")
     written = "" if rows is None else f"{pluralize(rows, 'row')}; "
-    transaction_id = next(reading.pinned.transaction_id for reading in readings)
+    transaction_id = next(read.pinned.transaction_id for read in reads)
     return f"{node}: {written}read {' and '.join(tables)} in transaction {transaction_id}"
 
 
 class ReadLog:
-    """The readings of a run, by reader. All methods are thread-safe."""
+    """Reads of a run, by reader. All methods are thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._readings: dict[str, dict[FilesRead, None]] = {}
+        self._reads: dict[str, dict[FilesRead, None]] = {}
 
-    def add(self, reader: str, reading: FilesRead) -> None:
-        """`reader` has read these files: a node's unique id, or the name of a connection."""
+    def add(self, reader: str, read: FilesRead) -> None:
+        """Log a read of `reader`: a node's unique id, or the name of a connection."""
         with self._lock:
-            self._readings.setdefault(reader, {})[reading] = None
+            self._reads.setdefault(reader, {})[read] = None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been read."""
         with self._lock:
-            return not self._readings
+            return not self._reads
 
     def of_table(self, table: TableName) -> ReadAmount:
-        """What all readers together have read of a table."""
+        """Return the amount that all readers together have read of a table."""
         return ReadAmount.of({r: None for _, rs in self._items() for r in rs if r.table == table})
 
     def of_reader(self, reader: str) -> tuple[FilesRead, ...]:
-        """What a reader has read."""
+        """Return the reads of one reader."""
         with self._lock:
-            return tuple(self._readings.get(reader, ()))
+            return tuple(self._reads.get(reader, ()))
 
     def by_reader(self) -> Iterator[tuple[str, dict[TableName, ReadAmount]]]:
-        """What each reader has read, in the order of the first reads."""
-        for reader, readings in self._items():
-            yield reader, {t: ReadAmount.of(found) for t, found in by_table(readings).items()}
+        """Yield what each reader has read, in the order of the first reads."""
+        for reader, reads in self._items():
+            yield reader, {t: ReadAmount.of(found) for t, found in by_table(reads).items()}
 
     def _items(self) -> list[tuple[str, tuple[FilesRead, ...]]]:
         with self._lock:
-            return [(reader, tuple(readings)) for reader, readings in self._readings.items()]
+            return [(reader, tuple(reads)) for reader, reads in self._reads.items()]

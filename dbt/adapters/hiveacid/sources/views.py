@@ -1,7 +1,7 @@
-"""The ACID sources of one dbt invocation: which tables they are, and their views in Spark.
+"""ACID sources of one dbt command: their tables, and their views in Spark.
 
 A source renders to the name of a temporary view that does not exist yet. When a statement that
-names it is about to run, the view is made in that connection's session from the run's snapshot.
+names the view is about to run, the view is made in its connection's session, from the snapshot.
 """
 
 from __future__ import annotations
@@ -9,39 +9,29 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from urllib.parse import urlparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
-from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import RawAcidReferenceError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.statements import NameParts
-from hiveacid.formatting import first_few
+from hiveacid.api import Snapshot
+from hiveacid.changes.plan import ChangePlan
+from hiveacid.changes.state import SourceState
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
-from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.reader.read import plan_read, to_dataframe
-from hiveacid.reader.verification import Verification
-from hiveacid.reader.verify import verify
 from hiveacid.snapshots.tables import PinnedTable
 
-logger = AdapterLogger("HiveAcid")
 VIEW_PREFIX = "hiveacid__"
-_SHOWN = 3
-"""So many directories are named in a warning."""
-
-Pin = Callable[[Iterable[TableName]], Mapping[TableName, PinnedTable]]
-"""`RunSnapshot.pin`: the tables as the run sees them."""
 
 
 @dataclass(frozen=True)
 class SourceView:
-    """A source as Spark knows it: the temporary view's name and what it shows."""
+    """A source in Spark: the name of its temporary view, and what the view shows."""
 
     name: str
     table: TableName
@@ -49,9 +39,9 @@ class SourceView:
 
 
 def view_name(table: TableName, options: SourceOptions, changes_for: str = "") -> str:
-    """The name of the view for a source: the same in every run, another for other options.
+    """Return the name of the view for a source: the same in every run, another for other options.
 
-    The digits keep apart what the readable part does not: `a__b.c` and `a.b__c`. `changes_for` is
+    The digits distinguish what the readable part does not: `a__b.c` and `a.b__c`. `changes_for` is
     the target for which the view shows changes.
     """
     identity = f"{table.database}\0{table.table}\0{options}"
@@ -66,22 +56,22 @@ def view_name(table: TableName, options: SourceOptions, changes_for: str = "") -
 
 
 class SourceTables:
-    """What the metastore says of the sources: asked once, for all of them together.
+    """Metadata of the sources: the metastore is asked once, for all of them together.
 
-    Metadata only: no transaction, no lock. The snapshot reads the metadata again under its locks.
+    It takes no transaction and no lock. The snapshot reads the metadata again under its locks.
     """
 
     def __init__(
         self, client: MetastoreClient, foreseen: Callable[[], Iterable[TableName]]
     ) -> None:
-        """`foreseen` names the sources that this invocation is going to ask for."""
+        """`foreseen` names the sources that this command is going to ask for."""
         self._client = client
         self._foreseen = foreseen
         self._lock = threading.Lock()
         self._known: dict[TableName, Table | None] = {}
 
     def get(self, name: TableName) -> Table | None:
-        """The table's metadata, None if the metastore has no such table.
+        """Return a table's metadata; None if the metastore has no such table.
 
         Raises:
             MetastoreError: the metastore could not be asked.
@@ -94,42 +84,28 @@ class SourceTables:
             return self._known[name]
 
     def asked_for(self) -> dict[TableName, Table | None]:
-        """All that has been asked, and what the metastore answered."""
+        """Return all tables that were asked for, and the metastore's answers."""
         with self._lock:
             return dict(self._known)
 
     def transactional(self, names: Iterable[TableName]) -> set[TableName]:
-        """Those of `names` that are transactional tables."""
+        """Return those of `names` that are transactional tables."""
         tables = ((name, self.get(name)) for name in names)
         return {name for name, table in tables if table is not None and table.is_transactional}
 
 
 class SourceViews:
-    """The views that sources have been rendered to, and how each is made."""
+    """Views that sources have been rendered to, and how each is made from the snapshot."""
 
-    def __init__(
-        self,
-        tables: SourceTables,
-        pin: Pin,
-        check_alive: Callable[[], None],
-        foreseen: Callable[[], Iterable[TableName]],
-        footers: OrcFooters,
-    ) -> None:
-        """`check_alive` is the snapshot's."""
+    def __init__(self, tables: SourceTables, snapshot: Snapshot) -> None:
         self._tables = tables
-        self._pin = pin
-        self._check_alive = check_alive
-        self._foreseen = foreseen
-        self.footers = footers
+        self._snapshot = snapshot
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
-        self._plans: dict[tuple[int, str], _Planned] = {}
-        self._warned: set[tuple[TableName, str]] = set()
-        #: Tables with rows that Hive is going to lose, and the directories that say so.
-        self._to_be_lost: dict[TableName, tuple[str, ...]] = {}
+        self._files_read: dict[str, tuple[ReadPlan, FilesRead]] = {}
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
-        """The name to read a source by; None for one that Spark reads right itself."""
+        """Return the name to read a source by; None for a table that Spark reads right itself."""
         if not self._tables.transactional([table]):
             return None
         view = SourceView(view_name(table, options), table, options)
@@ -138,9 +114,9 @@ class SourceViews:
         return view.name
 
     def changes_of(self, source: str, target: str) -> tuple[SourceView, SourceView]:
-        """The view named `source`, and one that shows its changes for a target.
+        """Return the view named `source`, and another one that shows its changes for a target.
 
-        The second is made by whoever asked for it, not by `create`.
+        The caller makes the second view itself, not by `create`.
         """
         with self._lock:
             view = self._views[source]
@@ -150,7 +126,7 @@ class SourceViews:
         return view, changes
 
     def among(self, names: Iterable[NameParts]) -> list[SourceView]:
-        """The views among the names of a statement.
+        """Return the views among the names of a statement.
 
         Raises:
             RawAcidReferenceError: a name of this form that no source was rendered to.
@@ -162,130 +138,43 @@ class SourceViews:
                 if view is None:
                     raise RawAcidReferenceError(
                         f"{parts[0]} is not the name of a source of this run. Names of this form "
-                        "come from {{ source(…) }} and are not to be written by hand."
+                        "come from {{ source(…) }} and must not be written by hand."
                     )
                 views.append(view)
         return views
 
     def create(self, session: SparkSession, view: SourceView) -> FilesRead:
-        """Make the temporary view in `session` from the run's snapshot; what it reads.
+        """Make the temporary view in `session` from the snapshot; return the files that it reads.
 
-        The first view pins all the ACID sources that the invocation is going to read.
+        The first view pins all the ACID sources that the command is going to read.
         """
-        plan, reading = self._plan(session, view)
-        to_dataframe(session, plan).createOrReplaceTempView(view.name)
-        return reading
+        choice = view.options.partitions
+        plan = self._snapshot.plan_table(session, view.table, choice)
+        rows = self._snapshot.table(view.table, choice, spark=session)
+        rows.createOrReplaceTempView(view.name)
+        return self._files_of(view, plan)
+
+    def plan_changes(
+        self,
+        session: SparkSession,
+        view: SourceView,
+        since: SourceState | None,
+        max_write_ids: int | None = None,
+    ) -> ChangePlan:
+        """Plan the changes of a source since a state; without one, every row is an insert."""
+        return self._snapshot.plan_changes(
+            session, view.table, since, view.options.partitions, max_write_ids=max_write_ids
+        )
 
     def pinned(self, view: SourceView) -> PinnedTable:
-        """The table in the run's snapshot, with the partitions that the view shows."""
-        return view.options.partitions.of_table(self._pinned(view))
+        """Return the table in the snapshot, with the partitions that the view shows."""
+        return self._snapshot.pinned(view.table, view.options.partitions)
 
-    def _plan(self, session: SparkSession, view: SourceView) -> tuple[ReadPlan, FilesRead]:
-        """How the view's rows are read.
-
-        Planned once a run, whichever thread comes first; the others wait for it.
-        """
-        key = (self._pinned(view).transaction_id, view.name)
+    def _files_of(self, view: SourceView, plan: ReadPlan) -> FilesRead:
+        """Return the files of a plan: one object for all who read by the same plan."""
         with self._lock:
-            planned = self._plans.setdefault(key, _Planned())
-        with planned.lock:
-            if planned.plan is None:
-                plan = plan_read(session, self.pinned(view), self.footers)
-                self.has_listed(view)
-                planned.plan = plan, FilesRead.of(plan.pinned, plan.files, plan.deletes)
-                self.warn_of_nanoseconds(plan)
-                self.warn_of_losses(view.table, plan.to_be_lost)
-                self.warn_of_missing(view.table, plan.missing)
-            return planned.plan
-
-    def has_listed(self, view: SourceView) -> None:
-        """Check what can be said of a source once its files have been listed.
-
-        A listing of after the transaction's loss lacks what Hive's cleaner has removed, and nobody
-        else asks, for a statement of a hook; a file that goes later is an error of its own.
-
-        Raises:
-            TransactionLostError: the listing may lack files.
-        """
-        self._check_alive()
-        unknown = view.options.partitions.unknown_in(self._pinned(view))
-        if unknown and self._is_first_warning(view.table, f"unknown partitions {view.name}"):
-            logger.warning(
-                f"{view.table} has no partition {', '.join(unknown)}, which the option "
-                "`partitions` of the source names."
-            )
-
-    def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
-        """Warn, once for each table, of timestamps in a plan's files that Spark cannot hold."""
-        name = plan.pinned.table.name
-        if plan.nanoseconds and self._is_first_warning(name, "nanoseconds"):
-            columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
-            logger.warning(
-                f"{name} has timestamps with nanoseconds, which Spark cuts to microseconds: "
-                f"{columns}. Values that differ only there become equal. If that matters, let Hive "
-                "keep them as text, in a column of type string."
-            )
-
-    def warn_of_losses(self, name: TableName, to_be_lost: Sequence[str]) -> None:
-        """Warn, once for each table, of rows that Hive is going to lose, and keep it in mind.
-
-        Args:
-            name: the table.
-            to_be_lost: see `ReadPlan`.
-        """
-        if to_be_lost and self._is_first_warning(name, "to be lost"):
-            with self._lock:
-                self._to_be_lost[name] = tuple(to_be_lost)
-            logger.warning(
-                f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{first_few(to_be_lost, _SHOWN)} without any file. What it was to take in is "
-                "still there, and is read, but Hive's cleaner will remove it. Copy the table in "
-                "Hive before that (CREATE TABLE … AS SELECT)."
-            )
-
-    def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
-        """Warn, once for each table, of partitions that may be elsewhere than Spark looks.
-
-        Args:
-            name: the table.
-            missing: see `ReadPlan`.
-        """
-        if missing and self._is_first_warning(name, "missing"):
-            logger.warning(
-                f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They "
-                "are read as empty, as Hive does. If Hive shows rows of them, Spark does not see "
-                "the file system that they are on; else drop them, or make the directories again."
-            )
-
-    def tables_to_lose(self, message: str) -> list[str]:
-        """The tables with rows that Hive is going to lose, of which a message names a file."""
-        with self._lock:
-            lost = sorted(self._to_be_lost.items())
-        return [
-            str(name)
-            for name, directories in lost
-            if any(urlparse(d.rpartition("/")[0]).path + "/" in message for d in directories)
-        ]
-
-    def _is_first_warning(self, table: TableName, of: str) -> bool:
-        with self._lock:
-            is_first = (table, of) not in self._warned
-            self._warned.add((table, of))
-        return is_first
-
-    def verify(self, session: SparkSession, name: TableName) -> Verification:
-        """Check a transactional table in the run's snapshot, whether it is a source or not."""
-        pinned = self._pin([name])[name]
-        return verify(session, pinned, self.footers)
-
-    def _pinned(self, view: SourceView) -> PinnedTable:
-        names = {view.table, *self._tables.transactional(self._foreseen())}
-        return self._pin(names)[view.table]
-
-
-@dataclass
-class _Planned:
-    """The plan of one view, once there is one. Other views do not wait for its lock."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    plan: tuple[ReadPlan, FilesRead] | None = None
+            known = self._files_read.get(view.name)
+            if known is None or known[0] is not plan:
+                known = plan, FilesRead.of(plan.pinned, plan.files, plan.deletes)
+                self._files_read[view.name] = known
+            return known[1]

@@ -1,0 +1,78 @@
+"""Explanations of what Spark did not find: a source's table, or a file of the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlparse
+
+from dbt.adapters.hiveacid.sources.views import SourceTables
+from dbt.adapters.hiveacid.spark.statements import NameParts
+from hiveacid.api import Snapshot
+from hiveacid.errors import VanishedFileError
+from hiveacid.metastore.models import Table, TableName
+
+
+def explain_missing_tables(
+    names: Iterable[NameParts], tables: SourceTables, metastore_uri: str
+) -> str:
+    """Explain the sources among `names`, of which Spark found one missing: a line for each."""
+    missing = {TableName(*parts) for parts in names if len(parts) == 2}
+    return "".join(
+        f"{name} is a source. {_whereabouts(table, metastore_uri)}\n"
+        for name, table in tables.asked_for().items()
+        if name in missing
+    )
+
+
+def _whereabouts(table: Table | None, metastore_uri: str) -> str:
+    if table is None:
+        return (
+            f"The metastore {metastore_uri} does not have it either. Check the source's schema and "
+            "name."
+        )
+    if table.is_transactional:
+        return (
+            f"The metastore {metastore_uri} has it as a transactional table, but Spark's catalog "
+            "is another one, and Spark could not read it. Name it by {{ source(…) }}."
+        )
+    return (
+        f"The metastore {metastore_uri} has it as a table that is not transactional, which Spark "
+        "reads itself, but Spark's catalog is another one. Point Spark at this metastore "
+        "(`spark.hadoop.hive.metastore.uris` in server_side_parameters), or create the table in "
+        "Spark's catalog."
+    )
+
+
+def vanished_file(message: str, snapshot: Snapshot) -> VanishedFileError:
+    """Return the error for a file of the snapshot that `message` names: who can have removed it.
+
+    Raises:
+        TransactionLostError: the transaction is lost, so Hive's cleaner was free to remove it.
+        SnapshotEndedError: the snapshot has ended, with the same consequence.
+    """
+    snapshot.check_alive()
+    transaction = f"transaction {snapshot.transaction_id}"
+    tables = tables_to_lose(message, snapshot)
+    if tables:
+        who = (
+            f"Hive's cleaner may have removed it: a compaction of {', '.join(tables)} has left a "
+            "directory without any file (a warning of this run names it), and what that covers by "
+            f"its name is removed although {transaction} may read it. Those rows are lost in Hive. "
+            "Run again."
+        )
+    else:
+        who = (
+            f"Hive's cleaner has not removed it: {transaction}, which holds this run's snapshot, "
+            "is still open, and the cleaner leaves what an open transaction may read. Find out who "
+            "else removes files below the table, and run again."
+        )
+    return VanishedFileError(f"{message} {who}")
+
+
+def tables_to_lose(message: str, snapshot: Snapshot) -> list[str]:
+    """Return the tables with rows that Hive is going to lose, of which a message names a file."""
+    return [
+        str(name)
+        for name, directories in sorted(snapshot.to_be_lost.items())
+        if any(urlparse(d.rpartition("/")[0]).path + "/" in message for d in directories)
+    ]

@@ -1,0 +1,93 @@
+"""Warnings of reads that are right and may still surprise, each said once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+
+from hiveacid.formatting import first_few
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.partition_choice import PartitionChoice
+from hiveacid.reader.plan import ReadPlan
+from hiveacid.snapshots.tables import UnlockedTable
+
+logger = logging.getLogger("hiveacid")
+_SHOWN = 3
+"""Directories that a warning names."""
+
+
+class ReadWarnings:
+    """Warnings of one snapshot's reads, once for each table. All methods are thread-safe.
+
+    `to_be_lost` has the tables with rows that Hive is going to lose, and the directories that show
+    it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._said: set[tuple[TableName, str]] = set()
+        self._to_be_lost: dict[TableName, tuple[str, ...]] = {}
+
+    @property
+    def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
+        """Tables with rows that Hive is going to lose, with the directories that show it."""
+        with self._lock:
+            return dict(self._to_be_lost)
+
+    def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
+        """Warn of timestamps in a plan's files that Spark cannot hold."""
+        name = plan.pinned.table.name
+        if plan.nanoseconds and self._is_first(name, "nanoseconds"):
+            columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
+            logger.warning(
+                f"{name} has timestamps with nanoseconds, which Spark cuts to microseconds: "
+                f"{columns}. Values that differ only there become equal. If that matters, let Hive "
+                "keep them as text, in a column of type string."
+            )
+
+    def warn_of_losses(self, name: TableName, to_be_lost: Sequence[str]) -> None:
+        """Warn of rows that Hive is going to lose, and keep the directories.
+
+        Args:
+            name: the table.
+            to_be_lost: see `ReadPlan`.
+        """
+        if to_be_lost and self._is_first(name, "to be lost"):
+            with self._lock:
+                self._to_be_lost[name] = tuple(to_be_lost)
+            logger.warning(
+                f"{name} has rows that Hive is going to lose: a compaction has left "
+                f"{first_few(to_be_lost, _SHOWN)} without any file. What it was to take in is still "
+                "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
+                "before that (CREATE TABLE … AS SELECT)."
+            )
+
+    def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
+        """Warn of partitions that may be elsewhere than Spark looks.
+
+        Args:
+            name: the table.
+            missing: see `ReadPlan`.
+        """
+        if missing and self._is_first(name, "missing"):
+            logger.warning(
+                f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They are read "
+                "as empty, as Hive does. If Hive shows rows of them, Spark does not see the file "
+                "system that they are on; else drop them, or make the directories again."
+            )
+
+    def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:
+        """Warn of chosen values that no partition of the whole table has."""
+        name, unknown = table.table.name, choice.unknown_in(table)
+        if unknown and self._is_first(name, f"unknown: {choice}"):
+            logger.warning(
+                f"{name} has no partition {', '.join(unknown)}, which the option `partitions` of "
+                "the source names."
+            )
+
+    def _is_first(self, table: TableName, subject: str) -> bool:
+        with self._lock:
+            is_first = (table, subject) not in self._said
+            self._said.add((table, subject))
+        return is_first

@@ -1,0 +1,191 @@
+"""The library on a real Hive, from plain PySpark: the examples, and the door's promises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import hiveacid
+from integration.support.dbt_project import SMALL_JVM
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.without_dbt import WITHOUT_DBT
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "library"
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+
+
+class PlainSpark:
+    """Processes with PySpark and the library, and without dbt."""
+
+    def __init__(self, hive: HiveServer, directory: Path) -> None:
+        self.hive = hive
+        self.directory = directory
+        (directory / "spark-defaults.conf").write_text(
+            "spark.master local[2]\nspark.ui.enabled false\nspark.log.level ERROR\n"
+            "spark.sql.shuffle.partitions 2\n"
+            f"spark.driver.extraJavaOptions -Duser.timezone=UTC {SMALL_JVM}\n"
+        )
+
+    def run(self, example: str, *arguments: object) -> str:
+        """Run an example to its end; return what it prints."""
+        path = EXAMPLES / f"{example}.py"
+        program = (
+            f"{WITHOUT_DBT}\nimport runpy\n"
+            f"sys.argv = {[str(path), self.hive.metastore_uri, *map(str, arguments)]!r}\n"
+            f"runpy.run_path({str(path)!r}, run_name='__main__')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=self.directory,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(EXAMPLES.parents[1]),
+                "SPARK_CONF_DIR": str(self.directory),
+            },
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def plain_spark(hive: HiveServer, tmp_path: Path) -> PlainSpark:
+    return PlainSpark(hive, tmp_path)
+
+
+@pytest.fixture
+def shop(hive_session: HiveClient) -> Iterator[HiveClient]:
+    """A database `shop`, which the examples read."""
+    hive_session.script(
+        f"""
+        CREATE DATABASE shop;
+        CREATE TABLE shop.customers (customer_id int, country string) {ACID};
+        INSERT INTO shop.customers VALUES (1, 'de'), (2, 'fr');
+        CREATE TABLE shop.orders (id int, customer_id int, amount decimal(9,2))
+          PARTITIONED BY (day string) {ACID};
+        INSERT INTO shop.orders PARTITION (day) VALUES
+          (1, 1, 10.5, '2026-01-30'), (2, 2, 20, '2026-01-31'), (3, 1, 7, '2026-02-01');
+        UPDATE shop.orders SET amount = 12 WHERE id = 1;
+        INSERT INTO shop.orders PARTITION (day) VALUES (4, 2, 1, '2026-01-31');
+        DELETE FROM shop.orders WHERE id = 4
+        """
+    )
+    yield hive_session
+    hive_session.execute("DROP DATABASE shop CASCADE")
+
+
+def test_a_report_of_one_moment(
+    shop: HiveClient, plain_spark: PlainSpark, spark: SparkSession, tmp_path: Path
+) -> None:
+    printed = plain_spark.run("orders_by_country", tmp_path / "report")
+    assert printed.startswith("One snapshot of shop.customers, shop.orders: transaction ")
+    expected = shop.query(
+        """
+        SELECT country, sum(amount) FROM shop.orders o JOIN shop.customers c
+          ON o.customer_id = c.customer_id
+        WHERE day IN ('2026-01-30', '2026-01-31') GROUP BY country
+        """
+    )
+    rows = spark.read.parquet(f"file://{tmp_path}/report").collect()
+    assert canonical(rows) == canonical(expected)
+    assert shop.show_locks() == []
+
+
+def test_changes_are_followed_by_a_stored_state(
+    shop: HiveClient, plain_spark: PlainSpark, spark: SparkSession, tmp_path: Path
+) -> None:
+    def follow() -> tuple[str, list[tuple[str, ...]]]:
+        printed = plain_spark.run("follow_orders", tmp_path / "changes", tmp_path / "state")
+        changes = spark.read.parquet(f"file://{tmp_path}/changes")
+        rows = changes.selectExpr("_change_type", "id", "amount", "day")
+        return printed, canonical(rows.collect())
+
+    _, first = follow()
+    inserted = "SELECT 'insert', id, amount, day FROM shop.orders"
+    assert first == canonical(shop.query(inserted))
+    shop.script(
+        """
+        UPDATE shop.orders SET amount = 21 WHERE id = 2;
+        DELETE FROM shop.orders WHERE id = 3;
+        INSERT INTO shop.orders PARTITION (day) VALUES (5, 1, 5, '2026-02-01')
+        """
+    )
+    printed, second = follow()
+    assert printed == ""
+    assert second == [
+        ("delete", "2", "20", "2026-01-31"),
+        ("delete", "3", "7", "2026-02-01"),
+        ("insert", "2", "21", "2026-01-31"),
+        ("insert", "5", "5", "2026-02-01"),
+    ]
+    assert follow() == ("", [])
+    shop.execute("ALTER TABLE shop.orders DROP PARTITION (day='2026-01-30')")
+    printed, all_again = follow()
+    assert printed.startswith("Everything is read again: partition day=2026-01-30: it was dropped")
+    assert all_again == canonical(shop.query(inserted))
+
+
+def test_a_table_is_checked(shop: HiveClient, plain_spark: PlainSpark) -> None:
+    printed = plain_spark.run("check_orders")
+    assert "rows: 5 in the files" in printed and "every check passed" in printed
+
+
+def test_a_session_of_ansi_casts_reads_hives_values(
+    hive: HiveServer,
+    hive_client: HiveClient,
+    differential: Differential,
+    spark: SparkSession,
+    database: str,
+) -> None:
+    """As in Spark 4 by default, where a cast without a result is an error, and NULL in Hive."""
+    hive_client.script(
+        """
+        CREATE TABLE readings (id int, large int, exact decimal(38,18)) STORED AS PARQUET
+          TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only');
+        INSERT INTO readings VALUES (1, 12, 0), (2, 1000000, 1.5);
+        ALTER TABLE readings CHANGE COLUMN large large decimal(5,2);
+        ALTER TABLE readings CHANGE COLUMN exact exact string
+        """
+    )
+    session = spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    with hiveacid.snapshot(session, hive.metastore_uri, [f"{database}.readings"]) as snapshot:
+        rows = canonical(snapshot.table(f"{database}.readings").collect())
+        inserts = snapshot.changes(f"{database}.readings").rows
+        changed = inserts.select("id", "large", "exact").collect()
+    assert rows == canonical(changed) == canonical(differential.shown(f"{database}.readings"))
+    assert session.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def test_tables_and_changes_are_of_one_moment(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, database: str
+) -> None:
+    hive_client.script(
+        f"""
+        CREATE TABLE a (id int) {ACID};
+        CREATE TABLE b (id int) {ACID};
+        INSERT INTO a VALUES (1);
+        INSERT INTO b VALUES (1)
+        """
+    )
+    with hiveacid.snapshot(spark, hive.metastore_uri, [f"{database}.a"]) as snapshot:
+        state = snapshot.changes(f"{database}.a").state
+        hive_client.script("INSERT INTO a VALUES (2); INSERT INTO b VALUES (2)")
+        for name in ("a", "b"):  # the second is locked only now
+            frame = snapshot.table(f"{database}.{name}")
+            assert [tuple(row) for row in frame.collect()] == [(1,)]
+        assert snapshot.changes(f"{database}.a", since=state).is_empty
+    with hiveacid.snapshot(spark, hive.metastore_uri, [f"{database}.a"]) as snapshot:
+        changes = snapshot.changes(f"{database}.a", since=state)
+        assert [(row.id, row["_change_type"]) for row in changes.rows.collect()] == [(2, "insert")]
+    with pytest.raises(hiveacid.SnapshotEndedError):
+        snapshot.table(f"{database}.a")

@@ -1,0 +1,279 @@
+"""The library's door on a fake metastore: a snapshot as a block, its reads, and its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from fake_metastore import CUSTOMERS, ORDERS
+
+import hiveacid
+from hiveacid import api
+from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
+from hiveacid.changes.losses import Extent, Loss
+from hiveacid.changes.plan import ChangePlan
+from hiveacid.changes.state import SourceState
+from hiveacid.errors import (
+    HistoryLostError,
+    InvalidSettingError,
+    InvalidStateError,
+    LockTimeoutError,
+    SnapshotEndedError,
+    TransactionLostError,
+)
+from hiveacid.metastore.models import Column, TransactionState
+from hiveacid.reader.plan import DataFile, ReadPlan
+
+STATE = SourceState(
+    ORDERS, 1, 5, True, (("id", "int"),), ValidWriteIdList(2, table="shop.orders"), "", ()
+)
+
+
+class Session:
+    """A Spark session that has nothing but settings."""
+
+    def __init__(self, ansi="false"):
+        self.settings = {"spark.sql.ansi.enabled": ansi}
+        self.conf = SimpleNamespace(get=self.settings.get, set=self.settings.__setitem__)
+
+
+SPARK, OTHER = Session(), Session(ansi="true")
+
+
+@pytest.fixture
+def take(metastore, monkeypatch):
+    """Takes snapshots of the fake metastore."""
+    monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout: metastore.client())
+
+    def take(*tables, **options):
+        return hiveacid.snapshot(SPARK, "thrift://metastore:9083", tables, **options)
+
+    return take
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """Plans instead of reading; `planned.change` changes each plan."""
+
+    class Planned:
+        listed = 0
+        change = staticmethod(lambda plan: plan)
+
+        def plan(self, spark, pinned, footers):
+            self.listed += 1
+            return self.change(ReadPlan(pinned, (), (), ()))
+
+    planned = Planned()
+    monkeypatch.setattr(api, "plan_read", planned.plan)
+    monkeypatch.setattr(api, "to_dataframe", lambda spark, plan: (spark, plan))
+    return planned
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    said = []
+    monkeypatch.setattr(api.ReadWarnings.__init__.__globals__["logger"], "warning", said.append)
+    return said
+
+
+def test_what_is_public_is_there():
+    assert all(hasattr(hiveacid, name) for name in hiveacid.__all__)
+    assert sorted(hiveacid.__all__) == list(hiveacid.__all__)
+
+
+def test_what_files_say_is_kept_only_in_a_directory_that_was_given(tmp_path):
+    kept = api.open_footers(tmp_path / "cache")
+    assert kept._kept is not None and api.open_footers(None)._kept is None
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestBlock:
+    def test_all_tables_are_locked_in_one_request_and_released(self, metastore, take):
+        with take("shop.orders", CUSTOMERS, description="nightly") as snapshot:
+            assert metastore.calls("open_txn") == [("open_txn", "nightly")]
+            locks = metastore.calls("lock_shared_read")
+            assert locks == [("lock_shared_read", snapshot.transaction_id, [CUSTOMERS, ORDERS])]
+            assert snapshot.report().write_ids.keys() == {ORDERS, CUSTOMERS}
+        assert metastore.order()[-2:] == ["heartbeat", "commit_txn"]
+        assert metastore.locks == []
+
+    def test_nothing_is_asked_before_the_block(self, metastore, take):
+        take("shop.orders")
+        assert metastore.log == []
+
+    def test_an_error_in_the_block_aborts(self, metastore, take):
+        with pytest.raises(KeyError), take("shop.orders"):
+            raise KeyError
+        assert metastore.order()[-1] == "abort_txn"
+        assert metastore.locks == []
+
+    def test_a_lock_that_is_not_granted_leaves_nothing(self, metastore, take):
+        holder = metastore.exclusive(ORDERS)
+        with pytest.raises(LockTimeoutError), take("shop.orders", lock_timeout=0.1):
+            pytest.fail("the block is not entered")
+        assert metastore.locks == [holder]
+
+    def test_a_block_whose_transaction_was_lost_does_not_end_quietly(self, metastore, take):
+        with pytest.raises(TransactionLostError, match="shop.orders, is lost"):
+            with take("shop.orders") as snapshot:
+                metastore.finish(snapshot.transaction_id, TransactionState.ABORTED)
+        assert metastore.order()[-1] == "commit_txn"
+
+    def test_a_block_may_end_its_snapshot_early(self, metastore, take):
+        with take("shop.orders") as snapshot:
+            snapshot.end()
+            assert metastore.locks == []
+        assert len(metastore.calls("commit_txn")) == 1
+
+    def test_after_the_block_every_method_is_an_error(self, take, planned):
+        with take("shop.orders") as snapshot:
+            snapshot.table("shop.orders")
+        for use in (
+            snapshot.check_alive,
+            lambda: snapshot.table("shop.orders"),
+            lambda: snapshot.changes("shop.orders"),
+            lambda: snapshot.verify("shop.orders"),
+        ):
+            with pytest.raises(SnapshotEndedError, match="has ended with transaction"):
+                use()
+        assert snapshot.report().held_seconds > 0
+
+    @pytest.mark.parametrize("name", ["orders", "shop.", ".orders", ""])
+    def test_a_name_without_its_database_is_refused(self, take, name):
+        with pytest.raises(InvalidSettingError, match="Write it as database.table"):
+            take(name)
+
+
+class TestTable:
+    def test_a_read_is_planned_once(self, take, planned):
+        with take("shop.orders") as snapshot:
+            (_, one), (_, two) = (snapshot.table(name) for name in ("shop.orders", ORDERS))
+            assert one is two and planned.listed == 1
+
+    def test_another_session_may_read(self, take, planned):
+        with take("shop.orders") as snapshot:
+            assert snapshot.table("shop.orders")[0] is SPARK
+            assert snapshot.table("shop.orders", spark=OTHER)[0] is OTHER
+
+    def test_frames_are_built_with_hives_casts(self, take, planned, monkeypatch):
+        settings = []
+        monkeypatch.setattr(
+            api, "to_dataframe", lambda spark, plan: settings.append(dict(spark.settings))
+        )
+        with take("shop.orders") as snapshot:
+            snapshot.table("shop.orders", spark=OTHER)
+        assert settings == [{"spark.sql.ansi.enabled": "false"}]
+        assert OTHER.settings == {"spark.sql.ansi.enabled": "true"}
+
+    def test_partitions_are_chosen(self, metastore, take, planned, warnings):
+        keys = (Column("day", "date"),)
+        metastore.tables[ORDERS] = replace(metastore.tables[ORDERS], partition_keys=keys)
+        with take("shop.orders") as snapshot:
+            for _ in range(2):
+                snapshot.table("shop.orders", partitions={"day": "2026-01-31"})
+            snapshot.table("shop.orders")
+            assert planned.listed == 2
+            with pytest.raises(InvalidSettingError, match="^Table shop.orders: the option `part"):
+                snapshot.table("shop.orders", partitions=["2026-01-31"])
+        assert warnings == [
+            "shop.orders has no partition day=2026-01-31, which the option `partitions` of the "
+            "source names."
+        ]
+
+    def test_a_table_that_was_not_named_is_locked_late(self, metastore, take, planned):
+        with take("shop.orders") as snapshot:
+            snapshot.table("shop.customers")
+        assert [names for _, _, names in metastore.calls("lock_shared_read")] == [
+            [ORDERS],
+            [CUSTOMERS],
+        ]
+
+    def test_what_was_listed_after_the_loss_of_the_transaction_is_not_read(
+        self, metastore, take, planned
+    ):
+        def lose(plan):
+            metastore.finish(plan.pinned.transaction_id, TransactionState.ABORTED)
+            return plan
+
+        planned.change = lose
+        with pytest.raises(TransactionLostError), take("shop.orders") as snapshot:
+            snapshot.table("shop.orders")
+        assert planned.listed == 1
+
+    def test_what_changes_values_and_loses_rows_is_warned_of_once(
+        self, metastore, take, planned, warnings
+    ):
+        storage = replace(
+            metastore.tables[ORDERS].storage,
+            columns=(Column("id", "int"), Column("at", "timestamp")),
+        )
+        metastore.tables[ORDERS] = replace(metastore.tables[ORDERS], storage=storage)
+        file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
+        data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
+        emptied = tuple(f"file:/t/p={i}/delta_1_1_v0000007" for i in range(5))
+        planned.change = lambda plan: replace(
+            plan, data=(data,), to_be_lost=emptied, missing=("file:/t/p=9",)
+        )
+        with take("shop.orders") as snapshot:
+            for _ in range(2):
+                snapshot.table("shop.orders")
+            assert snapshot.to_be_lost == {ORDERS: emptied}
+        cut, lost, missing = warnings
+        assert cut.startswith("shop.orders has timestamps with nanoseconds")
+        assert f"at (in {file.path})" in cut
+        assert lost.startswith("shop.orders has rows that Hive is going to lose")
+        assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
+        assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
+
+
+def change_plan(pinned, since, **changes):
+    nothing = ReadPlan(pinned, (), (), ())
+    plan = ChangePlan(
+        pinned, since, STATE, WriteIdRanges(), WriteIdRanges(), (), nothing, nothing, ()
+    )
+    return replace(plan, **changes)
+
+
+class TestChanges:
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        asked = []
+
+        def plan_changes(spark, pinned, since, footers, *, options, max_write_ids):
+            asked.append((since, options, max_write_ids))
+            losses = (Loss("day=1", "it was dropped", Extent.LOCATION),) if since else ()
+            return change_plan(pinned, since, losses=losses)
+
+        monkeypatch.setattr(api, "plan_changes", plan_changes)
+        return asked
+
+    def test_the_state_may_be_given_as_text(self, take, asked):
+        with take("shop.orders") as snapshot:
+            first = snapshot.changes("shop.orders")
+            snapshot.changes("shop.orders", since=first.state.to_text(), max_write_ids=3)
+            snapshot.changes("shop.orders", since=first.state)
+        assert asked == [(None, "", None), (STATE, "", 3), (STATE, "", None)]
+        assert first.state == STATE and not first.losses and first.is_empty and not first.has_more
+
+    def test_changes_that_cannot_be_told_are_not_shown(self, take, asked):
+        with take("shop.orders") as snapshot:
+            changes = snapshot.changes("shop.orders", since=STATE)
+            assert [str(loss) for loss in changes.losses] == ["partition day=1: it was dropped"]
+            with pytest.raises(HistoryLostError) as error:
+                _ = changes.rows
+        assert error.value.message == (
+            "The changes of shop.orders since the state can no longer be told: partition day=1: "
+            "it was dropped. Call `changes` without a state, replace what you have by its rows, "
+            "and store its state."
+        )
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", "{}", STATE.to_text()[:-1]])
+    def test_a_text_that_is_no_state_is_refused(self, take, text):
+        with take("shop.orders") as snapshot:
+            with pytest.raises(InvalidStateError, match=f"A text of {len(text)} characters is not"):
+                snapshot.changes("shop.orders", since=text)
+
+    def test_a_state_is_read_back_from_its_text(self):
+        assert SourceState.parse(STATE.to_text()) == STATE
