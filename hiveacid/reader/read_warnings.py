@@ -58,9 +58,9 @@ class ReadWarnings:
                 self._to_be_lost[name] = tuple(to_be_lost)
             logger.warning(
                 f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{first_few(to_be_lost, _SHOWN)} without any file. What it was to take in is still "
-                "there, and is read, but Hive's cleaner will remove it. Copy the table in Hive "
-                "before that (CREATE TABLE … AS SELECT)."
+                f"{first_few(to_be_lost, _SHOWN)} without any file. What it was to take in is "
+                "still there, and is read, but Hive's cleaner will remove it. Copy the table in "
+                "Hive before that (CREATE TABLE … AS SELECT)."
             )
 
     def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
@@ -72,9 +72,9 @@ class ReadWarnings:
         """
         if missing and self._is_first(name, "missing"):
             logger.warning(
-                f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They are read "
-                "as empty, as Hive does. If Hive shows rows of them, Spark does not see the file "
-                "system that they are on; else drop them, or make the directories again."
+                f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They "
+                "are read as empty, as Hive does. If Hive shows rows of them, Spark does not see "
+                "the file system that they are on; else drop them, or make the directories again."
             )
 
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:

@@ -30,7 +30,7 @@ def test_a_compaction_that_left_nothing_may_be_why_a_file_is_gone():
     gone = "file:/t/p=4/delta_1_1/a was listed, and is gone."
     error = vanished_file(gone, snapshot(orders=EMPTIED))
     assert error.message.startswith(
-        "file:/t/p=4/delta_1_1/a was listed, and is gone. Hive's cleaner may have removed it: a "
+        "file:/t/p=4/delta_1_1/a was listed, and is gone. Hive's cleaner may have removed it. A "
         "compaction of shop.orders has left a directory without any file"
     )
 

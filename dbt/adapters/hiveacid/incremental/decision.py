@@ -306,6 +306,7 @@ class _Planner:
         if found.is_loss and self._model.config.on_history_loss == "error":
             raise IncrementalError(
                 f"Model {self._model.name} cannot be brought up to date from the changes of "
-                f"{self._model.source.table}: {found.reason}. Run it with --full-refresh, or set "
-                "`on_history_loss` to full_refresh or reconcile."
+                f"{self._model.source.table}: {found.reason}. Nothing has been changed. Run the "
+                "model once with --full-refresh, or set `on_history_loss` to full_refresh or "
+                "reconcile."
             )

@@ -101,8 +101,8 @@ def refuse_duplicates(model: ChangesModel, key: Mapping[str, Any], times: int) -
     """Raise the IncrementalError for new rows that have the same key."""
     raise IncrementalError(
         f"Model {model.name} has {times} new rows with the same unique_key "
-        f"({_shown(key)}), so that it is not known which of them is to stay. Nothing has been "
-        "changed. Choose a key that is unique, or make it so in the model's SQL."
+        f"({_shown(key)}). Nothing says which of them must stay, so nothing has been changed. "
+        "Choose a key that is unique, or make it unique in the model's SQL."
     )
 
 

@@ -55,16 +55,16 @@ def vanished_file(message: str, snapshot: Snapshot) -> VanishedFileError:
     tables = tables_to_lose(message, snapshot)
     if tables:
         who = (
-            f"Hive's cleaner may have removed it: a compaction of {', '.join(tables)} has left a "
-            "directory without any file (a warning of this run names it), and what that covers by "
-            f"its name is removed although {transaction} may read it. Those rows are lost in Hive. "
-            "Run again."
+            f"Hive's cleaner may have removed it. A compaction of {', '.join(tables)} has left a "
+            "directory without any file; a warning of this run names the directory. The cleaner "
+            f"removes what the directory's name covers, although {transaction} may read it. Those "
+            "rows are lost in Hive. Run dbt again: it shows what is left."
         )
     else:
         who = (
             f"Hive's cleaner has not removed it: {transaction}, which holds this run's snapshot, "
-            "is still open, and the cleaner leaves what an open transaction may read. Find out who "
-            "else removes files below the table, and run again."
+            "is still open, and the cleaner leaves what an open transaction may read. Look for a "
+            "job that deletes files below the table's directory, then run dbt again."
         )
     return VanishedFileError(f"{message} {who}")
 
