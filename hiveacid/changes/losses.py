@@ -167,15 +167,20 @@ def _other_files(before: SourceState, old: LocationState, now: LocationFacts) ->
     """Return why the files are not the ones that have been seen, or are decoded in another way."""
     if now.state.path != old.path:
         return f"it was moved from {old.path} to {now.state.path}"
-    decoding, fingerprint = old.decoding_fingerprint, old.files_fingerprint
+    decoding, files = old.decoding_fingerprint, old.files_fingerprint
+    # Equal fingerprints are the usual case: no digest needs to be made again.
+    if decoding == now.state.decoding_fingerprint:
+        decoding = None
+    if files == now.state.files_fingerprint:
+        files = None
     if decoding is not None and not now.decoding.has_fingerprint(decoding):
         return (
             "its files are read in another way than when they were seen: by another SerDe, by "
             "other properties (SET SERDEPROPERTIES), or with other columns of the partition's own"
         )
-    if fingerprint is not None and is_contradicted(now.selected, fingerprint):
+    if files is not None and is_contradicted(now.selected, files):
         return (
-            f"the files of {fingerprint[0] or 'no ACID directory'} in it are not those that had "
+            f"the files of {files[0] or 'no ACID directory'} in it are not those that had "
             "been seen: another partition was given its name (RENAME PARTITION), or the files were "
             "replaced"
         )

@@ -7,7 +7,8 @@ import pytest
 
 from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.changes.state import LocationState, SourceState
-from hiveacid.metastore.models import TableName
+from hiveacid.metastore.models import Column, Partition, StorageDescriptor, TableName
+from tests.unit.changes.test_diff import INSERT_ONLY, locations, pinned_table, valid
 
 STATE = SourceState(
     TableName("shop", "orders"),
@@ -101,3 +102,41 @@ def test_missing_and_unknown_keys_are_refused():
     for wrong in (lacking, {**STATE.to_json(), "more": 1}, [], None, "state"):
         with pytest.raises(ValueError, match="not the state of a source"):
             SourceState.from_json(wrong)
+
+
+STORED = """{"table": "shop.orders", "table_id": 7, "create_time": 100, "is_full_acid": false,
+"columns": [["id", "int"], ["at", "timestamp"]], "write_ids": "shop.orders:9:4:4:2",
+"options": "partitions=x", "locations": [
+[["a"], "file:/t/p=a", 50, "base_3_v0000009", 5, {"delta_5_5_0": "9022fe24",
+"read by": "2:4803f5bd"}],
+[["ü"], "file:/t/p=ü", 51, null, 6, {"delta_3_3_v0000010": "4f53cda1", "read by": "2:4803f5bd"},
+"delta_3_3_v0000010"],
+[["c"], "file:/t/p=c", 52, null, 3, {"delta_3_3_0": "560eb2de", "read by": "2:4803f5bd"},
+["delta_1_3_v0000011"]]],
+"shown": {"type of its partition columns": "p string", "session's time zone": "Europe/Berlin"}}"""
+"""What an earlier release has stored."""
+
+
+def test_a_state_is_stored_as_earlier_releases_stored_it():
+    storage = StorageDescriptor(
+        "file:/t",
+        (Column("id", "int"), Column("at", "timestamp")),
+        "org.apache.hadoop.mapred.TextInputFormat",
+        "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+        {"field.delim": ","},
+    )
+    partitions = [
+        Partition((value,), replace(storage, location=f"file:/t/p={value}"), create_time=50 + i)
+        for i, value in enumerate("aüc")
+    ]
+    write_ids = valid(9, open=[4], aborted=[2])
+    pinned = pinned_table(write_ids, *partitions, parameters=INSERT_ONLY, storage=storage)
+    found = locations(
+        pinned,
+        ["base_3_v0000009", "delta_5_5_0"],
+        ["delta_3_3_v0000010/", "delta_6_6"],
+        ["000000_0", "delta_1_3_v0000011//", "delta_3_3_0"],
+    )
+    state = SourceState.of(pinned, found, "partitions=x", "Europe/Berlin")
+    assert state.to_json() == json.loads(STORED)
+    assert SourceState.from_json(json.loads(STORED)) == state
