@@ -356,5 +356,5 @@ def test_another_table_under_the_name(
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN amount amount string")
     changes.check(table, seen, ["its column amount is string, before decimal(10,2)"])
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN id `_row_id` int")
-    with pytest.raises(UnreadableTableError, match="has a column _row_id, as its changes have"):
+    with pytest.raises(UnreadableTableError, match="has a column _row_id, which its changes have"):
         changes.take(table)
