@@ -86,7 +86,6 @@ class Table:
     owner: str | None = None
     id: int | None = None
     write_id: int | None = None
-    view_text: str | None = None
 
     @property
     def is_transactional(self) -> bool:

@@ -141,11 +141,6 @@ def path_hash(path: str) -> int:
     return _signed(xxhash.xxh64_intdigest(path.encode(), seed=_SPARK_SEED))
 
 
-def _hash_longs(first: int, second: int) -> int:
-    """Spark's `xxhash64` of two bigints: the first one's hash is the second one's seed."""
-    return _hash_from(_seed(first), second)
-
-
 def _seed(first: int) -> int:
     return xxhash.xxh64_intdigest(struct.pack("<q", first), seed=_SPARK_SEED)
 

@@ -7,7 +7,9 @@ from hiveacid.reader import partition_lookup
 def slot_of(table, key):
     key_hash = partition_lookup.path_hash(key)
     displacement = table.displacements[key_hash % len(table.displacements)]
-    return partition_lookup._hash_longs(key_hash, displacement) % len(table.hashes)
+    return partition_lookup._hash_from(partition_lookup._seed(key_hash), displacement) % len(
+        table.hashes
+    )
 
 
 @given(st.lists(st.text(), unique=True, min_size=1, max_size=300))
