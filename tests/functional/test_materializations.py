@@ -8,6 +8,7 @@ import yaml
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.tests.util import get_manifest, relation_from_name, run_dbt, write_file
 
+from dbt.adapters.hiveacid.errors import raising_dbt_errors
 from dbt.adapters.hiveacid.impl import HiveAcidAdapter
 from dbt.adapters.hiveacid.metadata import schemas
 from hiveacid.errors import TransactionLostError
@@ -37,8 +38,9 @@ def directories(project, spark_parameters):
 def lose_the_snapshot(monkeypatch):
     """As if every model had read an ACID source, and the transaction were gone since."""
 
+    @raising_dbt_errors
     def lost(self):
-        raise TransactionLostError("transaction 17 is lost")
+        raise TransactionLostError("Transaction 17 is lost.")
 
     monkeypatch.setattr(HiveAcidAdapter, "hiveacid_has_read", lambda self: True)
     monkeypatch.setattr(HiveAcidAdapter, "hiveacid_check_snapshot", lost)
@@ -98,7 +100,7 @@ class TestTable:
         for arguments in (["run"], ["run", "--full-refresh"]):
             results = run_dbt([*arguments, "--vars", "rows: 9"], expect_pass=False)
             assert {str(result.message).strip().splitlines()[-1].strip() for result in results} == {
-                "transaction 17 is lost"
+                "Transaction 17 is lost. No target is replaced. Run dbt again."
             }
             assert count(project, "good") == count(project, "kept") == count(project, "delta") == 3
         names = ["delta", "good", "kept", "partitioned"]
