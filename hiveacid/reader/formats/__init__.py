@@ -8,6 +8,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, TableName
 from hiveacid.reader.formats.avro import Avro
 from hiveacid.reader.formats.base import FileFormat
+from hiveacid.reader.formats.hive_serde import HiveSerde
 from hiveacid.reader.formats.json import Json
 from hiveacid.reader.formats.orc import Orc
 from hiveacid.reader.formats.parquet import Parquet
@@ -27,20 +28,24 @@ _BY_SERDE: dict[str, FileFormat[Any]] = {
 }
 """The formats of `TextInputFormat`."""
 
+_ANY_OTHER = HiveSerde()
+
 
 def file_format(table: TableName, storage: StorageDescriptor) -> FileFormat[Any]:
     """Return the format of a table's or partition's files.
 
     Raises:
-        UnreadableTableError: it is another one.
+        UnreadableTableError: the metastore names no class that reads the files.
     """
     if storage.input_format == TEXT_INPUT_FORMAT:
         found = _BY_SERDE.get(storage.serde or "")
     else:
         found = _BY_INPUT_FORMAT.get(storage.input_format or "")
-    if found is None:
+    if found is not None:
+        return found
+    if not storage.input_format or not storage.serde:
         raise UnreadableTableError(
-            f"{table} is stored as {storage.input_format} with {storage.serde}, which cannot be "
-            "read yet. Insert-only tables can be ORC, Parquet, Avro, JSON or delimited text."
+            f"{table} is stored as {storage.input_format} with {storage.serde}: the metastore "
+            "names no class that reads its files. Let Hive create the table anew."
         )
-    return found
+    return _ANY_OTHER

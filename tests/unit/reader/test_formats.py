@@ -11,6 +11,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.formats import file_format
 from hiveacid.reader.formats.avro import check_avro, check_avro_module
+from hiveacid.reader.formats.hive_serde import HiveSerde
 from hiveacid.reader.formats.parquet import _HARMLESS
 from hiveacid.reader.formats.text import line_format
 from hiveacid.reader.properties import refuse_others
@@ -54,13 +55,54 @@ def test_a_known_format(input_format, serde, format):
             "org.apache.hadoop.hive.ql.io.RCFileInputFormat",
             f"{SERDES}.columnar.LazyBinaryColumnarSerDe",
         ),
-        (None, None),
     ],
 )
-def test_another_format_is_refused_by_name(input_format, serde):
+def test_another_format_is_left_to_hives_own_classes(input_format, serde):
+    assert isinstance(file_format(NAME, storage(input_format, serde)), HiveSerde)
+
+
+@pytest.mark.parametrize(("input_format", "serde"), [(None, None), (TEXT, None), (None, "any")])
+def test_a_format_without_a_class_is_refused_by_name(input_format, serde):
     with pytest.raises(UnreadableTableError) as error:
         file_format(NAME, storage(input_format, serde))
     assert f"shop.events is stored as {input_format} with {serde}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("serde", "property", "value"),
+    [
+        ("OpenCSVSerde", "skip.header.line.count", "1"),
+        ("OpenCSVSerde", "skip.footer.line.count", "1"),
+        ("columnar.ColumnarSerDe", "escape.delim", "|"),
+        ("columnar.ColumnarSerDe", "timestamp.formats", "yyyy"),
+    ],
+)
+def test_a_property_that_hives_classes_in_spark_do_not_obey_is_refused(serde, property, value):
+    stored = storage(TEXT, f"{SERDES}.{serde}", **{property: value})
+    read = SimpleNamespace(table=replace(table(), storage=stored))
+    with pytest.raises(UnreadableTableError, match=f"with {property} = '.*' cannot be read yet"):
+        HiveSerde().check(read, stored)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.catalogImplementation", "in-memory"),
+        ("spark.files.ignoreMissingFiles", "true"),
+        ("spark.files.ignoreCorruptFiles", "true"),
+        ("spark.sql.hive.verifyPartitionPath", "true"),
+    ],
+)
+def test_a_session_that_hives_classes_cannot_be_used_in_is_refused(setting, value):
+    stored = storage(TEXT, f"{SERDES}.OpenCSVSerde")
+    settings = {"spark.sql.catalogImplementation": "hive", setting: value}
+    spark = SimpleNamespace(conf=settings)
+    read = SimpleNamespace(
+        spark=spark, table=replace(table(), storage=stored), columns=None, storages=[stored]
+    )
+    with pytest.raises(UnreadableTableError) as error:
+        HiveSerde().layouts(read, [])
+    assert setting in str(error.value)
 
 
 @pytest.mark.parametrize(

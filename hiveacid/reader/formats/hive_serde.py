@@ -1,0 +1,445 @@
+"""Files of any other format, read by Hive's own classes inside Spark.
+
+Spark brings the input formats and SerDes of Hive 2.3, and a scan that runs them. The scan is built
+over exactly the planned files: each file is one partition of a table that only Spark's plan knows.
+No metastore is asked. Where the classes of Hive 2.3 show other values than Hive 4, the values are
+read in another way or refused (docs/decisions/values.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.bulk import bulk_of
+from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
+from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.py4j import java, scala_seq
+from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.columns import TableColumns, within_length
+from hiveacid.reader.formats.base import (
+    FileFormat,
+    Layout,
+    ScannedFiles,
+    TableRead,
+    columns_of_partitions,
+    group,
+)
+from hiveacid.reader.formats.text import text_value
+from hiveacid.reader.partition_columns import partition_columns
+from hiveacid.reader.plan import DataFile
+from hiveacid.reader.projection import ColumnExpr, as_column, named
+from hiveacid.reader.properties import (
+    file_properties,
+    header_lines,
+    not_read_yet,
+    refuse_others,
+)
+from hiveacid.reader.scan import FILE_PATH
+from hiveacid.reader.timestamps import WallClock, change, has
+from hiveacid.reader.types import depth, spark_type
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+_CATALOG = f"{_CATALYST}.catalog"
+_SERDE2 = "org.apache.hadoop.hive.serde2"
+_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
+"""Spark asks for an output format and never uses it: nothing is written."""
+
+_CELLS_OF_TEXT = frozenset({f"{_SERDE2}.lazy.LazySimpleSerDe", f"{_SERDE2}.columnar.ColumnarSerDe"})
+"""SerDes whose cells are texts. The cells are read as strings, and made values as those of text."""
+
+_BINARY = frozenset(
+    {
+        f"{_SERDE2}.lazybinary.LazyBinarySerDe",
+        f"{_SERDE2}.columnar.LazyBinaryColumnarSerDe",
+    }
+)
+"""SerDes that store days and instants as numbers."""
+
+_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+"""Spark's name in a column's metadata for the column's type in Hive."""
+
+_TIMES = (DateType, TimestampType)
+_FIRST_DAY = "1582-10-15"
+_FIRST_INSTANT = "1900-01-01"
+_GLOB = re.compile(r"[{}\[\]*?\\]")
+_HEADER = "skip.header.line.count"
+_LOSES_FILES = (
+    ("spark.files.ignoreMissingFiles", "false"),
+    ("spark.files.ignoreCorruptFiles", "false"),
+    ("spark.sql.hive.verifyPartitionPath", "false"),
+)
+"""Settings with which Spark's scan passes over files, and the values with which it does not."""
+
+_OF_TEXT = (
+    ("serialization.encoding", "UTF-8"),
+    ("hive.lazysimple.extended_boolean_literal", "false"),
+    ("hive.serialization.extend.nesting.levels", "false"),
+    ("hive.serialization.extend.additional.nesting.levels", "false"),
+    ("timestamp.formats", ""),
+    ("hive.serialization.decode.binary.as.base64", "true"),
+)
+
+
+@dataclass(frozen=True)
+class SerdeLayout(Layout):
+    """The classes that read some files, and the properties that the classes get."""
+
+    input_format: str
+    serde: str
+    properties: tuple[tuple[str, str], ...]
+
+
+class HiveSerde(FileFormat[SerdeLayout]):
+    """Any input format and SerDe of Hive that Spark has on its class path."""
+
+    name = "Hive's own classes"
+
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse what Hive's classes inside Spark would show otherwise than Hive does."""
+        _check_properties(read.table, storage)
+
+    def layouts(
+        self, read: TableRead, files: Sequence[DataFile]
+    ) -> dict[SerdeLayout, list[DataFile]]:
+        """Group files by the classes, the properties and the columns of their partitions."""
+        own = columns_of_partitions(read, partition_columns)
+        of_partition = {
+            number: _layout(read.table, read.storages[number], own(number))
+            for number in {file.partition for file in files}
+        }
+        _check_session(read.spark, read.table)
+        for layout in set(of_partition.values()):
+            _check_types(layout)
+            _check_classes(read.spark, layout)
+        return group((of_partition[file.partition], file) for file in files)
+
+    def scan(self, read: TableRead, layout: SerdeLayout, files: Sequence[DataFile]) -> ScannedFiles:
+        """Read each file as one partition of a table that only Spark's plan knows."""
+        by_path = {file.file.path: file.file for file in files}
+        frame = _rows(read.spark, layout, list(by_path.values()))
+        return ScannedFiles(frame, by_path, _columns(read.spark, layout))
+
+
+def _check_properties(table: Table, storage: StorageDescriptor) -> None:
+    properties = file_properties(table, storage)
+    what = f"{storage.serde}"
+    refuse_others(table.name, what, properties, (("skip.footer.line.count", "0"),))
+    lines = header_lines(table)
+    if lines:
+        # Spark's scan shows them as rows, and does not tell where in a file a row is from.
+        raise not_read_yet(table.name, what, _HEADER, str(lines))
+    if storage.serde in _CELLS_OF_TEXT:
+        refuse_others(table.name, what, properties, _OF_TEXT)
+        if "escape.delim" in properties:
+            raise not_read_yet(table.name, what, "escape.delim", properties["escape.delim"])
+
+
+def _check_session(spark: SparkSession, table: Table) -> None:
+    """Refuse a session whose scans of Hive's formats are missing, or pass over files.
+
+    Raises:
+        UnreadableTableError: naming the setting.
+    """
+    if spark.conf.get("spark.sql.catalogImplementation") != "hive":
+        raise UnreadableTableError(
+            f"{table.name} is stored as {table.storage.input_format} with {table.storage.serde}, "
+            "which Spark reads with Hive's own classes, and this Spark session has no support for "
+            "Hive. Start Spark with `spark.sql.catalogImplementation: hive` (in a program: "
+            "SparkSession.builder.enableHiveSupport())."
+        )
+    for name, harmless in _LOSES_FILES:
+        value = str(spark.conf.get(name, harmless))
+        if value.lower() != harmless:
+            raise UnreadableTableError(
+                f"{table.name} is read with Hive's own classes, and {name} = {value} lets Spark "
+                f"pass over files that it cannot read, so rows could go missing. Set {name} to "
+                f"{harmless}."
+            )
+
+
+def _layout(table: Table, storage: StorageDescriptor, columns: TableColumns) -> SerdeLayout:
+    properties = file_properties(table, storage)
+    assert storage.input_format is not None
+    assert storage.serde is not None
+    return SerdeLayout(
+        columns, storage.input_format, storage.serde, tuple(sorted(properties.items()))
+    )
+
+
+def _check_types(layout: SerdeLayout) -> None:
+    """Refuse types whose values Hive 2.3's classes and Spark show otherwise than Hive 4 does.
+
+    Raises:
+        UnreadableTableError: naming the column.
+    """
+    columns = layout.columns
+    for field, hive_type in zip(columns.data, columns.data_types, strict=True):
+        if not has(field.dataType, _TIMES) or layout.serde in _BINARY:
+            continue
+        if layout.serde in _CELLS_OF_TEXT and not depth(field.dataType):
+            continue
+        raise UnreadableTableError(
+            f"{columns.table}: column {field.name} ({hive_type}) is read by {layout.serde} of "
+            "another Hive inside Spark, which shows other dates and times than Hive 4. Let Hive "
+            "copy the table to one stored as ORC, or with the column as a string."
+        )
+
+
+def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
+    """Make the SerDe as Spark will make it, and compare its columns with those of the metastore.
+
+    Raises:
+        UnreadableTableError: a class is missing, the SerDe refuses its properties, or the SerDe
+            has other columns.
+    """
+    context = spark.sparkContext
+    table = layout.columns.table
+    if re.search("orc|parquet", layout.serde, re.IGNORECASE):
+        raise UnreadableTableError(
+            f"{table} is stored as {layout.input_format} with {layout.serde}. Spark takes a SerDe "
+            "of that name for its own format and would not use the class. Let Hive copy the table "
+            "to one stored as ORC."
+        )
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    for name in (layout.input_format, layout.serde):
+        try:
+            found = java(context, "java.lang.Class").forName(name, True, loader)
+        except JAVA_ERRORS as error:
+            raise UnreadableTableError(
+                f"{table} is stored as {layout.input_format} with {layout.serde}, and the class "
+                f"{name} is not on Spark's class path. Add its jar to `spark.jars`, or let Hive "
+                "copy the table to one stored as ORC."
+            ) from error
+    fields = _fields(layout)
+    client = java(context, "org.apache.spark.sql.hive.client.HiveClientImpl$")
+    meta = _catalog_table(spark, layout, fields, StructType(), 0, "")
+    hive_table = client.__getattr__("MODULE$").toHiveTable(meta, _none(context))
+    try:
+        serde = found.getConstructor(_no_classes(context)).newInstance(_no_objects(context))
+        conf = spark._jsparkSession.sessionState().newHadoopConf()
+        serde.initialize(conf, hive_table.getMetadata())
+        inspector = serde.getObjectInspector()
+        type_infos = java(context, f"{_SERDE2}.typeinfo.TypeInfoUtils")
+        shown = type_infos.getTypeInfoFromObjectInspector(inspector).getTypeName()
+    except JAVA_ERRORS as error:
+        raise UnreadableTableError(
+            f"{table} cannot be read: {layout.serde} does not take the table's columns and "
+            f"properties: {java_exception(error).toString()}. Correct the properties in Hive "
+            "(ALTER TABLE … SET SERDEPROPERTIES)."
+        ) from error
+    types = ",".join(
+        f"{field.name}:{_scanned_type(layout, hive_type)}"
+        for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True)
+    )
+    if shown.lower() != f"struct<{types}>".lower():
+        raise UnreadableTableError(
+            f"{table} has in the metastore the columns struct<{types}>, and {layout.serde} reads "
+            f"{shown}. Hive 4 describes the table by the first and shows rows of the second. "
+            "Give the table's columns the types that the SerDe reads, or let Hive copy the table "
+            "to one stored as ORC."
+        )
+
+
+def _is_cell(layout: SerdeLayout, hive_type: str) -> bool:
+    """Whether a column is read as the text of its cell."""
+    return layout.serde in _CELLS_OF_TEXT and not depth(spark_type(hive_type))
+
+
+def _scanned_type(layout: SerdeLayout, hive_type: str) -> str:
+    return "string" if _is_cell(layout, hive_type) else hive_type
+
+
+def _fields(layout: SerdeLayout) -> StructType:
+    """The columns as Spark's scan has to read them."""
+    fields = []
+    for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
+        scanned = _scanned_type(layout, hive_type)
+        metadata = {_RAW_TYPE: scanned} if "char(" in scanned else {}
+        fields.append(StructField(field.name, spark_type(scanned), True, metadata))
+    return StructType(fields)
+
+
+def _columns(spark: SparkSession, layout: SerdeLayout) -> list[ColumnExpr]:
+    """The table's columns from those of the scan."""
+    clock = WallClock.of(spark, "UTC")
+    shown: list[ColumnExpr] = []
+    for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
+        value = as_column(named(field.name))
+        own = spark_type(hive_type, with_lengths=True)
+        if _is_cell(layout, hive_type):
+            value = text_value(value, own, None)
+        else:
+            late = partial(_checked, table=layout.columns.table, name=field.name)
+            value = change(value, field.dataType, _TIMES, late)
+            value = within_length(clock.show(value, field.dataType), hive_type)
+        shown.append((field.name, value))
+    return shown
+
+
+def _checked(time: Column, data_type: DataType, table: TableName, name: str) -> Column:
+    """A date or time; an error where Spark takes the stored number for another calendar's."""
+    is_day = isinstance(data_type, DateType)
+    first = _FIRST_DAY if is_day else _FIRST_INSTANT
+    limit = F.lit(first).cast("date") if is_day else F.timestamp_seconds(F.lit(-2208988800))
+    message = F.concat(
+        F.lit(
+            f"hiveacid: {table} has in column {name} a time before {first}, which Spark shows "
+            "otherwise than Hive: "
+        ),
+        time.cast("string"),
+    )
+    return F.when(time < limit, F.raise_error(message)).otherwise(time)
+
+
+def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile]) -> DataFrame:
+    """Spark's scan of the files with the column `FILE_PATH`."""
+    context = spark.sparkContext
+    table = layout.columns.table
+    for file in files:
+        if _GLOB.search(file.path):
+            raise UnreadableTableError(
+                f"{table} cannot be read: Hive's classes take {file.path} for a pattern of names. "
+                "Move the table or partition to a directory without any of {}[]*?\\ in its path."
+            )
+    data, path = _fields(layout), StructType([StructField(FILE_PATH, StringType())])
+    # Spark compares scans by the names of their tables, among other things.
+    seen = hashlib.sha256(repr((layout, files)).encode()).hexdigest()[:16]
+    size = sum(file.length for file in files)
+    meta = _catalog_table(spark, layout, data, path, size, seen)
+    attributes = java(context, f"{_CATALYST}.types.DataTypeUtils").toAttributes
+    relation = java(context, f"{_CATALOG}.HiveTableRelation")(
+        meta,
+        attributes(_java_type(context, data)),
+        attributes(_java_type(context, path)),
+        _none(context),
+        _some(context, _partitions(context, layout, files)),
+    )
+    version = "" if spark.version.startswith("3.") else "classic."
+    dataset = java(context, f"org.apache.spark.sql.{version}Dataset")
+    frame = DataFrame(dataset.ofRows(spark._jsparkSession, relation), spark)
+    # Spark drops a filter on partition columns alone where it is given the partitions: it takes
+    # them for those that the filter has left. So the path must depend on a column of the files.
+    first = as_column(named(layout.columns.data.names[0]))
+    located = F.coalesce(F.col(FILE_PATH), F.when(first.isNull(), F.lit("")))
+    return frame.withColumn(FILE_PATH, located)
+
+
+def _partitions(context: SparkContext, layout: SerdeLayout, files: Sequence[ListedFile]) -> Any:
+    """A Scala `Seq` with one `CatalogTablePartition` for each file."""
+    partition = java(context, f"{_CATALOG}.CatalogTablePartition")
+    defaults = [partition.__getattr__(f"apply$default${i}")() for i in range(3, 7)]
+    path = java(context, PATH)
+    found = java(context, "java.util.ArrayList")()
+    of_storage = _storage_format(context, layout)
+    for file in files:
+        location = _some(context, path(file.path).toUri())
+        values = _map(context, {FILE_PATH: file.path})
+        found.add(partition(values, of_storage(location), *defaults))
+    return scala_seq(context, found)
+
+
+def _catalog_table(
+    spark: SparkSession,
+    layout: SerdeLayout,
+    data: StructType,
+    partition: StructType,
+    size: int,
+    suffix: str,
+) -> Any:
+    """A `CatalogTable` with the columns and the storage of a layout."""
+    context = spark.sparkContext
+    table = layout.columns.table
+    maker = java(context, f"{_CATALOG}.CatalogTable")
+    known = {
+        1: java(context, f"{_CATALYST}.TableIdentifier")(
+            "_".join(filter(None, (table.table, suffix))), _some(context, table.database)
+        ),
+        2: java(context, f"{_CATALOG}.CatalogTableType").EXTERNAL(),
+        3: _storage_format(context, layout)(_none(context)),
+        4: _java_type(context, StructType([*data.fields, *partition.fields])),
+        5: _some(context, "hive"),
+        6: _seq(context, partition.names),
+        13: _some(context, _statistics(spark, size)),
+    }
+    found = bulk_of(spark).class_(f"{_CATALOG}.CatalogTable")
+    count = found.getConstructors()[0].getParameterCount()
+    defaults = {i: f"apply$default${i}" for i in range(1, count + 1) if i not in known}
+    values = {i: maker.__getattr__(name)() for i, name in defaults.items()} | known
+    return maker(*(values[i] for i in range(1, count + 1)))
+
+
+def _storage_format(context: SparkContext, layout: SerdeLayout) -> Any:
+    """The function from a location to a `CatalogStorageFormat` with the classes of a layout."""
+    maker = java(context, f"{_CATALOG}.CatalogStorageFormat")
+    classes = [_some(context, name) for name in (layout.input_format, _OUTPUT_FORMAT, layout.serde)]
+    properties = _map(context, dict(layout.properties))
+    return lambda location: maker(location, *classes, False, properties)
+
+
+def _java_type(context: SparkContext, schema: StructType) -> Any:
+    return java(context, "org.apache.spark.sql.types.DataType").fromJson(schema.json())
+
+
+def _statistics(spark: SparkSession, size: int) -> Any:
+    """A `CatalogStatistics` of so many bytes. py4j makes a Python number of each `BigInt`."""
+    bulk = bulk_of(spark)
+    big, name = "scala.math.BigInt", f"{_CATALOG}.CatalogStatistics"
+    new = bulk.constructor(name, [big, "scala.Option", "scala.collection.immutable.Map"])
+    of_long = bulk.on(new, 0, bulk.static(big, "apply", big, ["long"]))
+    context = spark.sparkContext
+    arguments = java(context, "java.util.ArrayList")()
+    for argument in (size, _none(context), _map(context, {})):
+        arguments.add(argument)
+    return of_long.invokeWithArguments(arguments)
+
+
+def _no_classes(context: SparkContext) -> Any:
+    assert context._gateway is not None
+    return context._gateway.new_array(java(context, "java.lang.Class"), 0)
+
+
+def _no_objects(context: SparkContext) -> Any:
+    assert context._gateway is not None
+    return context._gateway.new_array(java(context, "java.lang.Object"), 0)
+
+
+def _some(context: SparkContext, value: Any) -> Any:
+    return java(context, "scala.Some")(value)
+
+
+def _none(context: SparkContext) -> Any:
+    return java(context, "scala.Option").empty()
+
+
+def _seq(context: SparkContext, values: Sequence[str]) -> Any:
+    found = java(context, "java.util.ArrayList")()
+    for value in values:
+        found.add(value)
+    return scala_seq(context, found)
+
+
+def _map(context: SparkContext, entries: Mapping[str, str]) -> Any:
+    """An immutable Scala `Map`."""
+    found = java(context, "java.util.LinkedHashMap")()
+    for key, value in entries.items():
+        found.put(key, value)
+    return java(context, "org.apache.spark.api.python.PythonUtils").toScalaMap(found)
