@@ -92,6 +92,11 @@ def test_every_type(
     spark = differential.spark
     with differential.pinned_frame(table) as (_, frame):
         frame.createOrReplaceTempView("serde_view")
+        assert frame.dtypes[:4] == [
+            *(("id", "int"), ("t", "tinyint"), ("s", "smallint"), ("b", "bigint"))
+        ]
+        assert dict(frame.dtypes) | {"c": "string", "v": "string"} == dict(frame.dtypes)
+        assert [field.metadata for field in frame.schema] == [{}] * 18
         assert frame.count() == 4
         assert frame.where("p = 'kept'").count() == 2
         joined = spark.sql(
