@@ -223,6 +223,22 @@ def test_text_that_hive_would_not_write(
         differential.check_columns(table, shown)
 
 
+def test_delimiters(differential: Differential, hive_client: HiveClient, database: str) -> None:
+    """Hive 2 spells one of the properties in another way than Hive 4."""
+    table = f"{database}.delimited"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, a array<string>, m map<string,int>) ROW FORMAT DELIMITED "
+        "FIELDS TERMINATED BY '|' COLLECTION ITEMS TERMINATED BY ',' MAP KEYS TERMINATED BY ':' "
+        f"NULL DEFINED AS '-' STORED AS SEQUENCEFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} SELECT 1, array('x', NULL, 'y\u0002z'), map('k', 1, 'l', NULL)"
+    )
+    hive_client.execute(f"INSERT INTO {table} SELECT NULL, array('-'), map('-', 2)")
+    shown = ["id", "a[0]", "a[1]", "a[2]", "size(a)", "m['k']", "m['l']", "size(m)"]
+    differential.check_columns(table, shown)
+
+
 def _files(differential: Differential, table: str) -> list[Path]:
     """The files that a read of the table needs."""
     with differential.pinned_frame(table) as (plan, _):

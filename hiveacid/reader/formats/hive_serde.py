@@ -154,7 +154,9 @@ def _check_properties(table: Table, storage: StorageDescriptor) -> None:
         # Spark's scan shows them as rows, and does not tell where in a file a row is from.
         raise not_read_yet(table.name, what, _HEADER, str(lines))
     if storage.serde in _CELLS_OF_TEXT:
-        refuse_others(table.name, what, properties, _OF_TEXT)
+        # Hive 4 ignores the spelling of Hive 2 and 3.
+        spelt = ("colelction.delim", properties.get("collection.delim", "\x02"))
+        refuse_others(table.name, what, properties, (*_OF_TEXT, spelt))
         if "escape.delim" in properties:
             raise not_read_yet(table.name, what, "escape.delim", properties["escape.delim"])
 
@@ -184,6 +186,9 @@ def _check_session(spark: SparkSession, table: Table) -> None:
 
 def _layout(table: Table, storage: StorageDescriptor, columns: TableColumns) -> SerdeLayout:
     properties = file_properties(table, storage)
+    if "collection.delim" in properties:
+        # Hive 2 spells it so.
+        properties["colelction.delim"] = properties["collection.delim"]
     assert storage.input_format is not None
     assert storage.serde is not None
     return SerdeLayout(
