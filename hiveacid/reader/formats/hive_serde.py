@@ -89,6 +89,8 @@ _HEADER = "skip.header.line.count"
 _LOSES_FILES = (
     ("spark.files.ignoreMissingFiles", "false"),
     ("spark.files.ignoreCorruptFiles", "false"),
+    ("spark.sql.files.ignoreMissingFiles", "false"),
+    ("spark.sql.files.ignoreCorruptFiles", "false"),
     ("spark.sql.hive.verifyPartitionPath", "false"),
 )
 """Settings with which Spark's scan passes over files, and the values with which it does not."""
