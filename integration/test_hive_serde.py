@@ -92,6 +92,11 @@ def test_every_type(
     spark = differential.spark
     with differential.pinned_frame(table) as (_, frame):
         frame.createOrReplaceTempView("serde_view")
+        assert frame.dtypes[:4] == [
+            *(("id", "int"), ("t", "tinyint"), ("s", "smallint"), ("b", "bigint"))
+        ]
+        assert dict(frame.dtypes) | {"c": "string", "v": "string"} == dict(frame.dtypes)
+        assert [field.metadata for field in frame.schema] == [{}] * 18
         assert frame.count() == 4
         assert frame.where("p = 'kept'").count() == 2
         joined = spark.sql(
@@ -216,6 +221,22 @@ def test_text_that_hive_would_not_write(
         y = {"binary": "hex(y)", "boolean": "y"}.get(types[1], "cast(y AS string)")
         shown = ["id", "cast(x AS string)", y]
         differential.check_columns(table, shown)
+
+
+def test_delimiters(differential: Differential, hive_client: HiveClient, database: str) -> None:
+    """Hive 2 spells one of the properties in another way than Hive 4."""
+    table = f"{database}.delimited"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, a array<string>, m map<string,int>) ROW FORMAT DELIMITED "
+        "FIELDS TERMINATED BY '|' COLLECTION ITEMS TERMINATED BY ',' MAP KEYS TERMINATED BY ':' "
+        f"NULL DEFINED AS '-' STORED AS SEQUENCEFILE TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} SELECT 1, array('x', NULL, 'y\u0002z'), map('k', 1, 'l', NULL)"
+    )
+    hive_client.execute(f"INSERT INTO {table} SELECT NULL, array('-'), map('-', 2)")
+    shown = ["id", "a[0]", "a[1]", "a[2]", "size(a)", "m['k']", "m['l']", "size(m)"]
+    differential.check_columns(table, shown)
 
 
 def _files(differential: Differential, table: str) -> list[Path]:

@@ -9,6 +9,7 @@ read in another way or refused (docs/decisions/values.md).
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from hiveacid.jvm.filesystem import PATH
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, within_length
+from hiveacid.reader.file_headers import check_codecs
 from hiveacid.reader.formats.base import (
     FileFormat,
     Layout,
@@ -48,6 +50,7 @@ from hiveacid.reader.partition_columns import partition_columns
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr, as_column, named
 from hiveacid.reader.properties import (
+    TEXT_INPUT_FORMAT,
     file_properties,
     header_lines,
     not_read_yet,
@@ -81,10 +84,13 @@ _TIMES = (DateType, TimestampType)
 _FIRST_DAY = "1582-10-15"
 _FIRST_INSTANT = "1900-01-01"
 _GLOB = re.compile(r"[{}\[\]*?\\]")
+_BYTES_PER_TASK = 32 << 20
 _HEADER = "skip.header.line.count"
 _LOSES_FILES = (
     ("spark.files.ignoreMissingFiles", "false"),
     ("spark.files.ignoreCorruptFiles", "false"),
+    ("spark.sql.files.ignoreMissingFiles", "false"),
+    ("spark.sql.files.ignoreCorruptFiles", "false"),
     ("spark.sql.hive.verifyPartitionPath", "false"),
 )
 """Settings with which Spark's scan passes over files, and the values with which it does not."""
@@ -121,6 +127,8 @@ class HiveSerde(FileFormat[SerdeLayout]):
         self, read: TableRead, files: Sequence[DataFile]
     ) -> dict[SerdeLayout, list[DataFile]]:
         """Group files by the classes, the properties and the columns of their partitions."""
+        if any(storage.input_format == TEXT_INPUT_FORMAT for storage in read.storages):
+            check_codecs(read.spark, [file.file for file in files])
         own = columns_of_partitions(read, partition_columns)
         of_partition = {
             number: _layout(read.table, read.storages[number], own(number))
@@ -148,7 +156,9 @@ def _check_properties(table: Table, storage: StorageDescriptor) -> None:
         # Spark's scan shows them as rows, and does not tell where in a file a row is from.
         raise not_read_yet(table.name, what, _HEADER, str(lines))
     if storage.serde in _CELLS_OF_TEXT:
-        refuse_others(table.name, what, properties, _OF_TEXT)
+        # Hive 4 ignores the spelling of Hive 2 and 3.
+        spelt = ("colelction.delim", properties.get("collection.delim", "\x02"))
+        refuse_others(table.name, what, properties, (*_OF_TEXT, spelt))
         if "escape.delim" in properties:
             raise not_read_yet(table.name, what, "escape.delim", properties["escape.delim"])
 
@@ -178,6 +188,9 @@ def _check_session(spark: SparkSession, table: Table) -> None:
 
 def _layout(table: Table, storage: StorageDescriptor, columns: TableColumns) -> SerdeLayout:
     properties = file_properties(table, storage)
+    if "collection.delim" in properties:
+        # Hive 2 spells it so.
+        properties["colelction.delim"] = properties["collection.delim"]
     assert storage.input_format is not None
     assert storage.serde is not None
     return SerdeLayout(
@@ -331,7 +344,7 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
         attributes(_java_type(context, data)),
         attributes(_java_type(context, path)),
         _none(context),
-        _some(context, _partitions(context, layout, files)),
+        _some(context, _partitions(spark, layout, files)),
     )
     version = "" if spark.version.startswith("3.") else "classic."
     dataset = java(context, f"org.apache.spark.sql.{version}Dataset")
@@ -340,16 +353,27 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
     # them for those that the filter has left. So the path must depend on a column of the files.
     first = as_column(named(layout.columns.data.names[0]))
     located = F.coalesce(F.col(FILE_PATH), F.when(first.isNull(), F.lit("")))
-    return frame.withColumn(FILE_PATH, located)
+    return _in_few_tasks(frame, files).withColumn(FILE_PATH, located)
 
 
-def _partitions(context: SparkContext, layout: SerdeLayout, files: Sequence[ListedFile]) -> Any:
+def _in_few_tasks(frame: DataFrame, files: Sequence[ListedFile]) -> DataFrame:
+    """Rows of many small files, several files a task.
+
+    The scan has a task for each file, and each task gets the description of all files.
+    """
+    tasks = 2 * frame.sparkSession.sparkContext.defaultParallelism
+    tasks = max(tasks, math.ceil(sum(file.length for file in files) / _BYTES_PER_TASK))
+    return frame.coalesce(tasks) if len(files) > tasks else frame
+
+
+def _partitions(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile]) -> Any:
     """A Scala `Seq` with one `CatalogTablePartition` for each file."""
+    context = spark.sparkContext
     partition = java(context, f"{_CATALOG}.CatalogTablePartition")
     defaults = [partition.__getattr__(f"apply$default${i}")() for i in range(3, 7)]
     path = java(context, PATH)
     found = java(context, "java.util.ArrayList")()
-    of_storage = _storage_format(context, layout)
+    of_storage = _storage_format(spark, layout)
     for file in files:
         location = _some(context, path(file.path).toUri())
         values = _map(context, {FILE_PATH: file.path})
@@ -374,7 +398,7 @@ def _catalog_table(
             "_".join(filter(None, (table.table, suffix))), _some(context, table.database)
         ),
         2: java(context, f"{_CATALOG}.CatalogTableType").EXTERNAL(),
-        3: _storage_format(context, layout)(_none(context)),
+        3: _storage_format(spark, layout)(_none(context)),
         4: _java_type(context, StructType([*data.fields, *partition.fields])),
         5: _some(context, "hive"),
         6: _seq(context, partition.names),
@@ -387,12 +411,17 @@ def _catalog_table(
     return maker(*(values[i] for i in range(1, count + 1)))
 
 
-def _storage_format(context: SparkContext, layout: SerdeLayout) -> Any:
+def _storage_format(spark: SparkSession, layout: SerdeLayout) -> Any:
     """The function from a location to a `CatalogStorageFormat` with the classes of a layout."""
-    maker = java(context, f"{_CATALOG}.CatalogStorageFormat")
+    context = spark.sparkContext
+    name = f"{_CATALOG}.CatalogStorageFormat"
+    maker = java(context, name)
     classes = [_some(context, name) for name in (layout.input_format, _OUTPUT_FORMAT, layout.serde)]
     properties = _map(context, dict(layout.properties))
-    return lambda location: maker(location, *classes, False, properties)
+    # Later versions of Spark ask for the name of the SerDe as well.
+    count = bulk_of(spark).class_(name).getConstructors()[0].getParameterCount()
+    others = [_none(context)] * (count - 6)
+    return lambda location: maker(location, *classes, False, properties, *others)
 
 
 def _java_type(context: SparkContext, schema: StructType) -> Any:

@@ -90,6 +90,8 @@ def test_a_property_that_hives_classes_in_spark_do_not_obey_is_refused(serde, pr
         ("spark.sql.catalogImplementation", "in-memory"),
         ("spark.files.ignoreMissingFiles", "true"),
         ("spark.files.ignoreCorruptFiles", "true"),
+        ("spark.sql.files.ignoreMissingFiles", "true"),
+        ("spark.sql.files.ignoreCorruptFiles", "true"),
         ("spark.sql.hive.verifyPartitionPath", "true"),
     ],
 )
