@@ -116,8 +116,8 @@ def partition_values(
         values = [kept_value(partition.values[i], hive_type) for partition in partitions]
         wrong = {v for v in set(values) if v is not None and not is_value(v, field.dataType)}
         if wrong:
-            place = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)
-            name = partition_name(columns.partition.names, place.values)
+            first = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)
+            name = partition_name(columns.partition.names, first.values)
             raise UnreadableTableError(
                 f"{columns.table}: the value of partition {name} is no {hive_type}, which its "
                 f"column {field.name} is now. Hive shows another one or NULL. Write its rows to a "

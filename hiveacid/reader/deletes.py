@@ -263,12 +263,12 @@ def _bit(spark: SparkSession, bitmaps: Sequence[Bitmap], in_one_partition: bool)
     """The bit of a row in the bitmap of its write and bucket; 0 if there is none."""
     mask: Column | None = None
     for bitmap in bitmaps:
-        is_here = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
+        is_its_row = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
         if not in_one_partition:
-            is_here &= F.col(PARTITION) == bitmap.partition
+            is_its_row &= F.col(PARTITION) == bitmap.partition
         block = F.shiftright(ROW, 6).bitwiseXOR(F.lit(bitmap.first_block).cast("bigint"))
-        here = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
-        mask = F.when(is_here, here) if mask is None else mask.when(is_here, here)
+        found = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
+        mask = F.when(is_its_row, found) if mask is None else mask.when(is_its_row, found)
     assert mask is not None
     # Around all of it: what Spark could infer of the columns alone, it would push down.
     return F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))

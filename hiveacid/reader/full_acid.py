@@ -32,7 +32,7 @@ from hiveacid.reader.deletes import (
 from hiveacid.reader.locations import (
     Location,
     check_depth,
-    missing,
+    missing_locations,
     paths_to_be_lost,
     refusal,
     skipped_entries,
@@ -51,7 +51,7 @@ _NO_NAME = re.compile(r"_col\d+")
 
 def plan_full_acid(
     pinned: PinnedTable,
-    places: Sequence[Location],
+    locations: Sequence[Location],
     footers: Mapping[ListedFile, OrcFooter],
     row_ids: bool = False,
 ) -> ReadPlan:
@@ -64,16 +64,21 @@ def plan_full_acid(
     deletes: list[DeleteFile] = []
     skipped: list[Skipped] = []
     to_be_lost: list[str] = []
-    for place in places:
-        check_depth(pinned, place)
-        here = _delete_files(pinned, place, footers)
-        lowest = 0 if row_ids else _lowest_deleted(here)
-        deletes.extend(here)
-        data.extend(_data_files(pinned, place, footers, lowest))
-        skipped.extend(skipped_entries(place))
-        to_be_lost.extend(paths_to_be_lost(place))
+    for location in locations:
+        check_depth(pinned, location)
+        its_deletes = _delete_files(pinned, location, footers)
+        lowest = 0 if row_ids else _lowest_deleted(its_deletes)
+        deletes.extend(its_deletes)
+        data.extend(_data_files(pinned, location, footers, lowest))
+        skipped.extend(skipped_entries(location))
+        to_be_lost.extend(paths_to_be_lost(location))
     return ReadPlan(
-        pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost), missing(places)
+        pinned,
+        tuple(data),
+        tuple(deletes),
+        tuple(skipped),
+        tuple(to_be_lost),
+        missing_locations(locations),
     )
 
 
@@ -84,33 +89,33 @@ def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
 
 
 def _delete_files(
-    pinned: PinnedTable, place: Location, footers: Mapping[ListedFile, OrcFooter]
+    pinned: PinnedTable, location: Location, footers: Mapping[ListedFile, OrcFooter]
 ) -> list[DeleteFile]:
     deletes = []
-    for directory in place.state.delete_deltas:
+    for directory in location.state.delete_deltas:
         hides_rows = _hides_rows(directory, pinned.write_ids)
         for file in directory.files:
             footer = footers[file]
             if not footer.is_acid or not is_bucket_file(file.name):
                 raise refusal(pinned, f"{file.path} is in a delete delta but no delete file")
             deletes.append(
-                DeleteFile(file, place.partition, footer.rows, hides_rows, footer.row_id_range)
+                DeleteFile(file, location.partition, footer.rows, hides_rows, footer.row_id_range)
             )
     return deletes
 
 
 def _data_files(
     pinned: PinnedTable,
-    place: Location,
+    location: Location,
     footers: Mapping[ListedFile, OrcFooter],
     lowest_deleted: int | None,
 ) -> Iterator[DataFile]:
-    """The data files of one place.
+    """The data files of one location.
 
     `lowest_deleted` is the lowest original write id of its delete events: only rows from there on
     need a row id.
     """
-    for directory in place.state.of_rows:
+    for directory in location.state.of_rows:
         hides_rows = _hides_rows(directory, pinned.write_ids)
         raw = []
         for file in directory.files:
@@ -123,7 +128,7 @@ def _data_files(
                 _check_named(pinned, file, footer)
                 yield DataFile(
                     file,
-                    place.partition,
+                    location.partition,
                     footer.columns,
                     is_acid=True,
                     hides_rows=hides_rows,
@@ -132,13 +137,13 @@ def _data_files(
                     row_id_range=footer.row_id_range,
                 )
         if raw:
-            yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
-    yield from _raw_files(pinned, place, footers, place.state.originals, lowest_deleted, None)
+            yield from _raw_files(pinned, location, footers, raw, lowest_deleted, directory)
+    yield from _raw_files(pinned, location, footers, location.state.originals, lowest_deleted, None)
 
 
 def _raw_files(
     pinned: PinnedTable,
-    place: Location,
+    location: Location,
     footers: Mapping[ListedFile, OrcFooter],
     files: Iterable[ListedFile],
     lowest_deleted: int | None,
@@ -156,7 +161,7 @@ def _raw_files(
             if low != write_id:
                 raise refusal(
                     pinned,
-                    f"{place.listing.location}/{directory.directory.name} spans write ids {low} to "
+                    f"{location.path}/{directory.directory.name} spans write ids {low} to "
                     f"{write_id} but holds files without ACID columns",
                 )
     needs_ids = lowest_deleted is not None and lowest_deleted <= write_id
@@ -180,7 +185,7 @@ def _raw_files(
             row_ids = RowPositions(write_id, bucket_property, first_row)
         yield DataFile(
             file,
-            place.partition,
+            location.partition,
             footer.columns,
             is_acid=False,
             row_ids=row_ids,

@@ -1,4 +1,4 @@
-"""The places of a table's files, and the snapshot that each holds. Pure: listings come in."""
+"""The locations of a table's files, and the snapshot that each holds. Pure: listings come in."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ class Location:
     storage: StorageDescriptor
     listing: Listing
     state: AcidState
+
+    @property
+    def path(self) -> str:
+        """Path of the location's directory."""
+        return self.listing.location
 
     def orc_files(self) -> Iterator[ListedFile]:
         """Every file of the snapshot here, for reading the footers."""
@@ -43,20 +48,20 @@ def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Locati
     ]
 
 
-def check_there(seen: UnlockedTable, listings: Sequence[Listing]) -> None:
-    """Refuse a table that was written to and is nowhere: Spark looks for it in another place.
+def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
+    """Refuse a table that was written to and is nowhere: Spark looks for it in another location.
 
     A single partition without a directory is empty to Hive, and may be.
 
     Raises:
         UnreadableTableError: no location of the table exists.
     """
-    highest = seen.write_ids.high_watermark
+    highest = pinned.write_ids.high_watermark
     if highest > 0 and listings and all(listing.is_missing for listing in listings):
         first, *others = (listing.location for listing in listings)
         rest = f", nor do the {len(others)} other locations of its partitions" if others else ""
         raise UnreadableTableError(
-            f"{seen.table.name} was written to (up to write id {highest}), but {first} does not "
+            f"{pinned.table.name} was written to (up to write id {highest}), but {first} does not "
             f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
             "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
             "`server_side_parameters`). If the rows are to be gone, make the directory anew."
@@ -78,7 +83,7 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             )
 
 
-def check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = False) -> None:
+def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool = False) -> None:
     """Refuse files further down in a base or delta, but for directories that Hive makes there.
 
     Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
@@ -88,7 +93,7 @@ def check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = 
     Raises:
         UnreadableTableError: there are such files.
     """
-    for directory in place.state.directories:
+    for directory in location.state.directories:
         name = directory.directory.name
         in_namesake = set()
         for file in directory.files:
@@ -101,26 +106,26 @@ def check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = 
         if len(in_namesake) > 1:
             raise refusal(
                 pinned,
-                f"{place.listing.location}/{name} has files and a directory of its own name with "
+                f"{location.path}/{name} has files and a directory of its own name with "
                 "files, one of which may be a copy",
             )
 
 
-def missing(places: Iterable[Location]) -> tuple[str, ...]:
+def missing_locations(locations: Iterable[Location]) -> tuple[str, ...]:
     """See `ReadPlan.missing`."""
-    return tuple(place.listing.location for place in places if place.listing.is_missing)
+    return tuple(location.path for location in locations if location.listing.is_missing)
 
 
-def paths_to_be_lost(place: Location) -> Iterator[str]:
+def paths_to_be_lost(location: Location) -> Iterator[str]:
     """See `ReadPlan.to_be_lost`."""
-    for empty in place.state.to_be_lost:
-        yield f"{place.listing.location}/{empty.directory.name}"
+    for empty in location.state.to_be_lost:
+        yield f"{location.path}/{empty.directory.name}"
 
 
-def skipped_entries(place: Location) -> Iterator[Skipped]:
+def skipped_entries(location: Location) -> Iterator[Skipped]:
     """What the snapshot passes over here, by whole paths."""
-    for skipped in place.state.skipped:
-        yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
+    for skipped in location.state.skipped:
+        yield replace(skipped, relative=f"{location.path}/{skipped.relative}")
 
 
 def refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:

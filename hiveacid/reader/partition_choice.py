@@ -140,19 +140,6 @@ class PartitionChoice:
             )
 
 
-def _text_of(key: Any, value: Any) -> str | None:
-    """Return a partition's value, which may come from YAML, as Hive writes it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
-        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
-    if isinstance(value, int | float | date):
-        return str(value)
-    raise ValueError(f"{key} has {value!r}")
-
-
 def _key_types(pinned: UnlockedTable) -> dict[str, str]:
     return {column.name.lower(): column.type for column in pinned.table.partition_keys}
 

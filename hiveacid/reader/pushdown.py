@@ -166,9 +166,9 @@ class _Filters:
         if not self._is_ours_alone:
             return {}
         return {
-            number: places[0]
-            for number, places in self._found.items()
-            if len(places) == 1 and places[0] is not None
+            number: arguments[0]
+            for number, arguments in self._found.items()
+            if len(arguments) == 1 and arguments[0] is not None
         }
 
     def _optimized(self, execution: Any) -> list[Any]:

@@ -85,7 +85,7 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
     """
     check_readable(pinned.table)
     listings = list_locations(spark, [storage.location for storage in pinned.storages])
-    return plan_places(spark, pinned, locations(pinned, listings), footers)
+    return plan_locations(spark, pinned, locations(pinned, listings), footers)
 
 
 def check_readable(table: Table) -> None:
@@ -121,10 +121,10 @@ def _check_orc(table: Table, storage: StorageDescriptor) -> None:
     )
 
 
-def plan_places(
+def plan_locations(
     spark: SparkSession,
     pinned: PinnedTable,
-    places: Sequence[Location],
+    locations: Sequence[Location],
     footers: OrcFooters,
     row_ids: bool = False,
 ) -> ReadPlan:
@@ -137,14 +137,16 @@ def plan_places(
     """
     table = pinned.table
     if table.is_full_acid:
-        for place in places:
-            _check_orc(table, place.storage)
-    orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
+        for location in locations:
+            _check_orc(table, location.storage)
+    orc = [
+        file for location in locations if _is_orc(pinned, location) for file in location.orc_files()
+    ]
     known = footers.read(spark, orc)
     check_acid_versions(spark, table.name, known)
     if table.is_full_acid:
-        return plan_full_acid(pinned, places, known, row_ids)
-    return plan_insert_only(pinned, places, known)
+        return plan_full_acid(pinned, locations, known, row_ids)
+    return plan_insert_only(pinned, locations, known)
 
 
 def write_ids_without_directory(
@@ -159,8 +161,8 @@ def write_ids_without_directory(
     return without_directory(write_ids, listings)
 
 
-def _is_orc(pinned: PinnedTable, place: Location) -> bool:
-    return file_format(pinned.table.name, place.storage) is ORC
+def _is_orc(pinned: PinnedTable, location: Location) -> bool:
+    return file_format(pinned.table.name, location.storage) is ORC
 
 
 def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:

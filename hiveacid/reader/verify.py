@@ -52,11 +52,11 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     Raises:
         UnreadableTableError: the table is refused, for the reason given.
     """
-    places = [storage.location for storage in pinned.storages]
-    before = list_locations(spark, places)
+    paths = [storage.location for storage in pinned.storages]
+    before = list_locations(spark, paths)
     plan = plan_read(spark, pinned, footers)
     # The cleaner may remove, while this looks, what no snapshot needs.
-    still_there = {f.path for listing in list_locations(spark, places) for f in listing.files}
+    still_there = {f.path for listing in list_locations(spark, paths) for f in listing.files}
     problems = list(file_problems(plan, before, still_there))
 
     shown = _count_reading_all(to_dataframe(spark, plan))
@@ -75,9 +75,9 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     hidden, events = 0, DeleteEvents()
     if pinned.table.is_full_acid:
         bases = {
-            place.partition: place.state.base.write_id_range[1]
-            for place in locations(pinned, before)
-            if place.state.base is not None
+            location.partition: location.state.base.write_id_range[1]
+            for location in locations(pinned, before)
+            if location.state.base is not None
         }
         row_ids = _RowIds(spark, plan, rows, bases)
         hidden, events = row_ids.check()
