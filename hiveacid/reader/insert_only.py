@@ -1,4 +1,4 @@
-"""From the snapshots of an insert-only table's locations to the files of a read. Pure."""
+"""Insert-only tables: from the snapshots of their locations to files, and from files to rows."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def plan_insert_only(
     """Plan the read of an insert-only table. `footers` may lack files that are not ORC.
 
     Raises:
-        UnreadableTableError: a delete delta in an insert-only table, or a directory that mixes
-            write ids to be seen with others, whose rows cannot be told apart, or original files,
-            which Hive shows or not, as one of its settings says.
+        UnreadableTableError: the table has a delete delta; or a directory that mixes visible and
+            invisible write ids, whose rows cannot be distinguished; or original files, which Hive
+            shows or not, as one of its settings says.
     """
     data: list[DataFile] = []
     skipped: list[Skipped] = []
@@ -64,7 +64,7 @@ def plan_insert_only(
                 f"{pinned.table.name} cannot be read: {location.state.originals[0].path} is in no "
                 "base and no delta. In an insert-only table Hive passes over such files, unless "
                 "its setting hive.mm.allow.originals is true. Move them away, or into the table "
-                "with LOAD DATA, and run again."
+                "with LOAD DATA."
             )
         files: list[ListedFile] = []
         for directory in location.state.of_rows:
@@ -92,11 +92,12 @@ def plan_insert_only(
 
 
 def _check_whole(pinned: PinnedTable, location: Location, directory: SelectedDir) -> None:
-    """A compaction leaves out what was aborted, but never what is still open.
+    """Refuse a directory with rows that the snapshot must not show.
 
-    One that the snapshot may see began when all its write ids had ended. If they go on above the
-    high-water mark, that has gone back since (docs/hive-quirks.md). The base of an overwrite or a
-    truncate holds what that wrote and nothing else.
+    A compaction leaves out aborted write ids, but never open ones. A compaction that the snapshot
+    may see began when all its write ids had ended. If its write ids go on above the high-water
+    mark, the mark has gone back since (docs/hive-quirks.md). The base of an overwrite or a truncate
+    holds the rows of its own write id and nothing else.
     """
     low, high = directory.write_id_range
     if isinstance(directory.directory, BaseDir) and not is_compacted(
@@ -151,14 +152,14 @@ def _by_format(read: TableRead, data: Iterable[DataFile]) -> dict[FileFormat[Any
 
 
 def _partition_of(file: DataFile, plan: ReadPlan, columns: TableColumns) -> str:
-    """The name of a file's partition; empty in a table without any."""
+    """Return the name of a file's partition; empty in an unpartitioned table."""
     if not plan.pinned.partitions:
         return ""
     return partition_name(columns.partition.names, plan.pinned.partitions[file.partition].values)
 
 
 def _write_id(by_path: Mapping[str, ListedFile]) -> Column:
-    """The write id of the directory that a row of a scan is in, from the scan's `FILE_PATH`."""
+    """Return the write id of the directory that a row is in, from the scan's `FILE_PATH`."""
     of_path = {}
     for path, file in by_path.items():
         directory = parse_directory(file.relative.partition("/")[0])

@@ -1,4 +1,4 @@
-"""The locations of a table's files, and the snapshot that each holds. Pure: listings come in."""
+"""Locations of a table's files, and the snapshot that each holds. Pure: listings come in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
 
 @dataclass(frozen=True)
 class Location:
-    """One place of the table's files: the table's own, or that of partition `partition`."""
+    """Location of a table's files: the table's own, or a partition's (number `partition`)."""
 
     partition: int
     storage: StorageDescriptor
@@ -27,14 +27,14 @@ class Location:
         return self.listing.location
 
     def orc_files(self) -> Iterator[ListedFile]:
-        """Every file of the snapshot here, for reading the footers."""
+        """Yield every file of the snapshot in the location, for reading the footers."""
         yield from self.state.originals
         for directory in self.state.directories:
             yield from directory.files
 
 
 def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Location]:
-    """Select the snapshot of each listing; they are in the order of `pinned.storages`.
+    """Select the snapshot of each listing. The listings are in the order of `pinned.storages`.
 
     Raises:
         UnreadableTableError: see `acid.selection.select` and `check_there`; or two partitions share
@@ -49,7 +49,7 @@ def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Locati
 
 
 def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
-    """Refuse a table that was written to and is nowhere: Spark looks for it in another location.
+    """Refuse a table that was written to, but none of whose locations exist for Spark.
 
     A single partition without a directory is empty to Hive, and may be.
 
@@ -64,7 +64,7 @@ def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             f"{pinned.table.name} was written to (up to write id {highest}), but {first} does not "
             f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
             "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
-            "`server_side_parameters`). If the rows are to be gone, make the directory anew."
+            "`server_side_parameters`). If the rows may be gone, make the directory again."
         )
 
 
@@ -84,11 +84,12 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
 
 
 def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool = False) -> None:
-    """Refuse files further down in a base or delta, but for directories that Hive makes there.
+    """Refuse files further down in a base or delta, unless Hive makes the directories there.
 
-    Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
-    those of an insert-only table. There it makes directories for the branches of UNION ALL, and one
-    of the same name in a partition with a location of its own (`acid.selection`).
+    Hive shows such files of a full-ACID table in one query and fails in the next. It passes over
+    such files of an insert-only table. In insert-only tables it makes directories for the branches
+    of UNION ALL, and, in a partition with a location of its own, a directory of the same name
+    (`acid.selection`).
 
     Raises:
         UnreadableTableError: there are such files.
@@ -112,24 +113,24 @@ def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool
 
 
 def missing_locations(locations: Iterable[Location]) -> tuple[str, ...]:
-    """See `ReadPlan.missing`."""
+    """Return the locations that do not exist (`ReadPlan.missing`)."""
     return tuple(location.path for location in locations if location.listing.is_missing)
 
 
 def paths_to_be_lost(location: Location) -> Iterator[str]:
-    """See `ReadPlan.to_be_lost`."""
+    """Yield the directories that a compaction has left empty (`ReadPlan.to_be_lost`)."""
     for empty in location.state.to_be_lost:
         yield f"{location.path}/{empty.directory.name}"
 
 
 def skipped_entries(location: Location) -> Iterator[Skipped]:
-    """What the snapshot passes over here, by whole paths."""
+    """Yield what the snapshot passes over in the location, by whole paths."""
     for skipped in location.state.skipped:
         yield replace(skipped, relative=f"{location.path}/{skipped.relative}")
 
 
 def refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
-    """The error for something that Hive would not have written."""
+    """Return the error for something that Hive would not have written."""
     return UnreadableTableError(
         f"{pinned.table.name} cannot be read: {what}. If Hive did not write it, remove it; else "
         "run a major compaction in Hive, or report the case."
