@@ -67,7 +67,7 @@ def test_files_and_directories_that_hive_3_does_not_write(
         pyorc.Writer(file, ACID_FILE) as writer,
     ):
         writer.write((0, 1, 536870912, 0, 1, (1,)))
-    why = "in its footer or in _orc_acid_version beside it, so a Hive before version 3 wrote it"
+    why = "in its footer or in _orc_acid_version next to it, so a Hive before version 3 wrote it"
     assert (
         f"{table} cannot be read: file:{delta}/bucket_00000_0 has no ACID version {why}"
         in refusal(differential, table)

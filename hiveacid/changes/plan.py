@@ -33,10 +33,10 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table
 from hiveacid.reader.deletes import DeleteFile
-from hiveacid.reader.locations import Location, locations, missing, paths_to_be_lost
+from hiveacid.reader.locations import Location, locations, missing_locations, paths_to_be_lost
 from hiveacid.reader.orc_footers import OrcFooters, RowIdRange
 from hiveacid.reader.plan import DataFile, ReadPlan
-from hiveacid.reader.read import check_readable, plan_places
+from hiveacid.reader.read import check_readable, plan_locations
 from hiveacid.snapshots.tables import PinnedTable
 
 CHANGE_TYPE = "_change_type"
@@ -267,12 +267,12 @@ class _Planner:
             changes=tuple(changes),
             whole=FileAmount.of(file for one in now.locations for file in one.orc_files()),
             to_be_lost=tuple(path for one in now.locations for path in paths_to_be_lost(one)),
-            missing=missing(now.locations),
+            missing=missing_locations(now.locations),
             footers=self._footers,
         )
 
     def _read(self, pinned: PinnedTable, locations: Sequence[Location]) -> ReadPlan:
-        return plan_places(self._spark, pinned, locations, self._footers, row_ids=True)
+        return plan_locations(self._spark, pinned, locations, self._footers, row_ids=True)
 
     def _renumbered(self, bases: Sequence[tuple[LocationFacts, SelectedDir]]) -> frozenset[int]:
         """Return the numbers of the locations whose new base `is_renumbered`."""
@@ -343,7 +343,7 @@ def plan_before_images(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
         for location in compared
         if (wanted := deleted.get(location.partition)) is not None
     ]
-    read = plan_places(spark, plan.pinned, parts, plan.footers, row_ids=True)
+    read = plan_locations(spark, plan.pinned, parts, plan.footers, row_ids=True)
 
     def can_hold(data: DataFile) -> bool:
         ids, wanted = data.row_id_range, deleted[data.partition].values()
@@ -379,4 +379,4 @@ def plan_earlier_batches(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
     seen = plan.brought_before
     compared = [plan.location_of(change) for change in plan.changes if change.kind is not Kind.NEW]
     parts = [replace(location, state=seen_part(location.state, seen)) for location in compared]
-    return plan_places(spark, plan.pinned, parts, plan.footers, row_ids=True)
+    return plan_locations(spark, plan.pinned, parts, plan.footers, row_ids=True)

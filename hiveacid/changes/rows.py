@@ -48,7 +48,7 @@ from hiveacid.reader.insert_only import insert_only_rows
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.reader.projection import project
-from hiveacid.reader.read import no_rows, plan_places
+from hiveacid.reader.read import no_rows, plan_locations
 from hiveacid.reader.scan import acid_scan
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -139,7 +139,7 @@ def _lost_locations_now(spark: SparkSession, plan: ChangePlan) -> DataFrame:
         for change in plan.changes
         if change.kind is Kind.LOST and change.loss is not None and change.loss.reconcilable
     ]
-    read = plan_places(spark, plan.pinned, lost, plan.footers, row_ids=True)
+    read = plan_locations(spark, plan.pinned, lost, plan.footers, row_ids=True)
     return _live_rows(spark, read)
 
 

@@ -1,1 +1,1 @@
-"""From a pinned table to a DataFrame."""
+"""Reading of pinned tables as DataFrames."""

@@ -32,21 +32,22 @@ from hiveacid.reader.types import is_value, spark_type
 
 _SQL = "org.apache.spark.sql"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The partition value that stands for NULL."""
+"""Partition value that stands for NULL."""
 
 _NOT_FILTERED = (FloatType, DoubleType, StringType, TimestampType)
-"""The types by which ORC passes over rows that Spark's own filter would keep: it puts -0.0 below
-0.0, takes a timestamp with microseconds or before 1582-10-15 for another one, and compares texts in
-the order of UTF-16, which is not that of its statistics (seen)."""
+"""Types by which ORC passes over rows that Spark's own filter would keep. ORC puts -0.0 below 0.0,
+treats a timestamp with microseconds or before 1582-10-15 as another one, and compares texts in the
+order of UTF-16, which is not the order of its statistics (seen)."""
 
 RESERVED_PREFIX = "__hiveacid_"
-"""How the names of the columns that the reader adds on the way begin."""
+"""Prefix of the names of the columns that the reader adds on the way."""
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Names and types: `data` are in the files, `partition` come from the metastore.
+    """Names and types of a table's columns.
 
+    The columns of `data` are in the files, the values of `partition` come from the metastore.
     `data_types` and `partition_types` are Hive's names of the types.
     """
 
@@ -58,12 +59,12 @@ class TableColumns:
 
     @property
     def names(self) -> list[str]:
-        """All columns in the order of the table."""
+        """Names of all columns, in the order of the table."""
         return self.data.names + self.partition.names
 
 
 def table_columns(table: Table) -> TableColumns:
-    """The columns of a table.
+    """Return the columns of a table.
 
     Raises:
         UnreadableTableError: a column's type or name cannot be read, or Hive hides the
@@ -79,7 +80,7 @@ def table_columns(table: Table) -> TableColumns:
         if key.name.startswith("_"):
             raise UnreadableTableError(
                 f"{table.name} is partitioned by {key.name}. Hive hides directories whose names "
-                "begin with an underscore, so it shows none of the rows. Create the table anew "
+                "begin with an underscore, so it shows none of the rows. Create the table again "
                 "with another name for the column, and write the rows again."
             )
     return TableColumns(
@@ -92,7 +93,7 @@ def table_columns(table: Table) -> TableColumns:
 
 
 def column_field(table: TableName, column: models.Column) -> StructField:
-    """A column with its Spark type. Raises UnreadableTableError if that cannot be read."""
+    """Return a column with its Spark type. Raises UnreadableTableError if Spark has none."""
     try:
         return StructField(column.name, spark_type(column.type))
     except ValueError as error:
@@ -105,10 +106,10 @@ def column_field(table: TableName, column: models.Column) -> StructField:
 def partition_values(
     number: Column, partitions: Sequence[Partition], columns: TableColumns
 ) -> list[ColumnExpr]:
-    """The partition columns of a row in partition `number` (counted in `partitions`).
+    """Return the partition columns of a row in partition `number` (counted in `partitions`).
 
     Raises:
-        UnreadableTableError: a partition's value is none of its column's type.
+        UnreadableTableError: a partition's value is not of its column's type.
     """
     selected: list[ColumnExpr] = []
     for i, field in enumerate(columns.partition.fields):
@@ -116,12 +117,12 @@ def partition_values(
         values = [kept_value(partition.values[i], hive_type) for partition in partitions]
         wrong = {v for v in set(values) if v is not None and not is_value(v, field.dataType)}
         if wrong:
-            place = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)
-            name = partition_name(columns.partition.names, place.values)
+            first = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)
+            name = partition_name(columns.partition.names, first.values)
             raise UnreadableTableError(
                 f"{columns.table}: the value of partition {name} is no {hive_type}, which its "
-                f"column {field.name} is now. Hive shows another one or NULL. Write its rows to a "
-                "partition with a value of that type and drop it, or give the column its former "
+                f"column {field.name} is now. Hive shows another value or NULL. Write its rows to "
+                "a partition with a value of the type and drop it, or give the column its previous "
                 "type back (ALTER TABLE … PARTITION COLUMN)."
             )
         value = _value(number, values, field.dataType)
@@ -130,9 +131,10 @@ def partition_values(
 
 
 def kept_value(value: str, hive_type: str) -> str | None:
-    """What Hive shows of a partition value: the metastore may have a longer one.
+    """Return what Hive shows of a partition value: the metastore may have a longer one.
 
-    It pads those of a `char`, and keeps those of a column that became a shorter one as they were.
+    The metastore pads values of a `char`. It keeps the values of a column that became shorter as
+    they were.
     """
     if value == NULL_PARTITION:
         return None
@@ -143,17 +145,17 @@ def kept_value(value: str, hive_type: str) -> str | None:
 
 
 def _value(number: Column, values: Sequence[str | None], data_type: DataType) -> Column:
-    """The value of one partition column; the array is a constant once Spark has folded it."""
+    """Return the value of one partition column. Spark folds the array to a constant."""
     json_values = json.dumps(values)
     strings = F.from_json(F.lit(json_values), "array<string>")
     return F.get(strings.cast(f"array<{data_type.simpleString()}>"), number)
 
 
 def raw_column(field: StructField) -> Expression:
-    """The column of an ORC file without ACID columns.
+    """Return the column of an ORC file without ACID columns.
 
-    Spark itself hands ORC the filters on it, also those on the fields of a struct, unless it has a
-    type by which that would lose rows.
+    Spark itself hands ORC the filters on the column, also filters on the fields of a struct, unless
+    the column has a type by which ORC would lose rows.
     """
     column = named(field.name)
     if not has(field.dataType, _NOT_FILTERED):
@@ -168,10 +170,10 @@ def orc_columns(
     clock: WallClock,
     converted: Sequence[int] = (),
 ) -> list[ColumnExpr]:
-    """The table's data columns from those of an ORC file, which go by position, as in Hive.
+    """Return the table's data columns, made of the columns of an ORC file by position, as in Hive.
 
-    `present` are the file's own. The table may have more: they were added after the file was
-    written, and are NULL. Those at the positions `converted` have another type in the file.
+    `present` are the file's own columns. Further columns of the table were added after the file was
+    written, and are NULL. The columns at the positions `converted` have another type in the file.
     """
     shown: list[ColumnExpr] = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
@@ -188,11 +190,11 @@ def orc_columns(
 
 
 def _converted(column: Column, hive_type: str) -> Column:
-    """A column that ORC's library converts from the file's type to the table's.
+    """Return a column that ORC's library converts from the file's type to the table's.
 
-    Filters on it are kept from the reader, which would compare the file's values with a literal of
-    the table's type: it fails on an integer that became a string, and passes over rows where an
-    integer that became a double is compared with 0.5.
+    Filters on the column are kept from ORC's reader, which would compare the file's values with a
+    literal of the table's type. It fails on an integer that became a string, and passes over rows
+    where an integer that became a double is compared with 0.5.
     """
     if hive_type == "string":
         return F.concat(column, F.lit(""))
@@ -202,7 +204,7 @@ def _converted(column: Column, hive_type: str) -> Column:
 
 
 def within_length(column: Column, hive_type: str) -> Column:
-    """A column whose texts are as `char(n)` and `varchar(n)` keep them, however deep.
+    """Cut a column's texts as `char(n)` and `varchar(n)` keep them, however deep.
 
     The file may have longer ones. `char` values come without the blanks that pad them, as Hive
     compares them.
@@ -212,14 +214,14 @@ def within_length(column: Column, hive_type: str) -> Column:
 
 
 def short(text: Column, of: DataType) -> Column:
-    """A text as a `char(n)` or `varchar(n)` keeps it."""
+    """Cut a text as a `char(n)` or `varchar(n)` keeps it."""
     assert isinstance(of, CharType | VarcharType)
     short = F.substring(text, 1, of.length)
     return F.rtrim(short) if isinstance(of, CharType) else short
 
 
 def try_cast(value: Column, data_type: DataType) -> Column:
-    """A value of another type, NULL where there is none."""
+    """Cast a value to another type: NULL where the type has no such value."""
     # Not by `hasattr`: a column of PySpark 3.5 has every attribute, as a field of its struct.
     if not pyspark.__version__.startswith("3."):
         return value.try_cast(data_type)

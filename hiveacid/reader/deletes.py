@@ -23,10 +23,10 @@ _SQL = "org.apache.spark.sql"
 
 
 def longs_literal(spark: SparkSession, values: array[int]) -> Column:
-    """An `array<bigint>` of signed 64-bit values as one constant.
+    """Return an `array<bigint>` of signed 64-bit values as one constant.
 
-    PySpark's own `lit` makes an object of each value, which Spark then unboxes for every row, and
-    prints in every plan. This one is a flat block of memory (`UnsafeArrayData`).
+    PySpark's own `lit` makes an object of each value. Spark unboxes the objects for every row, and
+    prints them in every plan. The constant here is a flat block of memory (`UnsafeArrayData`).
     """
     context = spark.sparkContext
     gateway = context._gateway
@@ -48,13 +48,13 @@ def longs_literal(spark: SparkSession, values: array[int]) -> Column:
 
 
 def is_valid(write_id: Column, write_ids: ValidWriteIdList) -> Column:
-    """Whether a write id is valid in `write_ids`."""
+    """Tell whether a write id is valid in `write_ids`."""
     valid = write_id <= write_ids.high_watermark
     return valid & ~write_id.isin(sorted(write_ids.invalid)) if write_ids.invalid else valid
 
 
 def is_in(write_id: Column, ranges: WriteIdRanges) -> Column:
-    """Whether a write id is in `ranges`."""
+    """Tell whether a write id is in `ranges`."""
     single = [last for after, last in ranges.ranges if after + 1 == last]
     conditions = [write_id.isin(single)] if single else []
     conditions += [
@@ -64,7 +64,7 @@ def is_in(write_id: Column, ranges: WriteIdRanges) -> Column:
 
 
 def _any(conditions: list[Column]) -> Column:
-    """A balanced tree: Spark walks expressions recursively."""
+    """Combine conditions in a balanced tree: Spark walks expressions recursively."""
     while len(conditions) > 2:
         pairs = [conditions[i : i + 2] for i in range(0, len(conditions), 2)]
         conditions = [reduce(Column.__or__, pair) for pair in pairs]
@@ -76,37 +76,38 @@ BUCKET = "__hiveacid_bucket"
 ROW = "__hiveacid_row"
 PARTITION = "__hiveacid_partition"
 ROW_ID = (WRITE_ID, BUCKET, ROW, PARTITION)
-"""The row id of a row, as columns: original write id, bucket property, row, number of partition."""
+"""Row id of a row, as columns: original write id, bucket property, row, number of partition."""
 
 MASK = "__hiveacid_mask"
 _BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
-"""SQL: the bit of a row in its mask."""
+"""SQL of the bit of a row in its mask."""
 
 _MAX_BROADCAST_DELETES = 1_000_000
-"""Up to so many delete events the join broadcasts them: at most about 100 MB in each executor."""
+"""Delete events that a join broadcasts at most: about 100 MB in each executor."""
 
 _FEW_FILES = 64
-"""So many files of delete events one task opens at most; more are for several tasks at once."""
+"""Files of delete events that one task opens at most. Several tasks at once open more."""
 
 _MAX_WRITES = 16
-"""Bitmaps are used for so many different (partition, write id, bucket) at most: each is compared
-with, one after the other, for every row."""
+"""Different (partition, write id, bucket) that bitmaps are used for at most. Every row is compared
+with each, one after the other."""
 
 _FEW_DELETES = 100_000
-"""Up to so many delete events their masks are collected, however far apart they may be."""
+"""Delete events whose masks are collected however far apart they are."""
 
 _MAX_BLOCKS = 1 << 19
-"""Bitmaps are used up to so many blocks: 4 MB, sent to each executor once a query. They have room
+"""Blocks of all bitmaps together at most: 4 MB, sent to each executor once a query. They have room
 for 33 million deleted rows."""
 
 
 @dataclass(frozen=True)
 class Bitmap:
-    """The deleted rows of one write in one bucket of one partition.
+    """Deleted rows of one write in one bucket of one partition.
 
     Bit i of `masks[n]` (as a signed bigint) says whether row `64 * (first_block ^ n) + i` is
     deleted. `first_block` has zeros for bits wherever a valid n has bits, so that XOR is a
-    subtraction: Spark checks the latter for overflow, which costs more than the rest of a look-up.
+    subtraction: Spark checks a subtraction for overflow, which costs more than the rest of a
+    look-up.
     """
 
     partition: int
@@ -117,7 +118,7 @@ class Bitmap:
 
 
 def bitmap_range(lowest: int, highest: int) -> tuple[int, int]:
-    """The `first_block` of a bitmap for the blocks `lowest`..`highest`, and its length."""
+    """Return the `first_block` of a bitmap for the blocks `lowest`..`highest`, and its length."""
     bits = (lowest ^ highest).bit_length()
     first = lowest >> bits << bits
     return first, highest - first + 1
@@ -136,9 +137,9 @@ def build_bitmap(
 
 @dataclass(frozen=True)
 class DeleteFile:
-    """A file of delete events: `rows` of them, which name rows in `row_id_range`.
+    """File of `rows` delete events, which name rows in `row_id_range`.
 
-    The latter is None without any.
+    `row_id_range` is None for a file without delete events.
     """
 
     file: ListedFile
@@ -150,7 +151,7 @@ class DeleteFile:
 
 @dataclass
 class DeletedRows:
-    """The bitmaps of one plan, read once for all the sessions that use the plan."""
+    """Bitmaps of one plan, read once for all the sessions that use the plan."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _read: bool = False
@@ -159,7 +160,7 @@ class DeletedRows:
     def bitmaps(
         self, files: Sequence[DeleteFile], masks: Callable[[], DataFrame]
     ) -> tuple[Bitmap, ...] | None:
-        """The bitmaps, or None where the deleted rows need a join.
+        """Return the bitmaps, or None where the deleted rows need a join.
 
         Args:
             files: the files of delete events.
@@ -176,7 +177,7 @@ class DeletedRows:
 
 
 def are_near(files: Iterable[DeleteFile]) -> bool:
-    """Whether the ranges of row ids alone tell that bitmaps are few and small enough."""
+    """Tell whether the ranges of row ids alone show that bitmaps are few and small enough."""
     extents: dict[tuple[int, int, int], tuple[int, int]] = {}
     for file in files:
         ids = file.row_id_range
@@ -209,13 +210,13 @@ def _collect(masks: DataFrame, are_few: bool) -> tuple[Bitmap, ...] | None:
 
 
 def _fit(ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether bitmaps of these first and last blocks are few and small enough."""
+    """Tell whether bitmaps of these first and last blocks are few and small enough."""
     blocks = sum(bitmap_range(first, last)[1] for first, last in ranges)
     return len(ranges) <= _MAX_WRITES and blocks <= _MAX_BLOCKS
 
 
 def one_task_reads(files: Sequence[DeleteFile]) -> bool:
-    """Whether it is cheaper that one task reads all the delete events than to shuffle them."""
+    """Tell whether one task reads all the delete events more cheaply than a shuffle."""
     events = sum(file.rows for file in files)
     return events <= _MAX_BROADCAST_DELETES and len(files) <= _FEW_FILES
 
@@ -223,8 +224,8 @@ def one_task_reads(files: Sequence[DeleteFile]) -> bool:
 def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
     """Pack delete events, one a row with the columns of a row id, into blocks and masks.
 
-    `ROW` of the result is the block, the row divided by 64. `in_one_task` says that one task is to
-    take them all, which saves a shuffle.
+    `ROW` of the result is the block: the row divided by 64. With `in_one_task`, one task takes all
+    events, which saves a shuffle.
     """
     packed = events.select(
         WRITE_ID,
@@ -241,7 +242,7 @@ def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
 def without_bitmaps(
     spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
 ) -> DataFrame:
-    """The rows, which have the columns of a row id, that no bitmap names.
+    """Return the rows, which have the columns of a row id, that no bitmap names.
 
     `in_one_partition` says that all the rows are of the same partition.
     """
@@ -253,33 +254,33 @@ def without_bitmaps(
 def in_bitmaps(
     spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
 ) -> DataFrame:
-    """The rows that a bitmap names; else as `without_bitmaps`."""
+    """Return the rows that a bitmap names, with the arguments of `without_bitmaps`."""
     if not bitmaps:
         return rows.limit(0)
     return rows.where(_bit(spark, bitmaps, in_one_partition) != 0)
 
 
 def _bit(spark: SparkSession, bitmaps: Sequence[Bitmap], in_one_partition: bool) -> Column:
-    """The bit of a row in the bitmap of its write and bucket; 0 if there is none."""
+    """Return the bit of a row in the bitmap of its write and bucket; 0 if there is no bitmap."""
     mask: Column | None = None
     for bitmap in bitmaps:
-        is_here = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
+        is_its_row = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
         if not in_one_partition:
-            is_here &= F.col(PARTITION) == bitmap.partition
+            is_its_row &= F.col(PARTITION) == bitmap.partition
         block = F.shiftright(ROW, 6).bitwiseXOR(F.lit(bitmap.first_block).cast("bigint"))
-        here = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
-        mask = F.when(is_here, here) if mask is None else mask.when(is_here, here)
+        found = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
+        mask = F.when(is_its_row, found) if mask is None else mask.when(is_its_row, found)
     assert mask is not None
-    # Around all of it: what Spark could infer of the columns alone, it would push down.
+    # Around the whole expression: Spark would push down what it infers of the columns alone.
     return F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))
 
 
 def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
-    """The rows, which have the columns of a row id, that no mask names.
+    """Return the rows, which have the columns of a row id, that no mask names.
 
-    The join key is one long, the cheapest to probe. Mixing the parts of the row id into it may
-    collide, so the condition compares them once more, as differences: an equality would become
-    part of the key and make it expensive.
+    The join key is one long, the cheapest to probe. Row ids whose mixed parts collide have the same
+    key, so the condition compares the parts once more. It compares them as differences: an equality
+    would become part of the key and make the key expensive.
     """
     strategy = "broadcast" if events <= _MAX_BROADCAST_DELETES else "shuffle_hash"
     live = never_null(rows).alias("live")
@@ -302,7 +303,7 @@ def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
 
 
 def never_null(frame: DataFrame) -> DataFrame:
-    """The same row ids, in a form of which Spark pushes down no filter, given or inferred."""
+    """Return the same row ids in a form on which Spark pushes down no filter, given or inferred."""
     return frame.withColumns(
         {
             name: F.coalesce(name, F.lit(-1).cast(element))

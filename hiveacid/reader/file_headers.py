@@ -28,9 +28,9 @@ Answer = TypeVar("Answer")
 def ask_file(
     spark: SparkSession, file: ListedFile, format: str, question: Callable[[Any], Answer]
 ) -> Answer:
-    """What `question` finds out of a file's open reader.
+    """Return what `question` finds out from a file's open reader.
 
-    That is a `ParquetFileReader` for the format `parquet`, a `DataFileReader` for `avro`.
+    The reader is a `ParquetFileReader` for the format `parquet`, a `DataFileReader` for `avro`.
 
     Raises:
         UnreadableTableError: the file is not there, or not of the format.
@@ -46,7 +46,7 @@ def ask_file(
         raise UnreadableTableError(
             f"{file.path} ({file.length} bytes) cannot be read as {format}: "
             f"{java_exception(error).toString()}. If the file is gone, the run lost its lock or "
-            "somebody removed it by hand; if it is damaged, restore it."
+            "somebody removed the file by hand. If the file is damaged, restore it."
         ) from error
 
 
@@ -70,11 +70,11 @@ _READERS: dict[str, Callable[[SparkContext, Any, Any], Any]] = {
     "avro": _open_avro,
 }
 _NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
-"""The names of the codecs that a Hive may have from elsewhere."""
+"""Suffixes of codecs that Hadoop does not bring along: a Hive may have them from elsewhere."""
 
 
 def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
-    """Refuse compressed files without their codec: Spark would take them for plain lines.
+    """Refuse compressed files without their codec: Spark would treat them as plain lines.
 
     Raises:
         UnreadableTableError: naming the file.
@@ -97,27 +97,28 @@ def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
 
 _TOP_LEVEL = re.compile(r"^  (?=[a-z])", re.MULTILINE)
 _UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
-"""In the text of a Parquet schema: where a column begins, and integers of other engines."""
+"""Beginning of a column, and integers of other engines, in the text of a Parquet schema."""
 
 
 class UnsignedType(DataType):
-    """Of a Parquet column with unsigned integers of 32 or 64 bits, also inside.
+    """Type of a Parquet column with unsigned integers of 32 or 64 bits, also further inside.
 
-    Spark shows those that Hive takes for negative and shows as NULL.
+    Hive treats large ones as negative and shows NULL. Spark shows their values.
     """
 
     def simpleString(self) -> str:  # noqa: N802 (as PySpark's types)
-        """As messages name it."""
+        """Return the name of the type in messages."""
         return "unsigned integers"
 
 
 @dataclass(frozen=True)
 class FileHeader:
-    """What a file says of its columns and times.
+    """Columns and times of a file, as the file states them.
 
-    `columns` are those with a type of Spark's. `proleptic`, `legacy` and `zone` are what its writer
-    said of times. `wall_clocks` says that it stores timestamps without a zone, `by_spark` that a
-    Spark wrote it that counts days in the Gregorian calendar (3.0 and later, by default).
+    `columns` are the columns with a type of Spark's. `proleptic`, `legacy` and `zone` are what the
+    writer said of times. `wall_clocks` says that the file stores timestamps without a zone.
+    `by_spark` says that a Spark wrote the file that counts days in the Gregorian calendar (3.0 and
+    later, by default).
     """
 
     columns: StructType
@@ -129,13 +130,14 @@ class FileHeader:
 
 
 _KNOWN: dict[ListedFile, FileHeader] = {}
-"""Files do not change, so one reading is enough for the life of the process."""
+"""Headers that were read. Files do not change, so one reading is enough for the life of the
+process."""
 
 
 def file_headers(
     spark: SparkSession, format: str, files: Iterable[ListedFile]
 ) -> dict[ListedFile, FileHeader]:
-    """The header of each file of `format` (`parquet` or `avro`).
+    """Return the header of each file of `format` (`parquet` or `avro`).
 
     Raises:
         UnreadableTableError: a file cannot be read.
@@ -171,7 +173,7 @@ def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
 def _parquet_columns(spark: SparkSession, schema: Any, text: str) -> StructType:
     with suppress(*JAVA_ERRORS):
         return _converted(spark, schema, text)
-    # Spark does not know the type of a column, which may be none of the table's.
+    # Spark does not know the type of some column, perhaps one that the table does not have.
     message = java(spark.sparkContext, "org.apache.parquet.schema.MessageType")
     known: list[StructField] = []
     for i in range(schema.getFieldCount()):
@@ -211,5 +213,5 @@ def _from_java(schema: Any) -> StructType:
 
 @lru_cache(maxsize=1_000)
 def _from_json(text: str) -> StructType:
-    """The files of a table share one object."""
+    """Return the columns of a schema. The files of a table share one object."""
     return StructType.fromJson(json.loads(text))

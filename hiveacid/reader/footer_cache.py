@@ -1,16 +1,16 @@
-"""Cache of ORC footers on disk, so that a file's footer is read once for all runs.
+"""Cache of ORC footers on disk: a file's footer is read once for all runs.
 
 The cache keeps only what a file says about itself, under the digest of its path, length and
-modification time: ACID files never change, and a file that is written again has another time. The
-database is SQLite's, which several processes may use at once. Losing it costs only time. So no
-write waits for the disk, and every failure goes to the debug log: a database that cannot be used is
-passed over, and one that is broken or of somebody else is made again.
+modification time. ACID files never change, and a file that is written again has another time. The
+database is SQLite's, which several processes may use at once. Losing the cache costs only time. So
+no write waits for the disk, and every failure goes to the debug log. A database that cannot be used
+is passed over. A database that is broken or of somebody else is made again.
 
-The rows have checksums of our own. A footer that is wrong would show wrong rows, and SQLite does
-not notice enough: its WAL checks its log only until the next checkpoint and needs shared memory,
-which home directories on NFS do not have. Of 345 damages (a flipped bit, a lost sector) that gave
-wrong rows, `quick_check` overlooked 188 and `integrity_check` 94; that check takes 1.8 seconds for
-a full cache. The checksum costs about 7 microseconds a footer.
+The rows have checksums of our own. A wrong footer would show wrong rows, and SQLite does not notice
+enough: its WAL checks its log only until the next checkpoint and needs shared memory, which home
+directories on NFS do not have. Of 345 damages (a flipped bit, a lost sector) that gave wrong rows,
+`quick_check` overlooked 188 and `integrity_check` 94; `integrity_check` takes 1.8 seconds for a
+full cache. The checksum costs about 7 microseconds a footer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _Shape = tuple[bool, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
 """`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
 FILE_NAME = "orc-footers-3.sqlite"
-"""The number goes up with each change of the tables or of what a footer holds."""
+"""Name of the database. Its number goes up with each change of the tables or of what a footer
+holds."""
 
 _TABLES = (
     "CREATE TABLE footers (file BLOB NOT NULL UNIQUE, number_of_rows INTEGER NOT NULL, "
@@ -44,13 +45,13 @@ _TABLES = (
     "checksum BLOB NOT NULL)",
     "CREATE TABLE shapes (digest BLOB NOT NULL UNIQUE, shape TEXT NOT NULL)",
 )
-"""Most files of a table share one shape, which is known by its digest."""
+"""Tables of the database. Most files of a table share one shape, which is known by its digest."""
 
 _MAX_FOOTERS = 1_000_000
-"""About 120 MB. The oldest footers go first."""
+"""Footers in the cache at most: about 120 MB. The oldest footers go first."""
 
 _ASKED_AT_ONCE = 500
-"""SQLite before 3.32 takes 999 parameters."""
+"""Footers that one query asks for at most: SQLite before 3.32 takes 999 parameters."""
 
 _TIMEOUT = 5.0
 """Seconds to wait for another process that writes."""
@@ -74,13 +75,13 @@ class FooterCache:
         """Return the footers that the cache has."""
         if not self._path.exists():
             return {}
-        return self._used(partial(_known, files=files), without={})
+        return self._use(partial(_known, files=files), without={})
 
     def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
         """Keep footers, and remove the oldest ones if there are too many."""
-        self._used(partial(_keep, footers=footers, at_most=self._max_footers), without=None)
+        self._use(partial(_keep, footers=footers, at_most=self._max_footers), without=None)
 
-    def _used(self, use: Callable[[sqlite3.Connection], T], without: T) -> T:
+    def _use(self, use: Callable[[sqlite3.Connection], T], without: T) -> T:
         """Return the result of `use` on the database, or `without` if it fails."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,7 +105,7 @@ class FooterCache:
 
 
 def _is_broken(error: Exception) -> bool:
-    """Whether the file is no database of ours, rather than busy, read-only or out of reach."""
+    """Tell whether the file is no database of ours, rather than busy, read-only or out of reach."""
     return isinstance(error, ValueError | TypeError) or type(error) is sqlite3.DatabaseError
 
 
@@ -120,11 +121,11 @@ def _check_tables(database: sqlite3.Connection) -> None:
 
 
 def _tables(database: sqlite3.Connection) -> bool:
-    """Whether the tables are there; ValueError if others are."""
+    """Tell whether the tables are there. Raises ValueError if other tables are."""
     found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
     tables = tuple(sql for (sql,) in found)
     if tables not in ((), _TABLES):
-        raise ValueError("its tables are not those of this cache")
+        raise ValueError("it has other tables than this cache")
     return bool(tables)
 
 

@@ -1,4 +1,4 @@
-"""From the snapshots of a full-ACID table's locations to the files of a read. Pure."""
+"""Full-ACID tables: from the snapshots of their locations to files, and from files to rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hiveacid.reader.deletes import (
 from hiveacid.reader.locations import (
     Location,
     check_depth,
-    missing,
+    missing_locations,
     paths_to_be_lost,
     refusal,
     skipped_entries,
@@ -51,66 +51,71 @@ _NO_NAME = re.compile(r"_col\d+")
 
 def plan_full_acid(
     pinned: PinnedTable,
-    places: Sequence[Location],
+    locations: Sequence[Location],
     footers: Mapping[ListedFile, OrcFooter],
     row_ids: bool = False,
 ) -> ReadPlan:
     """Plan the read of a full-ACID table; with `row_ids`, every raw file gets its row ids.
 
     Raises:
-        UnreadableTableError: a file is not what its place or name says.
+        UnreadableTableError: a file is not what its directory or name says.
     """
     data: list[DataFile] = []
     deletes: list[DeleteFile] = []
     skipped: list[Skipped] = []
     to_be_lost: list[str] = []
-    for place in places:
-        check_depth(pinned, place)
-        here = _delete_files(pinned, place, footers)
-        lowest = 0 if row_ids else _lowest_deleted(here)
-        deletes.extend(here)
-        data.extend(_data_files(pinned, place, footers, lowest))
-        skipped.extend(skipped_entries(place))
-        to_be_lost.extend(paths_to_be_lost(place))
+    for location in locations:
+        check_depth(pinned, location)
+        its_deletes = _delete_files(pinned, location, footers)
+        lowest = 0 if row_ids else _lowest_deleted(its_deletes)
+        deletes.extend(its_deletes)
+        data.extend(_data_files(pinned, location, footers, lowest))
+        skipped.extend(skipped_entries(location))
+        to_be_lost.extend(paths_to_be_lost(location))
     return ReadPlan(
-        pinned, tuple(data), tuple(deletes), tuple(skipped), tuple(to_be_lost), missing(places)
+        pinned,
+        tuple(data),
+        tuple(deletes),
+        tuple(skipped),
+        tuple(to_be_lost),
+        missing_locations(locations),
     )
 
 
 def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
-    """The lowest original write id of delete events; None without any."""
+    """Return the lowest original write id of delete events; None if there are none."""
     known = (delete.row_id_range for delete in deletes)
     return min((ids.write_id[0] for ids in known if ids is not None), default=None)
 
 
 def _delete_files(
-    pinned: PinnedTable, place: Location, footers: Mapping[ListedFile, OrcFooter]
+    pinned: PinnedTable, location: Location, footers: Mapping[ListedFile, OrcFooter]
 ) -> list[DeleteFile]:
     deletes = []
-    for directory in place.state.delete_deltas:
+    for directory in location.state.delete_deltas:
         hides_rows = _hides_rows(directory, pinned.write_ids)
         for file in directory.files:
             footer = footers[file]
             if not footer.is_acid or not is_bucket_file(file.name):
                 raise refusal(pinned, f"{file.path} is in a delete delta but no delete file")
             deletes.append(
-                DeleteFile(file, place.partition, footer.rows, hides_rows, footer.row_id_range)
+                DeleteFile(file, location.partition, footer.rows, hides_rows, footer.row_id_range)
             )
     return deletes
 
 
 def _data_files(
     pinned: PinnedTable,
-    place: Location,
+    location: Location,
     footers: Mapping[ListedFile, OrcFooter],
     lowest_deleted: int | None,
 ) -> Iterator[DataFile]:
-    """The data files of one place.
+    """Yield the data files of one location.
 
-    `lowest_deleted` is the lowest original write id of its delete events: only rows from there on
-    need a row id.
+    `lowest_deleted` is the lowest original write id of the location's delete events: only rows of
+    that write id or a higher one need a row id.
     """
-    for directory in place.state.of_rows:
+    for directory in location.state.of_rows:
         hides_rows = _hides_rows(directory, pinned.write_ids)
         raw = []
         for file in directory.files:
@@ -123,7 +128,7 @@ def _data_files(
                 _check_named(pinned, file, footer)
                 yield DataFile(
                     file,
-                    place.partition,
+                    location.partition,
                     footer.columns,
                     is_acid=True,
                     hides_rows=hides_rows,
@@ -132,21 +137,22 @@ def _data_files(
                     row_id_range=footer.row_id_range,
                 )
         if raw:
-            yield from _raw_files(pinned, place, footers, raw, lowest_deleted, directory)
-    yield from _raw_files(pinned, place, footers, place.state.originals, lowest_deleted, None)
+            yield from _raw_files(pinned, location, footers, raw, lowest_deleted, directory)
+    yield from _raw_files(pinned, location, footers, location.state.originals, lowest_deleted, None)
 
 
 def _raw_files(
     pinned: PinnedTable,
-    place: Location,
+    location: Location,
     footers: Mapping[ListedFile, OrcFooter],
     files: Iterable[ListedFile],
     lowest_deleted: int | None,
     directory: SelectedDir | None,
 ) -> Iterator[DataFile]:
-    """Number the rows of raw files: those of one bucket count on from file to file, in path order.
+    """Number the rows of raw files, and yield the files.
 
-    Original files (`directory` is None) have write id 0.
+    The numbers of one bucket go on from file to file, in the order of the paths. Original files
+    (`directory` is None) have write id 0.
     """
     write_id, statement_id = 0, 0
     if directory is not None:
@@ -156,7 +162,7 @@ def _raw_files(
             if low != write_id:
                 raise refusal(
                     pinned,
-                    f"{place.listing.location}/{directory.directory.name} spans write ids {low} to "
+                    f"{location.path}/{directory.directory.name} spans write ids {low} to "
                     f"{write_id} but holds files without ACID columns",
                 )
     needs_ids = lowest_deleted is not None and lowest_deleted <= write_id
@@ -168,7 +174,7 @@ def _raw_files(
         bucket = bucket_of_file(file.name)
         row_ids = None
         if bucket is None:
-            # Hive fails as well, whether anything is deleted or not: "Bucket ID out of range: -1".
+            # Hive fails as well, with deleted rows and without: "Bucket ID out of range: -1".
             raise refusal(pinned, f"the name of {file.path} has no bucket number")
         if needs_ids:
             first_row = next_row.get(bucket, 0)
@@ -180,7 +186,7 @@ def _raw_files(
             row_ids = RowPositions(write_id, bucket_property, first_row)
         yield DataFile(
             file,
-            place.partition,
+            location.partition,
             footer.columns,
             is_acid=False,
             row_ids=row_ids,
@@ -193,14 +199,14 @@ def _raw_files(
 def _check_named(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> None:
     """Refuse ACID files whose columns ORC takes by position, which is wrong for a part of them.
 
-    It does so where all names are such as Hive once gave to columns without any
+    ORC does so where all names are like those that Hive once gave to columns without names
     (`SchemaEvolution.hasColumnNames`).
     """
     if footer.columns and all(map(_NO_NAME.fullmatch, footer.columns)):
         raise UnreadableTableError(
             f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
             "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
-            "other names, and read that one."
+            "other names, and read the copy."
         )
 
 
@@ -212,9 +218,9 @@ def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
 def full_acid_rows(
     spark: SparkSession, plan: ReadPlan, columns: TableColumns, row_ids: bool = False
 ) -> DataFrame | None:
-    """The rows of the planned files with the table's columns; None if there is no file.
+    """Return the rows of the planned files with the table's columns; None if there is no file.
 
-    With `row_ids`, for which the plan must be made, the columns of the row id follow.
+    With `row_ids`, the columns of the row id follow. The plan must be made with `row_ids`, too.
     """
     delete_partitions = {delete.partition for delete in plan.deletes}
     keyed: list[DataFrame] = []
@@ -238,7 +244,7 @@ _Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
 
 
 def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Group, list[DataFile]]:
-    """Files that one scan can read: the same columns, ACID or raw, and the same needs."""
+    """Group the files that one scan can read: the same columns, ACID or raw, and the same needs."""
     groups: dict[_Group, list[DataFile]] = {}
     for file in data:
         deleted = file.partition in delete_partitions and (file.is_acid or file.row_ids is not None)
@@ -266,7 +272,7 @@ def _acid_scan(
     hides_rows: bool,
     keyed: bool,
 ) -> DataFrame:
-    """Files with ACID columns. The i-th field of `row` is the table's i-th column, as in Hive."""
+    """Read files with ACID columns. The i-th field of `row` is the table's i-th column."""
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
     row = StructType([StructField(name, field.dataType) for name, field in fields])
     several_partitions = len({file.partition for file in files}) > 1
@@ -281,11 +287,11 @@ def _acid_scan(
 
 
 def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[ColumnExpr]:
-    """The row id without the partition, from the ACID columns of a scan of these files.
+    """Return the row id without the partition, from the ACID columns of a scan of these files.
 
-    A part that is the same in all rows, as the files' statistics say, is a literal: Spark need not
-    decode it, nor compare it for each row. A filter by the columns alone would be pushed down: see
-    `deletes.never_null`.
+    A part that is the same in all rows, by the files' statistics, is a literal: Spark need not
+    decode the part, nor compare it for each row. Spark would push down a filter on the columns
+    alone: see `deletes.never_null`.
     """
     ranges = [file.row_id_range for file in files if file.row_id_range is not None]
 
@@ -301,10 +307,10 @@ def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[ColumnExpr]:
 
 
 def _row_field(name: str, held_back: bool) -> Expression:
-    """A user's column; with `held_back`, one that no predicate is pushed down on.
+    """Return a user's column; with `held_back`, in a form on which no predicate is pushed down.
 
-    ORC looks for the `row.x` of a pushed predicate inside the user's own column `row`, if the file
-    has one.
+    If the file has a user's column `row`, ORC looks for the `row.x` of a pushed predicate inside
+    that column.
     """
     field = named("row", name)
     if not held_back:
@@ -324,7 +330,7 @@ def _raw_scan(
     hides_rows: bool,
     keyed: bool,
 ) -> DataFrame:
-    """Files without ACID columns; where deletes may hit them, with row ids by position."""
+    """Read files without ACID columns; where deletes may hit them, with row ids by position."""
     fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
     schema = StructType([StructField(name, field.dataType) for name, field in fields])
     frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
@@ -353,7 +359,7 @@ def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> Da
 
 
 def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:
-    """The row ids of the delete events that the snapshot shows."""
+    """Return the row ids of the delete events that the snapshot shows."""
     frames = []
     for hides_rows in sorted({delete.hides_rows for delete in plan.deletes}):
         files = [delete for delete in plan.deletes if delete.hides_rows == hides_rows]

@@ -1,4 +1,4 @@
-"""From the snapshots of an insert-only table's locations to the files of a read. Pure."""
+"""Insert-only tables: from the snapshots of their locations to files, and from files to rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hiveacid.reader.formats.base import FileFormat, TableRead
 from hiveacid.reader.locations import (
     Location,
     check_depth,
-    missing,
+    missing_locations,
     paths_to_be_lost,
     refusal,
     skipped_entries,
@@ -38,36 +38,37 @@ from hiveacid.snapshots.tables import PinnedTable
 
 def plan_insert_only(
     pinned: PinnedTable,
-    places: Sequence[Location],
+    locations: Sequence[Location],
     footers: Mapping[ListedFile, OrcFooter],
 ) -> ReadPlan:
     """Plan the read of an insert-only table. `footers` may lack files that are not ORC.
 
     Raises:
-        UnreadableTableError: a delete delta in an insert-only table, or a directory that mixes
-            write ids to be seen with others, whose rows cannot be told apart, or original files,
-            which Hive shows or not, as one of its settings says.
+        UnreadableTableError: the table has a delete delta; or a directory that mixes visible and
+            invisible write ids, whose rows cannot be distinguished; or original files, which Hive
+            shows or not, as one of its settings says.
     """
     data: list[DataFile] = []
     skipped: list[Skipped] = []
     to_be_lost: list[str] = []
-    for place in places:
-        if place.state.delete_deltas:
-            name = place.state.delete_deltas[0].directory.name
+    for location in locations:
+        if location.state.delete_deltas:
+            name = location.state.delete_deltas[0].directory.name
             raise refusal(
-                pinned, f"{place.listing.location}/{name} is a delete delta in an insert-only table"
+                pinned,
+                f"{location.path}/{name} is a delete delta in an insert-only table",
             )
-        check_depth(pinned, place, is_insert_only=True)
-        if place.state.originals:
+        check_depth(pinned, location, is_insert_only=True)
+        if location.state.originals:
             raise UnreadableTableError(
-                f"{pinned.table.name} cannot be read: {place.state.originals[0].path} is in no "
+                f"{pinned.table.name} cannot be read: {location.state.originals[0].path} is in no "
                 "base and no delta. In an insert-only table Hive passes over such files, unless "
                 "its setting hive.mm.allow.originals is true. Move them away, or into the table "
-                "with LOAD DATA, and run again."
+                "with LOAD DATA."
             )
         files: list[ListedFile] = []
-        for directory in place.state.of_rows:
-            _check_whole(pinned, place, directory)
+        for directory in location.state.of_rows:
+            _check_whole(pinned, location, directory)
             files.extend(directory.files)
         for file in files:
             footer = footers.get(file)
@@ -76,28 +77,31 @@ def plan_insert_only(
             data.append(
                 DataFile(
                     file,
-                    place.partition,
+                    location.partition,
                     columns,
                     is_acid=False,
                     converted=converted,
                     nanoseconds=footer.nanoseconds if footer else (),
                 )
             )
-        skipped.extend(skipped_entries(place))
-        to_be_lost.extend(paths_to_be_lost(place))
-    return ReadPlan(pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost), missing(places))
+        skipped.extend(skipped_entries(location))
+        to_be_lost.extend(paths_to_be_lost(location))
+    return ReadPlan(
+        pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost), missing_locations(locations)
+    )
 
 
-def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -> None:
-    """A compaction leaves out what was aborted, but never what is still open.
+def _check_whole(pinned: PinnedTable, location: Location, directory: SelectedDir) -> None:
+    """Refuse a directory with rows that the snapshot must not show.
 
-    One that the snapshot may see began when all its write ids had ended. If they go on above the
-    high-water mark, that has gone back since (docs/hive-quirks.md). The base of an overwrite or a
-    truncate holds what that wrote and nothing else.
+    A compaction leaves out aborted write ids, but never open ones. A compaction that the snapshot
+    may see began when all its write ids had ended. If its write ids go on above the high-water
+    mark, the mark has gone back since (docs/hive-quirks.md). The base of an overwrite or a truncate
+    holds the rows of its own write id and nothing else.
     """
     low, high = directory.write_id_range
     if isinstance(directory.directory, BaseDir) and not is_compacted(
-        place.listing, directory.directory
+        location.listing, directory.directory
     ):
         low = high
     open_ids = sorted(i for i in pinned.write_ids.open if low <= i <= high)
@@ -105,7 +109,7 @@ def _check_whole(pinned: PinnedTable, place: Location, directory: SelectedDir) -
     if open_ids or (is_above and not directory.directory.visibility_txn):
         raise refusal(
             pinned,
-            f"{place.listing.location}/{directory.directory.name} holds rows of write ids that "
+            f"{location.path}/{directory.directory.name} holds rows of write ids that "
             f"this snapshot must not show (open: {open_ids}, high-water mark "
             f"{pinned.write_ids.high_watermark}), and insert-only rows carry no write id",
         )
@@ -148,14 +152,14 @@ def _by_format(read: TableRead, data: Iterable[DataFile]) -> dict[FileFormat[Any
 
 
 def _partition_of(file: DataFile, plan: ReadPlan, columns: TableColumns) -> str:
-    """The name of a file's partition; empty in a table without any."""
+    """Return the name of a file's partition; empty in an unpartitioned table."""
     if not plan.pinned.partitions:
         return ""
     return partition_name(columns.partition.names, plan.pinned.partitions[file.partition].values)
 
 
 def _write_id(by_path: Mapping[str, ListedFile]) -> Column:
-    """The write id of the directory that a row of a scan is in, from the scan's `FILE_PATH`."""
+    """Return the write id of the directory that a row is in, from the scan's `FILE_PATH`."""
     of_path = {}
     for path, file in by_path.items():
         directory = parse_directory(file.relative.partition("/")[0])

@@ -1,4 +1,4 @@
-"""The places of a table's files, and the snapshot that each holds. Pure: listings come in."""
+"""Locations of a table's files, and the snapshot that each holds. Pure: listings come in."""
 
 from __future__ import annotations
 
@@ -14,22 +14,27 @@ from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
 
 @dataclass(frozen=True)
 class Location:
-    """One place of the table's files: the table's own, or that of partition `partition`."""
+    """Location of a table's files: the table's own, or a partition's (number `partition`)."""
 
     partition: int
     storage: StorageDescriptor
     listing: Listing
     state: AcidState
 
+    @property
+    def path(self) -> str:
+        """Path of the location's directory."""
+        return self.listing.location
+
     def orc_files(self) -> Iterator[ListedFile]:
-        """Every file of the snapshot here, for reading the footers."""
+        """Yield every file of the snapshot in the location, for reading the footers."""
         yield from self.state.originals
         for directory in self.state.directories:
             yield from directory.files
 
 
 def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Location]:
-    """Select the snapshot of each listing; they are in the order of `pinned.storages`.
+    """Select the snapshot of each listing. The listings are in the order of `pinned.storages`.
 
     Raises:
         UnreadableTableError: see `acid.selection.select` and `check_there`; or two partitions share
@@ -43,23 +48,23 @@ def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Locati
     ]
 
 
-def check_there(seen: UnlockedTable, listings: Sequence[Listing]) -> None:
-    """Refuse a table that was written to and is nowhere: Spark looks for it in another place.
+def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
+    """Refuse a table that was written to, but none of whose locations exist for Spark.
 
     A single partition without a directory is empty to Hive, and may be.
 
     Raises:
         UnreadableTableError: no location of the table exists.
     """
-    highest = seen.write_ids.high_watermark
+    highest = pinned.write_ids.high_watermark
     if highest > 0 and listings and all(listing.is_missing for listing in listings):
         first, *others = (listing.location for listing in listings)
         rest = f", nor do the {len(others)} other locations of its partitions" if others else ""
         raise UnreadableTableError(
-            f"{seen.table.name} was written to (up to write id {highest}), but {first} does not "
+            f"{pinned.table.name} was written to (up to write id {highest}), but {first} does not "
             f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
             "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
-            "`server_side_parameters`). If the rows are to be gone, make the directory anew."
+            "`server_side_parameters`). If the rows may be gone, make the directory again."
         )
 
 
@@ -78,17 +83,18 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             )
 
 
-def check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = False) -> None:
-    """Refuse files further down in a base or delta, but for directories that Hive makes there.
+def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool = False) -> None:
+    """Refuse files further down in a base or delta, unless Hive makes the directories there.
 
-    Hive shows such files of a full-ACID table in one query and fails in the next, and passes over
-    those of an insert-only table. There it makes directories for the branches of UNION ALL, and one
-    of the same name in a partition with a location of its own (`acid.selection`).
+    Hive shows such files of a full-ACID table in one query and fails in the next. It passes over
+    such files of an insert-only table. In insert-only tables it makes directories for the branches
+    of UNION ALL, and, in a partition with a location of its own, a directory of the same name
+    (`acid.selection`).
 
     Raises:
         UnreadableTableError: there are such files.
     """
-    for directory in place.state.directories:
+    for directory in location.state.directories:
         name = directory.directory.name
         in_namesake = set()
         for file in directory.files:
@@ -101,30 +107,30 @@ def check_depth(pinned: PinnedTable, place: Location, *, is_insert_only: bool = 
         if len(in_namesake) > 1:
             raise refusal(
                 pinned,
-                f"{place.listing.location}/{name} has files and a directory of its own name with "
+                f"{location.path}/{name} has files and a directory of its own name with "
                 "files, one of which may be a copy",
             )
 
 
-def missing(places: Iterable[Location]) -> tuple[str, ...]:
-    """See `ReadPlan.missing`."""
-    return tuple(place.listing.location for place in places if place.listing.is_missing)
+def missing_locations(locations: Iterable[Location]) -> tuple[str, ...]:
+    """Return the locations that do not exist (`ReadPlan.missing`)."""
+    return tuple(location.path for location in locations if location.listing.is_missing)
 
 
-def paths_to_be_lost(place: Location) -> Iterator[str]:
-    """See `ReadPlan.to_be_lost`."""
-    for empty in place.state.to_be_lost:
-        yield f"{place.listing.location}/{empty.directory.name}"
+def paths_to_be_lost(location: Location) -> Iterator[str]:
+    """Yield the directories that a compaction has left empty (`ReadPlan.to_be_lost`)."""
+    for empty in location.state.to_be_lost:
+        yield f"{location.path}/{empty.directory.name}"
 
 
-def skipped_entries(place: Location) -> Iterator[Skipped]:
-    """What the snapshot passes over here, by whole paths."""
-    for skipped in place.state.skipped:
-        yield replace(skipped, relative=f"{place.listing.location}/{skipped.relative}")
+def skipped_entries(location: Location) -> Iterator[Skipped]:
+    """Yield what the snapshot passes over in the location, by whole paths."""
+    for skipped in location.state.skipped:
+        yield replace(skipped, relative=f"{location.path}/{skipped.relative}")
 
 
 def refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
-    """The error for something that Hive would not have written."""
+    """Return the error for something that Hive would not have written."""
     return UnreadableTableError(
         f"{pinned.table.name} cannot be read: {what}. If Hive did not write it, remove it; else "
         "run a major compaction in Hive, or report the case."

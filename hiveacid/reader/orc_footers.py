@@ -27,13 +27,13 @@ _STATISTICS = "org.apache.orc.ColumnStatistics"
 _INTEGERS = "org.apache.orc.IntegerColumnStatistics"
 _SCHEMA = "org.apache.orc.TypeDescription"
 _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
-"""The numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
+"""Numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
 
 
 class OrcReaders:
-    """Functions of arrays of ORC's `Reader`, of one JVM. Threads may share it.
+    """Functions on arrays of ORC's `Reader`, of one JVM. Threads may share the object.
 
-    They raise JavaError for what Java throws for any of the files.
+    The functions raise JavaError for what Java throws for any of the files.
     """
 
     def __init__(self, bulk: Bulk) -> None:
@@ -41,7 +41,7 @@ class OrcReaders:
         self._open = bulk.zipped(_open(bulk), PATH, "long")
         self.rows = bulk.integers(bulk.method(_READER, "getNumberOfRows", "long"))
         self.schemas = bulk.strings(bulk.method(_READER, "getSchema", _SCHEMA))
-        # An `Object[]` of each file's statistics: made anew by each call, so ask once.
+        # An `Object[]` of each file's statistics: each call makes it again, so ask once.
         self.statistics = bulk.map(bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"))
         says_version = bulk.method(_READER, "hasMetadataValue", "boolean", ["String"])
         self._says_version = bulk.booleans(bulk.with_constants(says_version, 1, _ACID_VERSION_KEY))
@@ -53,7 +53,7 @@ class OrcReaders:
                 bulk.with_constants(first_byte, 1, 0),
             )
         )
-        # From statistics of a column that does not hold integers these raise, as they should.
+        # For statistics of a column that does not hold integers these raise, as they should.
         # Without statistics the lowest is above the highest (`RowIdRange.of`).
         self._row_ids = [
             bulk.integers(
@@ -66,13 +66,13 @@ class OrcReaders:
 
     @staticmethod
     def of(spark: SparkSession) -> OrcReaders:
-        """That of Spark's JVM."""
+        """Return the functions of Spark's JVM."""
         return _readers_of(bulk_of(spark))
 
     def opener(
         self, spark: SparkSession, path: str
     ) -> Callable[[Sequence[str], Sequence[int]], Any]:
-        """The function from paths and lengths of files to their readers, which are closed.
+        """Return a function from paths and lengths of files to their readers, which are closed.
 
         `path` is any path on the files' file system.
         """
@@ -87,7 +87,10 @@ class OrcReaders:
         return open_
 
     def acid_versions(self, readers: Any) -> list[int | None]:
-        """What the ACID writer says of its format, one digit in ASCII; None if it says nothing."""
+        """Return the versions of the ACID format that writers state; None if a file states none.
+
+        A version is one digit in ASCII.
+        """
         said = self._says_version(readers)
         members = [i for i, says in enumerate(said) if says]
         found: list[int | None] = [None] * len(said)
@@ -97,17 +100,17 @@ class OrcReaders:
         return found
 
     def row_ids(self, statistics: Any) -> list[tuple[int, ...]]:
-        """Of each file the lowest and the highest write id, bucket property and row."""
+        """Return for each file the lowest and highest write id, bucket property and row."""
         return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
 
     def texts(self, number: int, statistics: Any) -> list[str]:
-        """The texts of the statistics with that number of each file."""
+        """Return the texts of statistics number `number` of each file."""
         if number not in self._texts:
             self._texts[number] = self._bulk.strings(self._bulk.element(_STATISTICS, number))
         return self._texts[number](statistics)
 
     def some(self, array: Any, members: Sequence[int], length: int) -> Any:
-        """The elements with these numbers of an array of that length."""
+        """Return the elements with the numbers `members` of an array of the given length."""
         return array if len(members) == length else self._bulk.some(array, members)
 
 
@@ -117,7 +120,7 @@ def _readers_of(bulk: Bulk) -> OrcReaders:
 
 
 def _open(bulk: Bulk) -> Any:
-    """The function from a configuration, a file system, a path and a length to a closed reader."""
+    """Return a function from a configuration, file system, path and length to a closed reader."""
     # New options for each file: ORC's library keeps the file's footer in them. The length is known
     # from the listing, so that nobody asks the file system again.
     options = bulk.on(
@@ -128,8 +131,8 @@ def _open(bulk: Bulk) -> Any:
     options = bulk.on(bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]), 0, options)
     create = bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS])
     open_ = bulk.permuted(bulk.on(create, 1, options), 2, 0, 1, 3)
-    # All that is asked is in memory then: an open file has buffers (64 KB by Spark's default), and
-    # there are limits of how many are open.
+    # The reader closes at once, since all that is asked is in memory: an open file has buffers
+    # (64 KB by Spark's default), and the number of open files is limited.
     return bulk.then(open_, bulk.after(bulk.method(_READER, "close", "void")))
 
 
@@ -141,13 +144,13 @@ ACID_COLUMNS = (
     "currentTransaction",
     "row",
 )
-"""The columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
+"""Columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
 
 _BATCH = 250
 """Files whose footers are in Java's memory at once in one thread."""
 
 _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
-"""The number of the statistics of the first user's column, by whether there are ACID columns."""
+"""Number of the statistics of the first user's column, by whether there are ACID columns."""
 
 _ALL_LONGS = (0, (1 << 63) - 1)
 _ALL_BUCKETS = (0, (1 << 31) - 1)
@@ -155,10 +158,10 @@ _ALL_BUCKETS = (0, (1 << 31) - 1)
 
 @dataclass(frozen=True)
 class RowIdRange:
-    """The lowest and the highest value of each part of the row ids in a file, by its statistics.
+    """Lowest and highest value of each part of the row ids in a file, by its statistics.
 
-    Those of a file of delete events are the ids of the deleted rows. A part of which the file has
-    no statistics can have every value.
+    For a file of delete events the row ids are the ids of the deleted rows. A part without
+    statistics can have every value.
     """
 
     write_id: tuple[int, int]
@@ -167,11 +170,11 @@ class RowIdRange:
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> RowIdRange:
-        """From what `numbers` gives, or from what ORC says.
+        """Make a range of the numbers that `numbers` gives, or that ORC states.
 
-        For a column without statistics that is a lowest value above the highest one. A file has
-        none if it was written with a row index stride of 0, as by Hive's streaming ingest, by the
-        minor compaction of older versions and into tables with such a property
+        For a column without statistics ORC states a lowest value above the highest one. A file has
+        no statistics if it was written with a row index stride of 0, as by Hive's streaming ingest,
+        by the minor compaction of older versions and into tables with such a property
         (`VectorizedOrcAcidRowBatchReader.findMinMaxKeys`).
         """
         write_id, bucket, row = (
@@ -189,11 +192,11 @@ class RowIdRange:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The lowest and the highest write id, bucket property and row: six numbers."""
+        """Lowest and highest write id, bucket property and row: six numbers."""
         return *self.write_id, *self.bucket, *self.row
 
     def intersects(self, other: RowIdRange) -> bool:
-        """Whether both can have a row id in common."""
+        """Tell whether both ranges can have a row id in common."""
         pairs = (
             (self.write_id, other.write_id),
             (self.bucket, other.bucket),
@@ -202,7 +205,7 @@ class RowIdRange:
         return all(a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
 
     def union(self, other: RowIdRange) -> RowIdRange:
-        """The ranges around both."""
+        """Return the range around both."""
 
         def both(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
             return min(a[0], b[0]), max(a[1], b[1])
@@ -216,14 +219,14 @@ class RowIdRange:
 
 @dataclass(frozen=True)
 class OrcFooter:
-    """The shape of one ORC file.
+    """Shape of one ORC file.
 
-    `columns` are the names of the user's columns in file order: those inside `row` if the file has
-    the ACID columns (`is_acid`), else the file's own. `types` are the types that ORC gives them.
-    `row_id_range` is None without ACID columns or without rows. `acid_version` is what the ACID
-    writer says of its format (`AcidUtils.OrcAcidVersion`), None if it says nothing. `nanoseconds`
-    are the positions of the columns for whose timestamps, also inside, the file's statistics show
-    more than microseconds.
+    `columns` are the names of the user's columns in file order: the fields of `row` if the file has
+    the ACID columns (`is_acid`), else the file's own columns. `types` are the types that ORC gives
+    them. `row_id_range` is None without ACID columns or without rows. `acid_version` is the version
+    of its format that the ACID writer states (`AcidUtils.OrcAcidVersion`), None if it states none.
+    `nanoseconds` are the positions of the columns for whose timestamps, also further inside, the
+    file's statistics show more than microseconds.
     """
 
     rows: int
@@ -237,10 +240,10 @@ class OrcFooter:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What all files with one schema have in common.
+    """Columns that all files with one schema have in common.
 
-    `timestamps` has, for each timestamp in a column or inside of it, the position of the column
-    and the number of the timestamp's statistics.
+    `timestamps` has, for each timestamp in a column or inside of it, the position of the column and
+    the number of the timestamp's statistics.
     """
 
     columns: tuple[str, ...]
@@ -250,10 +253,10 @@ class _Shape:
 
 
 class KeptFooters(Protocol):
-    """Where footers are kept from run to run (`FooterCache`)."""
+    """Store that keeps footers from run to run (`FooterCache`)."""
 
     def get(self, files: Sequence[ListedFile]) -> Mapping[ListedFile, OrcFooter]:
-        """The footers that are known."""
+        """Return the footers that are known."""
 
     def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
         """Keep footers."""
@@ -263,12 +266,12 @@ class OrcFooters:
     """Footers of files that do not change, by path, length and modification time. Thread-safe."""
 
     def __init__(self, kept: KeptFooters | None = None) -> None:
-        """`kept` remembers footers longer than this object lives."""
+        """Remember footers in `kept`, too, for longer than this object lives."""
         self._kept = kept
         self._known: dict[ListedFile, OrcFooter] = {}
 
     def read(self, spark: SparkSession, files: Iterable[ListedFile]) -> dict[ListedFile, OrcFooter]:
-        """The footer of each file.
+        """Return the footer of each file.
 
         Raises:
             UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
@@ -291,15 +294,15 @@ class OrcFooters:
 
 
 class _FooterReader:
-    """Reads footers of files on one file system."""
+    """Reader of the footers of files on one file system."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        """`path` is that of any of the files."""
+        """Prepare reading. `path` is the path of any of the files."""
         self._ask = OrcReaders.of(spark)
         self._open = self._ask.opener(spark, path)
 
     def read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
-        """The footer of each file. Raises UnreadableTableError, naming the file."""
+        """Return the footer of each file. Raises UnreadableTableError, naming the file."""
         try:
             return self._read(files)
         except (*JAVA_ERRORS, ValueError) as error:
@@ -310,8 +313,9 @@ class _FooterReader:
             if "java.io.FileNotFoundException" in reason:
                 raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
             raise UnreadableTableError(
-                f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. It is "
-                "damaged, or Spark's user may not read it: restore it, or its permissions."
+                f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. The "
+                "file is damaged, or Spark's user may not read it: restore the file, or its "
+                "permissions."
             ) from error
 
     def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:
@@ -362,7 +366,7 @@ class _FooterReader:
 
 
 def _reason(error: JavaError | ValueError) -> str:
-    """What Java says, without the wrapping that a call by method handle adds."""
+    """Return what Java says, without the wrapping that a call by method handle adds."""
     if isinstance(error, ValueError):
         return str(error)
     exception = java_exception(error)
@@ -372,7 +376,7 @@ def _reason(error: JavaError | ValueError) -> str:
 
 
 def _shape(schema: str) -> _Shape:
-    """From the text of ORC's `TypeDescription`."""
+    """Make a shape from the text of ORC's `TypeDescription`."""
     fields = struct_fields(schema)
     is_acid = tuple(name for name, _ in fields) == ACID_COLUMNS
     if is_acid:

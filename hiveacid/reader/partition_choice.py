@@ -1,4 +1,4 @@
-"""The choice of a table's partitions to read, by values of their keys."""
+"""Choice of a table's partitions to read, by values of their keys."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _KINDS = {
     "number": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     "boolean": ("boolean",),
 }
-"""What YAML may make of a text, and the types of the partition keys that have such values."""
+"""Kinds of values that YAML may make of a text, and the types of the partition keys that have such
+values."""
 
 
 @dataclass(frozen=True)
 class PartitionChoice:
-    """For some partition keys the values to read, sorted. Without any key: all partitions.
+    """Values to read of some partition keys, sorted. Without any key: all partitions.
 
-    A value is as the metastore keeps it, None stands for NULL. `kinds` has a key, one of `_KINDS`
+    A value is written as in the metastore; None stands for NULL. `kinds` has a key, one of `_KINDS`
     and a text for each value that was given as a number or a boolean.
     """
 
@@ -38,7 +39,7 @@ class PartitionChoice:
         values: Mapping[str, frozenset[str | None]],
         kinds: Iterable[tuple[str, str, str]] = (),
     ) -> PartitionChoice:
-        """Make a choice of the values of each key."""
+        """Make a choice from the values of each key."""
         return cls(
             tuple(
                 (key, tuple(sorted(values[key], key=lambda value: (value is not None, value))))
@@ -49,7 +50,7 @@ class PartitionChoice:
 
     @classmethod
     def parse(cls, given: Any) -> PartitionChoice:
-        """Make a choice of what a user has written: a value, or a list of them, for each key.
+        """Make a choice from what a user has written: a value, or a list of values, for each key.
 
         Raises:
             ValueError: saying what is given instead.
@@ -73,7 +74,7 @@ class PartitionChoice:
         return bool(self.values)
 
     def __str__(self) -> str:
-        """Describe what part of the table is read; empty for all of it."""
+        """Describe the part of the table that is read; empty for the whole table."""
         return f"partitions={self!r}" if self else ""
 
     def of_table(self, pinned: AnyTable) -> AnyTable:
@@ -138,19 +139,6 @@ class PartitionChoice:
                 "and their text changes: 01 becomes 1, 1.10 becomes 1.1, NO becomes false. Put "
                 "such values into quotes, as in month: '01'."
             )
-
-
-def _text_of(key: Any, value: Any) -> str | None:
-    """Return a partition's value, which may come from YAML, as Hive writes it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
-        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
-    if isinstance(value, int | float | date):
-        return str(value)
-    raise ValueError(f"{key} has {value!r}")
 
 
 def _key_types(pinned: UnlockedTable) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Columns of partitions that differ from the table's."""
+"""Columns of partitions that differ from the table's columns."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ _TEXTS = (StringType, *_LENGTHS)
 
 
 def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
-    """The columns as one partition has them.
+    """Return the columns as one partition has them.
 
-    It keeps those that it was made with, unless the change of the table says CASCADE. Hive reads
-    formats that do not describe themselves by these, and converts to the table's.
+    A partition keeps the columns that it was made with, unless a change of the table says CASCADE.
+    Hive reads formats that do not describe themselves by the partition's columns, and converts the
+    values to the table's types.
 
     Raises:
         UnreadableTableError: a column's type cannot be read.
@@ -52,11 +53,11 @@ def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> Tabl
 
 
 def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
-    """The columns that Hive reads from the Parquet files of one partition.
+    """Return the columns that Hive reads from the Parquet files of one partition.
 
-    It looks for the *table's* names and types, but shows only as many as the partition has, with
-    texts no longer, and decimals no larger or finer, than the partition's (`ProjectionPusher`,
-    `ParquetHiveSerDe`).
+    Hive looks for the *table's* names and types, but shows only as many columns as the partition
+    has. Texts are no longer, and decimals no larger or finer, than in the partition
+    (`ProjectionPusher`, `ParquetHiveSerDe`).
     """
     count = len(storage.columns)
     types = []
@@ -72,9 +73,9 @@ def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor)
 def as_in_table(
     data: Sequence[ColumnExpr], own: TableColumns, columns: TableColumns, partition: str
 ) -> list[ColumnExpr]:
-    """The table's data columns from those of a partition, by position (`partition_columns`).
+    """Make the table's data columns from a partition's, by position (`partition_columns`).
 
-    `partition` is one that has them, by name.
+    `partition` is the name of a partition that has the columns `own`.
 
     Raises:
         UnreadableTableError: a column cannot be converted to the table's type as Hive does it.
@@ -96,19 +97,19 @@ def as_in_table(
                     f"{columns.table}: partition {partition} has column {field.name} as "
                     f"{own.data_types[i]}, and the table as {hive_type}: {error}. Give the "
                     "partition the table's column (ALTER TABLE … PARTITION (…) CHANGE COLUMN), or "
-                    "let Hive write its rows anew."
+                    "let Hive write its rows again."
                 ) from error
         shown.append((field.name, value))
     return shown
 
 
 def _as_type(column: Column, old: DataType, new: DataType) -> Column:
-    """A value as Hive's `ObjectInspectorConverters` makes another type of it, however deep.
+    """Convert a value to another type as Hive's `ObjectInspectorConverters` do, however deep.
 
-    The fields of structs go by position, and those that are missing are NULL.
+    The fields of structs go by position. Missing fields are NULL.
 
     Raises:
-        ValueError: Hive fails on it, or shows what Spark does not have; the text says which.
+        ValueError: Hive fails on the value, or shows what Spark does not have; the text says which.
     """
     if old == new:
         return column
@@ -138,7 +139,7 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
     elif not _is_cast_alike(old, new):
         raise ValueError("Hive converts such values otherwise than Spark")
     if isinstance(new, FloatType):
-        # As Hive does it, which rounds twice (`PrimitiveObjectInspectorUtils.getFloat`).
+        # Hive rounds twice (`PrimitiveObjectInspectorUtils.getFloat`).
         column = try_cast(column, DoubleType())
     value = try_cast(column, _without_lengths(new))
     if isinstance(old, BooleanType) and isinstance(new, _TEXTS):
@@ -147,10 +148,10 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
 
 
 def _is_cast_alike(old: DataType, new: DataType) -> bool:
-    """Whether Spark's `try_cast` shows what Hive's converters do, as tried with Hive's own classes.
+    """Tell whether Spark's `try_cast` shows what Hive's converters do (tried with Hive's classes).
 
     They differ for fractions that become integers, and for texts that become numbers, booleans or
-    times. Bytes become a `char` by way of UTF-8, which may have none for them.
+    times. Bytes become a `char` by way of UTF-8, in which some bytes stand for no character.
     """
     if isinstance(new, _TEXTS):
         return not (isinstance(old, BinaryType) and isinstance(new, _LENGTHS))
@@ -164,7 +165,10 @@ def _is_cast_alike(old: DataType, new: DataType) -> bool:
 
 
 def _low_bits(column: Column, bits: int) -> Column:
-    """An integer with its lowest bits only, as Java casts it; `cast` does so without ANSI mode."""
+    """Return an integer with its lowest bits only, as Java casts it.
+
+    Spark's `cast` does so without ANSI mode only.
+    """
     above = 64 - bits
     return F.shiftright(F.shiftleft(column.cast(LongType()), above), above)
 

@@ -1,11 +1,11 @@
-"""A cheap expression that knows which planned file a row comes from.
+"""Cheap expression for the planned file that a row comes from.
 
-Partition columns are not in the files, and Spark's own partition discovery appends them to the
-read schema, which breaks its reading of ACID files (ORC then takes the file for an ordinary one).
-Joining on the path or cutting the value out of it costs more than reading a column. So the path is
-looked up in a perfect hash table made of literals: two hashes and three array look-ups a row,
-whatever the number of files. The expression depends on the path only, so that a filter on it prunes
-files.
+Partition columns are not in the files. Spark's own partition discovery appends them to the read
+schema, which breaks its reading of ACID files (ORC then treats the file as an ordinary one).
+Joining on the path or cutting the value out of the path costs more than reading a column. So the
+path is looked up in a perfect hash table made of literals: two hashes and three array look-ups a
+row, whatever the number of files. The expression depends on the path only, so that a filter on it
+prunes files.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _SLOTS_PER_FILE = 1.25
 
 @dataclass(frozen=True)
 class PerfectHash:
-    """A hash table without collisions ("hash and displace").
+    """Hash table without collisions ("hash and displace").
 
-    A key's hash `h` picks a bucket, `h mod len(displacements)`; the key's slot is
-    `hash(h, displacements[bucket]) mod len(hashes)`. `hashes` holds h in each used slot, so that a
-    key that is not in the table is noticed; `keys` holds the key itself.
+    A key's hash `h` picks a bucket, `h mod len(displacements)`; the key's slot is `hash(h,
+    displacements[bucket]) mod len(hashes)`. `hashes` holds h in each used slot, so that a key that
+    is not in the table is noticed; `keys` holds the key itself.
     """
 
     displacements: tuple[int, ...]
@@ -76,16 +76,16 @@ def build_perfect_hash(keys: Sequence[str]) -> PerfectHash:
     return PerfectHash(tuple(displacements), tuple(hashes), tuple(slot_keys))
 
 
-# A view is made anew for each statement that reads it, of the same files.
+# Each statement that reads a view makes the view again, of the same files.
 _hash_of = lru_cache(maxsize=8)(build_perfect_hash)
 
 
 def number_by_path(path: Column, numbers: Mapping[str, int]) -> Column:
-    """An int column: the number that belongs to the path.
+    """Return an int column: the number that belongs to the path.
 
     Args:
         path: `_metadata.file_path` of the scan.
-        numbers: for each file of the scan, by the form that `_metadata.file_path` gives.
+        numbers: the number of each file of the scan, by the path as `_metadata.file_path` has it.
     """
     if len(set(numbers.values())) == 1:
         return F.lit(next(iter(numbers.values())))
@@ -104,14 +104,14 @@ def number_by_path(path: Column, numbers: Mapping[str, int]) -> Column:
     )
     known = F.get(numbers_column(table.hashes, "bigint"), slot) == key_hash
     number = F.when(known, F.get(numbers_column(slot_numbers, "int"), slot))
-    # Never NULL, so that a join on it needs no further filter.
+    # Never NULL, so that a join on the column needs no further filter.
     return F.coalesce(number.otherwise(unknown.cast("int")), F.lit(-1))
 
 
 def partition_number(
     by_path: Mapping[str, ListedFile], files: Iterable[DataFile | DeleteFile]
 ) -> Column:
-    """The number of the partition that a row of a scan is in, from the scan's `FILE_PATH`.
+    """Return the number of the partition that a row of a scan is in, from its `FILE_PATH`.
 
     Args:
         by_path: the files of the scan by their path, as `scan` gives them.
@@ -124,9 +124,9 @@ def partition_number(
 
 
 def numbers_column(values: Sequence[int], element: str) -> Column:
-    """An array literal of Spark's type `element`.
+    """Return an array literal of Spark's type `element`.
 
-    It is parsed from one string, since a call to the JVM for each value would be slow.
+    The array is parsed from one string, since a call to the JVM for each value would be slow.
     """
     text = ",".join(str(value) for value in values)
     return F.split(F.lit(text), ",").cast(f"array<{element}>")
@@ -137,7 +137,7 @@ def _signed(value: int) -> int:
 
 
 def path_hash(path: str) -> int:
-    """Spark's `xxhash64` of a path, or of any one string."""
+    """Return Spark's `xxhash64` of a path, or of any one string."""
     return _signed(xxhash.xxh64_intdigest(path.encode(), seed=_SPARK_SEED))
 
 

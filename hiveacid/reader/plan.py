@@ -1,7 +1,7 @@
-"""The files that a read needs, and what it leaves out. Pure.
+"""Files that a read needs, and files that it leaves out. Pure.
 
-A *raw* file has no ACID columns: an original file of a converted table, or one that LOAD DATA moved
-into a delta or base. Its row ids follow from where it lies, as in Hive's
+A *raw* file has no ACID columns: an original file of a converted table, or a file that LOAD DATA
+moved into a delta or base. Its row ids follow from where the file lies, as in Hive's
 `VectorizedOrcAcidRowBatchReader`.
 """
 
@@ -21,14 +21,14 @@ from hiveacid.snapshots.tables import PinnedTable
 
 @dataclass(frozen=True)
 class RowPositions:
-    """The row ids of a raw file: its i-th row is (`write_id`, `bucket`, `first_row` + i)."""
+    """Row ids of a raw file: its i-th row is (`write_id`, `bucket`, `first_row` + i)."""
 
     write_id: int
     bucket: int
     first_row: int
 
     def of(self, rows: int) -> RowIdRange | None:
-        """Those of so many rows; None for none."""
+        """Return the row ids of the first `rows` rows; None for no rows."""
         if rows == 0:
             return None
         last_row = self.first_row + rows - 1
@@ -39,15 +39,16 @@ class RowPositions:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file with rows of the table.
+    """File with rows of the table.
 
     `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
     file's own names of the user's columns, by position; None where the format has none.
-    `hides_rows` says that some rows may have a write id that the snapshot must not show.
-    `row_ids` is set for a raw file that delete events may hit. `row_id_range` is around the row ids
-    in the file; None if it has no row, or is a raw one without `row_ids`. `converted` has the
+    `hides_rows` says that some rows may have a write id that the snapshot must not show. `row_ids`
+    is set for a raw file that delete events may hit. `row_id_range` is around the row ids in the
+    file; None for a file without rows, and for a raw file without `row_ids`. `converted` has the
     positions of the columns for which the file has another type than the table, integers apart.
-    `nanoseconds` has those of which the file is known to hold timestamps finer than microseconds.
+    `nanoseconds` has the positions of the columns whose timestamps are known to be finer than
+    microseconds.
     """
 
     file: ListedFile
@@ -63,12 +64,12 @@ class DataFile:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """All that a read of one pinned table touches, and what it leaves out and why.
+    """Files that a read of one pinned table touches, and what it leaves out and why.
 
     `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
-    there are rows that it was to take in, and that Hive's cleaner will remove. `missing` are the
-    locations that do not exist.
-    `deleted_rows` keeps what has been read of the delete events, for all the plan's users.
+    there are rows that the compaction had to take in, and that Hive's cleaner will remove.
+    `missing` are the locations that do not exist. `deleted_rows` keeps the delete events that have
+    been read, for all the plan's users.
     """
 
     pinned: PinnedTable
@@ -81,12 +82,12 @@ class ReadPlan:
 
     @property
     def delete_events(self) -> int:
-        """How many delete events there are in all delete files together."""
+        """Number of delete events in all delete files together."""
         return sum(delete.rows for delete in self.deletes)
 
     @property
     def nanoseconds(self) -> dict[str, ListedFile]:
-        """The columns whose timestamps Spark is known to cut, each with a file that has such."""
+        """Columns whose timestamps Spark is known to cut, each with a file that has such values."""
         columns = self.pinned.table.storage.columns
         return {
             columns[i].name: data.file
@@ -97,7 +98,7 @@ class ReadPlan:
 
     @property
     def files(self) -> Iterator[tuple[ListedFile, int]]:
-        """All files, those of delete events too, each with the number of its partition."""
+        """All files, also of delete events, each with the number of its partition."""
         for data in self.data:
             yield data.file, data.partition
         for delete in self.deletes:
@@ -105,7 +106,7 @@ class ReadPlan:
 
 
 def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tuple[int, ...]:
-    """See `DataFile.converted`.
+    """Return the positions of the columns that a file has in another type (`DataFile.converted`).
 
     Raises:
         UnreadableTableError: the file has names inside of a column that Hive does not find.

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Projection of a DataFrame to expressions under given names."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.py4j import scala_seq
 
 Expression = str | Column
-"""A text of SQL, where that is enough, or a column."""
+"""Text of SQL, where a text is enough, or a column."""
 
 ColumnExpr = tuple[str, Expression]
-"""The name of a column, and what it shows."""
+"""Name of a column, and the expression that it shows."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 _COMPUTED = "__hiveacid_computed_"
 
 
 def project(frame: DataFrame, shown: Iterable[ColumnExpr]) -> DataFrame:
-    """`frame.select` of the expressions under their names, in that order."""
+    """Select the expressions under their names, in the given order.
+
+    Texts go to Java in one call, so that thousands of columns cost little.
+    """
     texts: list[str] = []
     computed: list[Column] = []
     for name, expression in shown:
@@ -40,15 +43,15 @@ def project(frame: DataFrame, shown: Iterable[ColumnExpr]) -> DataFrame:
 
 
 def named(*parts: str) -> Expression:
-    """The column of a name, or the field of one.
+    """Return the column of a name, or the field of a column.
 
-    A session may take quoted names for patterns (`spark.sql.parser.quotedRegexColumnNames`, as in
-    Hive), unless they are plain.
+    With `spark.sql.parser.quotedRegexColumnNames` (as in Hive), a session treats quoted names that
+    are not plain as patterns.
     """
     text = quoted(*parts)
     return text if all(map(_PLAIN.fullmatch, parts)) else F.col(text)
 
 
 def as_column(expression: Expression) -> Column:
-    """The expression as a column."""
+    """Return the expression as a column."""
     return F.expr(expression) if isinstance(expression, str) else expression

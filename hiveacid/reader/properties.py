@@ -1,4 +1,4 @@
-"""The properties by which Hive reads the files of a table or partition."""
+"""Properties by which Hive reads the files of a table or partition."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 
 
 def file_properties(table: Table, storage: StorageDescriptor) -> dict[str, str]:
-    """The properties of a table's or partition's files, as Hive puts them together.
+    """Return the properties of a table's or partition's files, as Hive puts them together.
 
-    The table's own go before those of its SerDe (`MetaStoreUtils.getSchemaWithoutCols`). A
-    partition's go before both; what it does not say is as the table says it now
-    (`AbstractSerDe.initialize`).
+    The table's own properties take precedence over its SerDe's
+    (`MetaStoreUtils.getSchemaWithoutCols`), and a partition's properties over both. A property that
+    the partition lacks is as the table has it now (`AbstractSerDe.initialize`).
     """
     of_table = {**table.storage.serde_parameters, **table.parameters}
     return of_table if storage == table.storage else {**of_table, **storage.serde_parameters}
@@ -36,7 +36,7 @@ def refuse_others(
 
 
 def not_read_yet(table: TableName, kind: str, name: str, value: str) -> UnreadableTableError:
-    """The error for a property that is not understood here."""
+    """Return the error for a property that is not understood here."""
     return UnreadableTableError(
         f"{table}: {kind} with {name} = {value!r} cannot be read yet. Let Hive copy the table to "
         "one without the property, or stored as ORC."
@@ -47,9 +47,9 @@ TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
 
 
 def header_lines(table: Table) -> int:
-    """How many lines, or rows of partitions in another format, are left out of each file.
+    """Return the number of lines, or rows in another format, that are left out of each file.
 
-    Hive asks the table for it, whatever a partition says, and a table of another format has none
+    Hive asks the table, whatever a partition says. A table of another format has no header lines
     (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
 
     Raises:

@@ -1,10 +1,11 @@
-"""Let ORC pass over the row groups of ACID files in which no row can match a statement's filters.
+"""Pushdown of a statement's filters to ORC's reader of ACID files.
 
-Spark pushes a filter on a user's column down as `row.x`, but ORC resolves the columns of a search
-argument inside `row` already, and finds none of that name. So while a statement runs, its filters
-are handed to ORC under the names that ORC knows. A scan's option refers to a setting of the session
-by name (Hadoop's `Configuration` resolves `${…}` at each look); the setting holds a search argument
-that every row matches, except while such a statement runs.
+ORC passes over row groups in which no row can match the filters. Spark pushes a filter on a user's
+column down as `row.x`, but ORC resolves the columns of a search argument inside `row` already, and
+finds no column of that name. So while a statement runs, its filters are handed to ORC under the
+names that ORC knows. A scan's option refers to a setting of the session by name (Hadoop's
+`Configuration` resolves `${…}` at each look). The setting holds a search argument that every row
+matches, except while such a statement runs.
 
 A search argument only saves reading: Spark applies the filter itself to all rows that come.
 """
@@ -35,15 +36,16 @@ _COMPARISONS = frozenset(
     {"EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
 )
 _ORDERED = re.compile("boolean|byte|short|integer|long|decimal.*|date|string")
-"""The types whose statistics are in the order of Spark's comparisons. A timestamp is not among
-them: its statistics depend on time zones. Nor are float and double: ORC puts -0.0 below 0.0, and
-takes the float 1.1 for the double 1.1, so that it passed over rows that Spark finds (seen). Of some
-types there are values with other places in ORC's order: `_is_in_order`."""
+"""Types whose statistics are in the order of Spark's comparisons. Timestamps are not among them:
+their statistics depend on time zones. Nor are float and double: ORC puts -0.0 below 0.0, and treats
+the float 1.1 as the double 1.1, so that it passed over rows that Spark finds (seen). Of some types,
+single values have another position in ORC's order: `_is_in_order`."""
 
 _FIRST_SURROGATE = "\ud800"
 _FIRST_GREGORIAN_DAY = "1582-10-15"
 _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
-"""ORC takes a number for a column's position, and dots and backticks have a meaning."""
+"""Names that ORC does not read otherwise: it treats a number as a column's position, and dots and
+backticks have a meaning."""
 
 _DAY_BY_NAME = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
@@ -51,7 +53,7 @@ _everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
 
 @contextmanager
 def for_every_session() -> Iterator[None]:
-    """Scans that are made in the block can be run by other sessions than their own, too."""
+    """Let other sessions run the scans that are made in the block, too."""
     token = _everywhere.set(True)
     try:
         yield
@@ -60,12 +62,12 @@ def for_every_session() -> Iterator[None]:
 
 
 def scan_options(spark: SparkSession) -> dict[str, str]:
-    """The options of a new scan of ACID files, by which `pushed_down` reaches it."""
+    """Return the options of a new scan of ACID files, by which `pushed_down` reaches the scan."""
     number = str(next(_numbers))
     by_all = _matched_by_all(spark.sparkContext)
     spark.conf.set(f"{_SETTING}.{number}", by_all)
     if _everywhere.get():
-        # What a session does not set, it has from here.
+        # A session that does not set the option gets it from Hadoop's configuration.
         spark.sparkContext._jsc.hadoopConfiguration().set(f"{_SETTING}.{number}", by_all)
     return {
         _SCAN: number,
@@ -75,10 +77,10 @@ def scan_options(spark: SparkSession) -> dict[str, str]:
 
 
 def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, str]:
-    """What `search_arguments` finds for a command, before it is run; nothing for a query.
+    """Return what `search_arguments` finds for a command before it is run; nothing for a query.
 
-    Nothing either for a command that asks what time it is: Spark plans it once more to run it, and
-    midnight may lie between.
+    Return nothing either for a command that asks what time it is: Spark plans the command once more
+    to run it, and midnight may lie between.
 
     Raises:
         PySparkException: the statement cannot be parsed or analysed.
@@ -93,11 +95,11 @@ def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, s
 
 
 def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
-    """The serialised search argument of each scan that one place reads, under a filter.
+    """Return the serialised search argument of each scan that is read once, under a filter.
 
-    Empty where the statement fills a cache, which must not happen under the filters of the
-    statement that happens to be the first; or where it filters other ORC files, too, which would
-    have to do without Spark's own pushdown.
+    Return nothing where the statement fills a cache, which must not happen under the filters of the
+    statement that happens to be the first. Return nothing either where the statement filters other
+    ORC files, too, which would have to do without Spark's own pushdown.
 
     Args:
         spark: the session of the statement.
@@ -109,11 +111,11 @@ def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
 
 @contextmanager
 def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[None]:
-    """While the block runs a statement, let its search arguments reach the scans."""
+    """Let a statement's search arguments reach the scans while the block runs the statement."""
     if not arguments:
         yield
         return
-    # Spark would put its own search argument, which ORC cannot use, in the place of ours.
+    # Spark would replace ours by its own search argument, which ORC cannot use.
     own = spark.conf.get(_SPARKS_OWN)
     spark.conf.set(_SPARKS_OWN, "false")
     try:
@@ -127,9 +129,9 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
 
 
 def _tells_time(spark: SparkSession, sql: str, execution: Any) -> bool:
-    """Whether a plan has `current_date` or the like, or may have had `date 'today'`.
+    """Tell whether a plan has `current_date` or the like, or may have had `date 'today'`.
 
-    Of the latter the parser leaves nothing but the day.
+    Of `date 'today'` the parser leaves nothing but the day.
     """
     if _DAY_BY_NAME.search(sql):
         return True
@@ -140,7 +142,7 @@ def _tells_time(spark: SparkSession, sql: str, execution: Any) -> bool:
 
 
 def _held_queries(spark: SparkSession, plan: Any) -> list[Any]:
-    """The queries that a command such as CREATE TABLE AS holds, which are no children of it."""
+    """Return the queries that a command such as CREATE TABLE AS holds: not its children."""
     return [i for i in each(plan.innerChildren()) if _is_a(spark, i, "LogicalPlan")]
 
 
@@ -150,32 +152,32 @@ def _not_run(spark: SparkSession) -> Any:
 
 
 class _Filters:
-    """The filters right above the scans of a statement, as Spark's optimizer leaves them."""
+    """Filters right above the scans of a statement, as Spark's optimizer leaves them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        #: Of each of our scans, by its number, the search argument of every place that reads it.
+        #: For each of our scans, by its number, the search argument of every reading of it.
         self._found: dict[str, list[str | None]] = {}
         self._is_ours_alone = True
 
     def of(self, execution: Any) -> Mapping[str, str]:
-        """See `search_arguments`."""
+        """Return the search arguments of the scans (see `search_arguments`)."""
         for plan in self._optimized(execution):
             for root in (plan, *each(plan.subqueriesAll())):
                 self._walk(root, None)
         if not self._is_ours_alone:
             return {}
         return {
-            number: places[0]
-            for number, places in self._found.items()
-            if len(places) == 1 and places[0] is not None
+            number: arguments[0]
+            for number, arguments in self._found.items()
+            if len(arguments) == 1 and arguments[0] is not None
         }
 
     def _optimized(self, execution: Any) -> list[Any]:
         plan = execution.optimizedPlan()
         if plan.children().nonEmpty():
             return [plan]
-        # The optimizer has not seen them yet.
+        # The optimizer has not seen the queries yet.
         queries = _held_queries(self._spark, plan)
         state, not_run = self._spark._jsparkSession.sessionState(), _not_run(self._spark)
         return [plan, *(state.executePlan(query, not_run).optimizedPlan() for query in queries)]
@@ -221,7 +223,7 @@ class _Filters:
         return _serialized(self._spark.sparkContext, argument.get())
 
     def _renamed(self, filter: Any, row: Any) -> Any:
-        """The filter on the columns inside `row`, or one that keeps more rows; None for neither."""
+        """Return the filter on the columns inside `row`, or one that keeps more rows; else None."""
         kind = filter.getClass().getSimpleName()
         if kind in ("And", "Or"):
             left = self._renamed(filter.left(), row)
@@ -255,12 +257,12 @@ class _Filters:
 
 
 def _is_in_order(type_: str, values: Iterable[str]) -> bool:
-    """Whether ORC compares texts or dates with what is in its files as Spark does.
+    """Tell whether ORC compares texts or dates with the values in its files as Spark does.
 
-    The statistics of texts are in the order of UTF-8, but ORC compares with them in that of UTF-16,
-    which differs from the surrogates on. Bloom filters have the days of dates in the calendar of
-    the writer, but are asked for those of Spark's, which differ before the Gregorian calendar; of
-    the days that the reform left out Spark makes the first one after them.
+    The statistics of texts are in the order of UTF-8, but ORC compares with them in the order of
+    UTF-16, which differs from the surrogates on. Bloom filters have the days of dates in the
+    calendar of the writer, but are asked for the days of Spark's calendar, which differ before the
+    Gregorian calendar. Spark turns the days that the reform left out into the first day after them.
     """
     if type_ == "string":
         return all(character < _FIRST_SURROGATE for value in values for character in value)
@@ -268,7 +270,7 @@ def _is_in_order(type_: str, values: Iterable[str]) -> bool:
 
 
 def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
-    """Whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
+    """Tell whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
     name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
     return bool(java(spark.sparkContext, "py4j.reflection.TypeUtil").isInstanceOf(name, plan))
 
@@ -283,7 +285,11 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
 
 @functools.cache
 def _matched_by_all(context: SparkContext) -> str:
-    """The same text always; kept, since each statement makes views, and each view has scans."""
+    """Return the search argument that every row matches.
+
+    The text is always the same. It is kept, since each statement makes views, and each view has
+    scans.
+    """
     every = java(context, f"{_SARG}.SearchArgument$TruthValue").YES_NO_NULL
     builder = java(context, f"{_SARG}.SearchArgumentFactory").newBuilder()
     return _serialized(context, builder.startAnd().literal(every).end().build())

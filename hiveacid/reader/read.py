@@ -1,9 +1,4 @@
-"""Which version of Hive's ACID format a file has.
-
-Before version 2, which came with Hive 3, updates and deletes stood among the inserts in one delta,
-told apart by the column `operation`. Who writes version 2 says so in the file's footer (Hive), or
-in a file `_orc_acid_version` beside it (Trino, and Hive as well; `AcidUtils.OrcAcidVersion`).
-"""
+"""Reading of a pinned table: its plan, its checks and its rows as a DataFrame."""
 
 from __future__ import annotations
 
@@ -28,38 +23,43 @@ from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.tables import PinnedTable
 
 LOWEST_VERSION = 2
+"""Lowest version of Hive's ACID format that is read. Before version 2, which came with Hive 3,
+updates and deletes stood among the inserts in one delta, distinguished by the column `operation`. A
+writer of version 2 says so in the file's footer (Hive), or in a file `_orc_acid_version` next to
+the file (Trino, and Hive as well; `AcidUtils.OrcAcidVersion`)."""
 
 
 def check_acid_versions(
     spark: SparkSession, table: TableName, footers: Mapping[ListedFile, OrcFooter]
 ) -> None:
-    """Refuse ACID files of Hive 2. Asks the file system only about files that say nothing.
+    """Refuse ACID files of Hive 2. Ask the file system only about files that state no version.
 
     Raises:
         UnreadableTableError: naming the file.
     """
-    beside: dict[str, int | None] = {}
+    versions: dict[str, int | None] = {}
     for file, footer in footers.items():
-        # An overwrite with no rows leaves a file without rows, which tells no version.
+        # An overwrite with no rows leaves a file without rows, which states no version.
         if not footer.is_acid or not footer.rows:
             continue
         version = footer.acid_version
         if version is None:
             directory = file.path.rpartition("/")[0]
-            if directory not in beside:
-                beside[directory] = _version_beside(spark, directory)
-            version = beside[directory]
+            if directory not in versions:
+                versions[directory] = _version_in_directory(spark, directory)
+            version = versions[directory]
         if version is None or version < LOWEST_VERSION:
             found = "no ACID version" if version is None else f"ACID version {version}"
             raise UnreadableTableError(
                 f"{table} cannot be read: {file.path} has {found} in its footer or in "
-                f"{ACID_VERSION_FILE} beside it, so a Hive before version 3 wrote it, in another "
-                "format. Let Hive 3 or later write the table anew: INSERT OVERWRITE TABLE … SELECT "
-                "* FROM …, or a major compaction."
+                f"{ACID_VERSION_FILE} next to it, so a Hive before version 3 wrote it, in another "
+                "format. Let Hive 3 or later write the table again: INSERT OVERWRITE TABLE … "
+                "SELECT * FROM …, or a major compaction."
             )
 
 
-def _version_beside(spark: SparkSession, directory: str) -> int | None:
+def _version_in_directory(spark: SparkSession, directory: str) -> int | None:
+    """Return the version that the directory's own file states; None without the file."""
     path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(directory, ACID_VERSION_FILE)
     try:
         file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
@@ -85,7 +85,7 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
     """
     check_readable(pinned.table)
     listings = list_locations(spark, [storage.location for storage in pinned.storages])
-    return plan_places(spark, pinned, locations(pinned, listings), footers)
+    return plan_locations(spark, pinned, locations(pinned, listings), footers)
 
 
 def check_readable(table: Table) -> None:
@@ -117,40 +117,43 @@ def _check_orc(table: Table, storage: StorageDescriptor) -> None:
         what += f" has a partition in {storage.location} that"
     raise UnreadableTableError(
         f"{what} is full ACID but not stored as ORC ({storage.input_format}). "
-        "Let Hive copy it to a table stored as ORC, and read that one."
+        "Let Hive copy it to a table stored as ORC, and read the copy."
     )
 
 
-def plan_places(
+def plan_locations(
     spark: SparkSession,
     pinned: PinnedTable,
-    places: Sequence[Location],
+    locations: Sequence[Location],
     footers: OrcFooters,
     row_ids: bool = False,
 ) -> ReadPlan:
     """Plan the read of some of the table's locations, or of parts of them.
 
-    With `row_ids`, raw files of a full-ACID table get their row ids, deleted from or not.
+    With `row_ids`, all raw files of a full-ACID table get their row ids, also files without deleted
+    rows.
 
     Raises:
         UnreadableTableError: the files cannot be read exactly; the message says why.
     """
     table = pinned.table
     if table.is_full_acid:
-        for place in places:
-            _check_orc(table, place.storage)
-    orc = [file for place in places if _is_orc(pinned, place) for file in place.orc_files()]
+        for location in locations:
+            _check_orc(table, location.storage)
+    orc = [
+        file for location in locations if _is_orc(pinned, location) for file in location.orc_files()
+    ]
     known = footers.read(spark, orc)
     check_acid_versions(spark, table.name, known)
     if table.is_full_acid:
-        return plan_full_acid(pinned, places, known, row_ids)
-    return plan_insert_only(pinned, places, known)
+        return plan_full_acid(pinned, locations, known, row_ids)
+    return plan_insert_only(pinned, locations, known)
 
 
 def write_ids_without_directory(
     spark: SparkSession, pinned: PinnedTable, write_ids: frozenset[int]
 ) -> frozenset[int]:
-    """Which of some committed write ids of a table left nothing on disk (`acid.traces`).
+    """Return the write ids, of some committed ones, that left nothing on disk.
 
     Raises:
         UnreadableTableError: a location cannot be listed.
@@ -159,12 +162,12 @@ def write_ids_without_directory(
     return without_directory(write_ids, listings)
 
 
-def _is_orc(pinned: PinnedTable, place: Location) -> bool:
-    return file_format(pinned.table.name, place.storage) is ORC
+def _is_orc(pinned: PinnedTable, location: Location) -> bool:
+    return file_format(pinned.table.name, location.storage) is ORC
 
 
 def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
-    """The table's rows in the plan's snapshot, lazily, with the table's columns in order.
+    """Return the rows of the plan's snapshot, lazily, with the table's columns in their order.
 
     Raises:
         UnreadableTableError: a column's type or a file's format cannot be read, or the files have
@@ -178,7 +181,7 @@ def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
-    """A DataFrame with the table's columns and no row."""
+    """Return a DataFrame with the table's columns and no row."""
     fields = [*columns.data.fields, *columns.partition.fields]
     nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
     return spark.range(0).select(*nulls)
@@ -191,7 +194,7 @@ def has_rows(
     files: Sequence[ListedFile],
     footers: OrcFooters,
 ) -> bool:
-    """Whether any of some files of one location, all with a length, has a row.
+    """Tell whether any of some files of one location, none of them empty, has a row.
 
     Hive leaves Parquet and Avro files without rows where it inserts nothing.
 

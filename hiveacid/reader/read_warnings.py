@@ -1,4 +1,4 @@
-"""Warnings of reads that are right and may still surprise, each said once."""
+"""Warnings of reads that are right and may still surprise, each given once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from hiveacid.snapshots.tables import UnlockedTable
 
 logger = logging.getLogger("hiveacid")
 _SHOWN = 3
-"""Directories that a warning names."""
+"""Directories that a warning names at most."""
 
 
 class ReadWarnings:
-    """Warnings of one snapshot's reads, once for each table. All methods are thread-safe.
-
-    `to_be_lost` has the tables with rows that Hive is going to lose, and the directories that show
-    it.
-    """
+    """Warnings of one snapshot's reads, once for each table. All methods are thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,9 +54,9 @@ class ReadWarnings:
                 self._to_be_lost[name] = tuple(to_be_lost)
             logger.warning(
                 f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{first_few(to_be_lost, _SHOWN)} without any file. What it was to take in is "
-                "still there, and is read, but Hive's cleaner will remove it. Copy the table in "
-                "Hive before that (CREATE TABLE … AS SELECT)."
+                f"{first_few(to_be_lost, _SHOWN)} without any file. The rows that it had to "
+                "take in are still there, and are read, but Hive's cleaner will remove them. Copy "
+                "the table in Hive before that (CREATE TABLE … AS SELECT)."
             )
 
     def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:

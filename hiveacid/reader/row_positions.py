@@ -1,14 +1,14 @@
-"""The row ids of raw files, which follow from the place of each row in its file.
+"""Row ids of raw files, which follow from the position of each row in its file.
 
-Spark tells no row's position in an ORC file, only the split that it is from. A task reads its
-splits one after the other, each in file order, and `monotonically_increasing_id` counts the task's
-rows. So the scan is run twice: once without any column, for the first number and the rows of each
-split, and once for the rows. Sorting the rows would do as well, but takes them all through a
-shuffle, whole.
+Spark does not say a row's position in an ORC file, only the split that the row is from. A task
+reads its splits one after the other, each in file order, and `monotonically_increasing_id` counts
+the task's rows. So the scan is run twice: once without any column, for the first number and the
+rows of each split, and once for the rows. Sorting the rows would do as well, but takes all the rows
+through a shuffle, with all their columns.
 
-That both runs divide the files alike is seen to, and checked of every row: each task reads its
-splits in one order, so where all rows up to one come from splits that the first run has in the same
-task, they are as many as there.
+Both runs must divide the files alike. `_keep_division` sees to it, and every row is checked: each
+task reads its splits in one order, so where all rows up to one come from splits that the first run
+has in the same task, they are as many as in the first run.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def with_row_positions(
 ) -> DataFrame:
     """Add the columns of a row id to the rows of raw files.
 
-    The numbers are not deterministic to Spark, which therefore pushes no filter below them: both
-    runs read all rows, in the same splits. A row that the first run has not seen is an error.
+    The numbers are not deterministic to Spark. So Spark pushes no filter below them, and both runs
+    read all rows, in the same splits. A row that the first run has not seen is an error.
 
     Args:
-        frame: what `scan` gives for the files, unfiltered.
+        frame: the rows that `scan` gives for the files, unfiltered.
         by_path: the files, as `scan` gives them.
         row_ids: where the numbering of each file begins.
     """
@@ -56,7 +56,7 @@ def with_row_positions(
     rows = rows.select("*", _task(_NUMBER), _split()).drop(_FILE)
     splits = _splits(frame.withColumn(_NUMBER, number), by_path, row_ids)
     at = F.col(_NUMBER) - F.col(_FIRST)
-    # One number to join by is faster than two. Splits with the same hash are still apart.
+    # One number to join by is faster than two. Splits with the same hash stay apart.
     in_split = F.col(f"rows.{_SPLIT}") == F.col(f"splits.{_SPLIT}")
     in_split &= F.col(f"rows.{_TASK}") == F.col(f"splits.{_TASK}")
     in_split &= (at >= 0) & (at < F.col(_ROWS))
@@ -74,7 +74,7 @@ def with_row_positions(
 def _keep_division(spark: SparkSession) -> None:
     """Let Spark divide files by the number of cores that there are now.
 
-    By itself it asks for that number each time that a scan starts, and executors come and go.
+    Otherwise Spark asks for the number each time that a scan starts, and executors come and go.
     """
     conf = spark.conf
     if conf.get(_LEAST_TASKS, None) == conf.get(_SET_BY_US, None):
@@ -95,8 +95,11 @@ def _split() -> Column:
 def _splits(
     frame: DataFrame, by_path: Mapping[str, ListedFile], row_ids: Mapping[ListedFile, RowPositions]
 ) -> DataFrame:
-    """One row a split: its task, its hash, its first number and its rows; what to add to a number
-    to get the row's own in the row id; the rest of the row id."""
+    """Return one row a split.
+
+    A row has the split's task, its hash, its first number and its count of rows; the number to add
+    to a number to get the row's own in the row id; and the rest of the row id.
+    """
     # Grouping by the path itself would cost several times as much.
     splits = frame.groupBy(F.xxhash64(FILE_PATH).alias(_FILE), BLOCK_START, BLOCK_LENGTH).agg(
         F.min(_NUMBER).alias(_FIRST), F.count(F.lit(1)).alias(_ROWS)

@@ -32,21 +32,21 @@ _BLOCKS = "[org.apache.hadoop.fs.BlockLocation;"
 _LOCATED = "org.apache.hadoop.fs.LocatedFileStatus"
 _BATCH = 1_000
 _BLOCK_SIZE = 128 << 20
-"""Where a file is split matters to Spark by its own settings only."""
+"""Any size will do: Spark splits files by its own settings only."""
 
 _KEPT_FILES = 200_000
-"""Indexes are kept for so many files together: some 100 MB in Java."""
+"""Files whose indexes are kept at most: some 100 MB in Java."""
 
 
 class FileIndexes:
-    """Indexes by their files, the last ones used. The views of all sessions share them."""
+    """Indexes by their files, as many as were used last. The views of all sessions share them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[SparkContext, tuple[ListedFile, ...]], Any] = OrderedDict()
 
     def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> Any:
-        """The Java object: an `InMemoryFileIndex` of the files, in their order."""
+        """Return the Java object: an `InMemoryFileIndex` of the files, in their order."""
         key = (spark.sparkContext, tuple(files))
         with self._lock:
             index = self._kept.get(key)
@@ -62,7 +62,7 @@ class FileIndexes:
 
 
 def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
-    """A DataFrame as `frame`, a plain scan of one file, but of the files of `index`."""
+    """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`."""
     relation = frame._jdf.queryExecution().analyzed().relation()
     other = java(spark.sparkContext, f"{_DATASOURCES}.HadoopFsRelation")(
         index,
@@ -116,10 +116,10 @@ def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
 
 @lru_cache(maxsize=1)
 def _put(bulk: Bulk) -> Callable[..., Any]:
-    """The function that puts statuses of files into a cache.
+    """Return the function that puts statuses of files into a cache.
 
-    It takes the number of files, the cache, the file system, and arrays of the files' lengths,
-    modification times and paths.
+    The function takes the number of files, the cache, the file system, and arrays of the files'
+    lengths, modification times and paths.
     """
     new = bulk.with_constants(
         bulk.constructor(FILE_STATUS, ["long", "boolean", "int", "long", "long", PATH]),
@@ -138,10 +138,10 @@ def _put(bulk: Bulk) -> Callable[..., Any]:
 
 
 def _located(bulk: Bulk) -> Any:
-    """The function from a file system and a status to the status with where the blocks lie.
+    """Return a function that adds to a status where the file's blocks lie.
 
-    Spark does so for its own. HDFS is asked once a file; object stores and the local file system
-    know without asking.
+    The function takes a file system and a status. Spark does the same for its own statuses. HDFS is
+    asked once a file; object stores and the local file system know without asking.
     """
     blocks = bulk.method(
         FILE_SYSTEM, "getFileBlockLocations", _BLOCKS, [FILE_STATUS, "long", "long"]
@@ -163,13 +163,13 @@ _FORMATS = {
     "text": f"{_SOURCES}.text.TextFileFormat",
     "avro": "org.apache.spark.sql.avro.AvroFileFormat",
 }
-"""The readers by their classes: what the short names stand for, settings decide
-(`spark.sql.orc.impl`, `spark.sql.sources.useV1SourceList`)."""
+"""Readers by their classes: settings decide what the short names stand for (`spark.sql.orc.impl`,
+`spark.sql.sources.useV1SourceList`)."""
 
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
 _LISTED_BY_SPARK = 32
-"""Up to so many files Spark looks up the paths itself: about a millisecond each."""
+"""Files whose paths Spark looks up itself at most: about a millisecond each."""
 
 _INDEXES = FileIndexes()
 _FIXED = {
@@ -178,8 +178,9 @@ _FIXED = {
     "orc.skip.corrupt.data": "false",
     "orc.force.positional.evolution": "false",
 }
-"""What a session may have otherwise. Rows must not go missing because Spark or ORC pass over files
-or parts of them; and the schema of a scan has the names that are in the files, in Spark's order."""
+"""Options that a session may have set otherwise. Rows must not go missing because Spark or ORC pass
+over files or parts of them; and the schema of a scan has the names that are in the files, in
+Spark's order."""
 
 
 def scan(
@@ -190,11 +191,11 @@ def scan(
     options: Mapping[str, str] = MappingProxyType({}),
     located: bool = True,
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
-    """Read files with Spark's reader of `format` and a given schema, and where each row is from.
+    """Read files with Spark's reader of `format` and a given schema, and say where rows are from.
 
-    `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of that reader.
+    `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of its reader.
     Spark makes the columns that say where a row is from even for a query that does not use them;
-    without `located` there are none.
+    without `located` there are no such columns.
 
     Returns:
         The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
@@ -247,7 +248,7 @@ def _metadata_column(frame: DataFrame) -> Column:
 
 @contextmanager
 def _listing_in_driver(spark: SparkSession, paths: int) -> Iterator[None]:
-    """Let Spark look up the given files itself: from 33 on it would start a cluster job for it."""
+    """Let Spark look up the given files itself: for more than 32 it would start a cluster job."""
     before = spark.conf.get(_LISTING_THRESHOLD)
     spark.conf.set(_LISTING_THRESHOLD, str(paths + 1))
     try:
@@ -259,7 +260,7 @@ def _listing_in_driver(spark: SparkSession, paths: int) -> Iterator[None]:
 def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, ListedFile]:
     """Compare what Spark found with the plan: the same files, each once.
 
-    Spark takes every path for a glob and passes over names that it holds for hidden.
+    Spark treats every path as a glob and passes over names that it treats as hidden.
     """
     planned = {_plain(file.path): file for file in files}
     found = {unquote(_plain(uri)): _plain(uri) for uri in seen}
@@ -269,14 +270,17 @@ def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, Listed
         raise UnreadableTableError(
             f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
             f"{first_few(missing, 3) or 'none'}; surplus: {first_few(surplus, 3) or 'none'}. Spark "
-            "passes over names that it takes for hidden; let Hive write the table again, or report "
+            "passes over names that it treats as hidden; let Hive write the table again, or report "
             "the case."
         )
     return {found[path]: file for path, file in planned.items()}
 
 
 def _plain(path: str) -> str:
-    """`file:///a` and `file:/a` are the same; `_metadata.file_path` has the short form."""
+    """Return the path in the short form of `_metadata.file_path`.
+
+    `file:///a` and `file:/a` are the same.
+    """
     return path.replace("file:///", "file:/", 1) if path.startswith("file:///") else path
 
 
@@ -285,10 +289,10 @@ _WHOLE_SCHEMA = {
     "orc.include.columns": "true",
 }
 _WHOLE_SCHEMA_VERSIONS = ("4.1.",)
-"""The Spark versions on which `_WHOLE_SCHEMA` is known to work."""
+"""Spark versions on which `_WHOLE_SCHEMA` is known to work."""
 
 _ABSENT = StructField("__hiveacid_none", BooleanType())
-"""The field of `row` that no file has, so that reading it costs nothing."""
+"""Field of `row` that no file has, so that reading it costs nothing."""
 
 
 def acid_scan(

@@ -1,8 +1,9 @@
-"""What Parquet and Avro files store in columns that have become something else in the table.
+"""Types that Parquet and Avro files store for columns that have become something else in the table.
 
-Spark's readers convert few types, and that of Parquet takes the bits of some numbers for others
-without an error: 300 is 44 in a column of tinyint, 12.00 is 1200 in one of int. So a column is read
-as the file has it, and converted as Hive's readers do it (`ETypeConverter`, Avro's resolution).
+Spark's readers convert few types, and the reader of Parquet takes the bits of some numbers for
+others without an error: 300 is 44 in a column of tinyint, 12.00 is 1200 in a column of int. So a
+column is read as the file has it, and converted as Hive's readers convert it (`ETypeConverter`,
+Avro's resolution).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from hiveacid.reader.file_headers import UnsignedType
 from hiveacid.reader.types import differ_in_case
 
 StoredTypes = tuple[tuple[int, DataType], ...]
-"""The columns to convert: their positions, and the types that a file has for them."""
+"""Columns to convert: their positions, and the types that a file has for them."""
 
 _UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
 _INTEGERS = (*_UP_TO_32_BITS, LongType)
@@ -46,8 +47,8 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     DoubleType: (*_UP_TO_32_BITS, FloatType),
 }
 _SPARK_WIDENS = not pyspark.__version__.startswith("3.")
-"""Whether Spark's readers widen these by themselves. Those of Spark 3.5 do not: a file is read with
-its own types, and what is read is cast."""
+"""Whether Spark's readers widen these types by themselves. The readers of Spark 3.5 do not: a file
+is read with its own types, and the values are cast."""
 
 
 def stored_types(
@@ -57,9 +58,9 @@ def stored_types(
     types: StructType,
     case_sensitive: bool = False,
 ) -> StoredTypes:
-    """Which columns of a file that has these `types` are to be converted.
+    """Return the columns to convert, of a file that has these `types`.
 
-    `case_sensitive` is how Spark's reader of Parquet looks for names.
+    `case_sensitive` says how Spark's reader of Parquet looks for names.
 
     Raises:
         UnreadableTableError: Spark would show other values inside of a column than Hive.
@@ -90,9 +91,9 @@ def stored_types(
             raise UnreadableTableError(
                 f"{columns.table}: {file.path} has {stored.simpleString()} for column "
                 f"{field.name}, which is {hive_type} now, and Hive shows something else in it "
-                "than Spark (NULL for a struct of which the file has no field and for a number "
-                "without room, a double made of a float for an int). Let Hive write the rows anew, "
-                "by a major compaction."
+                "than Spark (NULL for a struct without any field in the file and for a number "
+                "without room, a double made of a float for an int). Let Hive write the rows "
+                "again, by a major compaction."
             )
         elif not _SPARK_WIDENS:
             narrow = _not_widened(stored, field.dataType)
@@ -116,11 +117,11 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType, why:
 
 
 def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
-    """Whether values have to be converted here, for which Hive's reader of the format does it.
+    """Tell whether values are converted here, as Hive's reader of the format converts them.
 
-    What is left goes to Spark's reader, which widens integers and floats as Hive does (but see
-    `_SPARK_WIDENS`) and fails on all else. A timestamp that became a text is among the latter: it
-    may have nanoseconds.
+    Other types go to Spark's reader, which widens integers and floats as Hive does (but see
+    `_SPARK_WIDENS`) and fails on all else. It fails on a timestamp that became a text, too: the
+    timestamp may have nanoseconds.
     """
     if stored == wanted:
         return False
@@ -134,7 +135,7 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
 
 
 def converted(format: str, column: Column, stored: DataType, wanted: DataType) -> Column:
-    """A column as Hive shows it, NULL for a number that the type has no room for."""
+    """Return a column as Hive shows it, NULL for a number that the type has no room for."""
     if isinstance(wanted, _FLOATING) and isinstance(stored, _INTEGERS):
         # `ETypeConverter` makes a double of a short integer by way of a float, Avro does not.
         is_short = format == "parquet" and isinstance(stored, _UP_TO_32_BITS)
@@ -150,7 +151,7 @@ def converted(format: str, column: Column, stored: DataType, wanted: DataType) -
 
 
 def with_stored(data: StructType, stored: StoredTypes) -> StructType:
-    """The schema to scan with: the file's own types where they are converted."""
+    """Return the schema to scan with: the file's own types where values are converted."""
     own = dict(stored)
     return StructType(
         [StructField(field.name, own.get(i, field.dataType)) for i, field in enumerate(data)]
@@ -160,7 +161,7 @@ def with_stored(data: StructType, stored: StoredTypes) -> StructType:
 def as_wanted(
     format: str, columns: Sequence[Column], data: StructType, stored: StoredTypes
 ) -> list[Column]:
-    """The columns of such a scan, converted."""
+    """Convert the columns of a scan with the schema of `with_stored`."""
     own = dict(stored)
     return [
         converted(format, column, own[i], field.dataType) if i in own else column
@@ -169,10 +170,10 @@ def as_wanted(
 
 
 def _differs_inside(stored: DataType, wanted: DataType) -> bool:
-    """Whether Hive shows a value of an array, map or struct in a Parquet file otherwise than Spark.
+    """Tell whether Hive shows a value inside of a Parquet column otherwise than Spark.
 
-    Integers become doubles by way of floats, numbers without room are NULL, and so is a struct
-    without any field of the file's, with the array that it is in.
+    In arrays, maps and structs, integers become doubles by way of floats, and numbers without room
+    are NULL. A struct without any field of the file's is NULL, with the array that it is in.
     """
     if isinstance(stored, StructType) and isinstance(wanted, StructType):
         in_file = {field.name.lower(): field.dataType for field in stored}
@@ -196,7 +197,7 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
 
 
 def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
-    """Whether some numbers are none of the integers wanted."""
+    """Tell whether the wanted integer type lacks room for some of the stored numbers."""
     if not isinstance(wanted, _INTEGERS):
         return False
     if isinstance(stored, _INTEGERS):
@@ -205,7 +206,7 @@ def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
 
 
 def _not_widened(stored: DataType, wanted: DataType) -> DataType:
-    """The type wanted, but with the integers and floats of which the file has narrower ones."""
+    """Return the wanted type, but with the file's integers and floats where these are narrower."""
     if isinstance(stored, StructType) and isinstance(wanted, StructType):
         in_file = {field.name.lower(): field.dataType for field in stored}
         return StructType(

@@ -28,7 +28,7 @@ from hiveacid.reader.file_headers import FileHeader
 
 _MICROS_PER_DAY = 86_400_000_000
 _GREGORIAN_FROM = -141_427
-"""The day 1582-10-15, counted from 1970-01-01. Before it Hive's hybrid calendar is Julian."""
+"""Day 1582-10-15, counted from 1970-01-01. Before it, Hive's hybrid calendar is Julian."""
 
 _JULIAN_SHIFTS = [
     (-719_164, 2),
@@ -45,17 +45,17 @@ _JULIAN_SHIFTS = [
     (-208_120, -9),
     (-171_595, -10),
 ]
-"""From each day on: what to add to a day, so that the Gregorian calendar shows the date that the
-Julian one shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
+"""First days, and the days to add from there on, so that the Gregorian calendar shows the date that
+the Julian calendar shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
 
 
 @dataclass(frozen=True)
 class WallClock:
-    """How to show the timestamps of some files in one session.
+    """Way to show the timestamps of some files in one session.
 
     `file_zone` is the zone whose clock shows the stored time at the instants that Spark reads. Both
     zones are as Java normalises them. With `julian`, days before 1582-10-15 were counted in the
-    Julian calendar, and Spark's reader has not taken that into account.
+    Julian calendar, and Spark's reader has not taken this into account.
     """
 
     file_zone: str
@@ -66,7 +66,10 @@ class WallClock:
     def of(
         cls, spark: SparkSession, file_zone: str | None = None, julian: bool = False
     ) -> WallClock:
-        """The clock of files of `file_zone` in a session; the Java process's own zone if None."""
+        """Return the clock of files of `file_zone` in a session.
+
+        Without `file_zone` the files have the zone of the Java process.
+        """
         zone_id = java(spark.sparkContext, "java.time.ZoneId")
         # Spark's own parser of zones, which knows more notations than Java's.
         times = java(spark.sparkContext, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
@@ -75,13 +78,13 @@ class WallClock:
         return cls(_normal(zone), session_zone, julian)
 
     def show(self, column: Column, data_type: DataType) -> Column:
-        """A column as the session has to show it, timestamps inside of it included."""
+        """Return a column as the session must show it, with the timestamps inside of it."""
         if not self.moves(data_type):
             return column
         return change(column, data_type, TimestampType, lambda instant, _: self._move(instant))
 
     def moves(self, data_type: DataType) -> bool:
-        """Whether `show` changes a column of the type."""
+        """Tell whether `show` changes a column of the type."""
         differs = self.file_zone != self.session_zone or self.julian
         return differs and has(data_type, TimestampType)
 
@@ -98,11 +101,11 @@ class WallClock:
 
 
 def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
-    """The clock of ORC files that are read into these columns.
+    """Return the clock of ORC files that are read into these columns.
 
     Raises:
-        UnreadableTableError: Spark's processes have different zones, of which each would show
-            another time.
+        UnreadableTableError: Spark's processes have different zones, and each would show another
+            time.
     """
     clock = WallClock.of(spark)
     if has(columns, TimestampType):
@@ -113,7 +116,7 @@ def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
                 "Timestamps in ORC files are read by the time zone of the Java process that reads "
                 f"them. Spark's driver has {clock.file_zone}, and executors have "
                 f"{', '.join(sorted(others))}, so they would be shown at other times than Hive "
-                f"shows. Give all of them one zone: `spark.driver.{option}` and "
+                f"shows. Give all processes one zone: `spark.driver.{option}` and "
                 f"`spark.executor.{option}` in server_side_parameters."
             )
     return clock
@@ -121,7 +124,7 @@ def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
 
 @lru_cache(maxsize=1)
 def executors_zones(context: SparkContext) -> frozenset[str]:
-    """The zones of the Java processes that read; none if that is the driver alone."""
+    """Return the zones of the Java processes that read; none if only the driver reads."""
     if str(context.master).partition("[")[0] == "local":
         return frozenset()
     tasks = context.defaultParallelism
@@ -137,7 +140,7 @@ def executors_zones(context: SparkContext) -> frozenset[str]:
 
 
 def gregorian_dates(column: Column, data_type: DataType) -> Column:
-    """A column whose dates before 1582-10-15 were counted in the Julian calendar."""
+    """Return a column whose dates before 1582-10-15 were counted in the Julian calendar."""
 
     def shown(date: Column, _: DataType) -> Column:
         is_julian = date < F.lit("1582-10-15").cast("date")
@@ -156,7 +159,7 @@ def _julian_shift(time: Column, units_per_day: int) -> Column:
 
 
 def _normal(zone: Any) -> str:
-    """A zone's name; the same for all names of a fixed offset (`UTC`, `Etc/UTC`, `Z`)."""
+    """Return a zone's name, the same for all names of a fixed offset (`UTC`, `Etc/UTC`, `Z`)."""
     name: str = zone.normalized().getId()
     return "UTC" if name == "Z" else name
 
@@ -165,7 +168,7 @@ _Wanted = type[DataType] | tuple[type[DataType], ...]
 
 
 def has(data_type: DataType, wanted: _Wanted) -> bool:
-    """Whether a type is, or has inside of it, one of the class `wanted`."""
+    """Tell whether a type is, or has inside of it, a type of the class `wanted`."""
     if isinstance(data_type, ArrayType):
         return has(data_type.elementType, wanted)
     if isinstance(data_type, MapType):
@@ -178,7 +181,7 @@ def has(data_type: DataType, wanted: _Wanted) -> bool:
 def change(
     column: Column, data_type: DataType, wanted: _Wanted, how: Callable[[Column, DataType], Column]
 ) -> Column:
-    """A column with `how` applied to every value of the class `wanted`, however deep.
+    """Apply `how` to every value of the class `wanted` in a column, however deep.
 
     `how` gets the value and its type.
     """
@@ -208,11 +211,11 @@ def change(
 
 @dataclass(frozen=True)
 class WriterTimes:
-    """`zone` is the writer's, None if no column needs it.
+    """Meaning of the dates and timestamps in a file.
 
-    The two of `julian_…` are how Hive counts the old days of dates and of timestamps.
-    `spark_decides` says that Spark's Parquet reader takes old days as Spark wrote them, whatever it
-    is asked for.
+    `zone` is the writer's zone, None if no column needs it. `julian_dates` and `julian_timestamps`
+    say that Hive counts old days in the Julian calendar. `spark_decides` says that Spark's Parquet
+    reader treats old days as Spark wrote them, whatever the reader is asked for.
     """
 
     zone: str | None
@@ -224,7 +227,9 @@ class WriterTimes:
 def writer_times(
     spark: SparkSession, format: str, headers: Mapping[ListedFile, FileHeader], data: StructType
 ) -> dict[ListedFile, WriterTimes | None]:
-    """How each file of `format` (`parquet` or `avro`) is to be read; None without times in `data`.
+    """Return how to read each file of `format` (`parquet` or `avro`).
+
+    Without dates and timestamps in `data` it is None for each file.
 
     Raises:
         UnreadableTableError: a file does not say what its timestamps mean.
@@ -251,7 +256,7 @@ def _times(
     spark: SparkSession, format: str, file: ListedFile, header: FileHeader, with_timestamps: bool
 ) -> WriterTimes:
     julian = (header.proleptic or "false").lower() != "true"
-    # In Parquet the flag tells of dates alone: `NanoTimeUtils` counts Julian days.
+    # In Parquet the flag says something of dates alone: `NanoTimeUtils` counts Julian days.
     julian_timestamps = julian or format == "parquet"
     if not with_timestamps:
         return WriterTimes(None, julian, julian_timestamps, header.by_spark)
@@ -267,7 +272,7 @@ def _times(
     if reason is not None:
         raise UnreadableTableError(
             f"{file.path} {reason}, so that its timestamps cannot be read exactly. Let Hive write "
-            "the rows anew: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
+            "the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
         )
     return WriterTimes(header.zone, julian, julian_timestamps, header.by_spark)
 
@@ -278,10 +283,10 @@ _FRACTION = re.compile(r"\.(\d{7,9})(?!\d)")
 
 
 def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]]:
-    """The timestamps in columns of these types, also inside of them.
+    """Yield the timestamps in columns of these types, also further inside.
 
-    Yields for each the position of the column, and the number that ORC gives to the timestamp's
-    statistics: it numbers the types as they stand in the text, here from `number` on.
+    Yield for each timestamp the position of the column, and the number that ORC gives to the
+    timestamp's statistics. ORC numbers the types as they stand in the text, from `number` on.
     """
     for position, type_ in enumerate(types):
         for name in _TYPE.findall(_FIELD_NAME.sub("", type_)):
@@ -291,11 +296,11 @@ def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]
 
 
 def shows_nanoseconds(statistics: str) -> bool:
-    """Whether the least or the greatest timestamp of some ORC statistics, as text, needs more than
-    microseconds.
+    """Tell whether ORC statistics, as text, name a timestamp with more than microseconds.
 
-    Writers before ORC 1.6 say nothing below the millisecond, which ORC's library shows as a
-    greatest value that ends in 999999: it tells nothing.
+    The statistics name the least and the greatest timestamp. Writers before ORC 1.6 say nothing
+    below the millisecond. ORC's library shows it as a greatest value that ends in 999999, which
+    says nothing.
     """
     return any(
         fraction[6:].strip("0") and fraction[3:] != "999999"

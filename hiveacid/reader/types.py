@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 
 def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataType:
-    """The type with what `leaf` makes of each type in it that is no array, map or struct."""
+    """Replace each type in a type that is no array, map or struct by what `leaf` makes of it."""
     if isinstance(type_, ArrayType):
         return ArrayType(with_leaves(type_.elementType, leaf), type_.containsNull)
     if isinstance(type_, MapType):
@@ -39,7 +39,7 @@ def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataTy
 
 
 def depth(type_: DataType, of_map: int = 1) -> int:
-    """How many arrays, maps and structs are in one another; each map counts `of_map` times."""
+    """Count how many arrays, maps and structs are in one another; each map counts `of_map`."""
     if isinstance(type_, ArrayType):
         return 1 + depth(type_.elementType, of_map)
     if isinstance(type_, MapType):
@@ -76,14 +76,14 @@ INTEGER_BITS: dict[type[DataType], int] = {
     spark_types.IntegerType: 32,
     spark_types.LongType: 64,
 }
-"""The widths of Spark's integer types."""
+"""Widths of Spark's integer types."""
 
 _TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
 _FIELD_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>(),:]|[^`<>(),:]+")
 
 
 def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
-    """The Spark type that holds every value of a Hive type.
+    """Return the Spark type that holds every value of a Hive type.
 
     Args:
         hive_type: a type as the metastore writes it, e.g. `map<string,array<decimal(10,2)>>`.
@@ -100,14 +100,15 @@ def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
 
 
 def has_length(hive_type: str) -> bool:
-    """Whether the values of a type have a greatest length."""
+    """Tell whether the values of a type have a greatest length."""
     return hive_type.startswith(("char(", "varchar("))
 
 
 def struct_fields(struct: str) -> list[tuple[str, str]]:
-    """The names and types of a struct's fields, as Hive and ORC write it (`struct<a:int,...>`).
+    """Return the names and types of a struct's fields, as Hive and ORC write them.
 
-    The types stay text, since a file may hold one that Spark does not have.
+    Hive and ORC write a struct as `struct<a:int,...>`. The types stay text, since a file may hold a
+    type that Spark does not have.
 
     Raises:
         ValueError: it is no struct.
@@ -136,7 +137,11 @@ def _unquoted(name: str) -> str:
 
 
 class _Parser:
-    """A recursive-descent parser of Hive's type strings (Hive's `TypeInfoUtils.TypeInfoParser`)."""
+    """Recursive-descent parser of Hive's type strings (Hive's `TypeInfoUtils.TypeInfoParser`).
+
+    Spark's own parser refuses names that Hive writes without quotes, and takes types that Hive does
+    not have (`docs/decisions/house.md`).
+    """
 
     def __init__(self, text: str, with_lengths: bool) -> None:
         self._text = text
@@ -221,7 +226,7 @@ class _Parser:
 
 
 def differ_in_case(one: str, other: str) -> bool:
-    """Whether two types have names of fields, also further inside, that differ in case only."""
+    """Tell whether two types have names of fields, however deep, that differ in case only."""
     names, others = (set(re.findall(r"([^<>,:]+):", text)) for text in (one, other))
     alike = {name.lower() for name in names - others} & {name.lower() for name in others - names}
     return bool(alike)
@@ -239,12 +244,12 @@ _FORMS: dict[type[DataType], str] = {
 
 
 def is_value(text: str, data_type: DataType) -> bool:
-    """Whether a text is plainly one of a type's values.
+    """Tell whether a text is plainly one of a type's values.
 
     ALTER TABLE … PARTITION COLUMN takes values that are too large for the new type, and other
-    programs than Hive write what they like. Of such texts Hive makes NULL, another number (`300` is
-    the tinyint 44) or TRUE, from type to type (`ObjectInspectorConverters`), and Spark fails
-    without a name.
+    programs than Hive write what they like. Hive makes NULL of such texts, another number (`300` is
+    the tinyint 44) or TRUE, from type to type (`ObjectInspectorConverters`). Spark fails without a
+    name.
     """
     bits = INTEGER_BITS.get(type(data_type))
     if bits is not None:

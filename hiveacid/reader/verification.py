@@ -1,4 +1,4 @@
-"""What a check of one table has found: counts, what explains them, and what nothing explains."""
+"""Findings of a check of one table: counts, and what nothing explains."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.reader.plan import DataFile, ReadPlan
 
 SHOWN = 20
-"""So many skipped names and problems are printed one by one."""
+"""Skipped names and problems that are printed one by one at most."""
 
 
 @dataclass(frozen=True)
 class DeleteEvents:
-    """The delete events that the snapshot may see.
+    """Delete events that the snapshot may see.
 
-    `hits` is the number of rows that they delete. `repeated` counts further events that name a row
-    which another one names, too. `explained` counts events that name a row which is not there, by
-    the reason why that is right.
+    `hits` is the number of rows that they delete. `repeated` counts the events that name a row
+    which an earlier event names, too. `explained` counts events that name a row which is not there,
+    by the reason why this is right.
     """
 
     total: int = 0
@@ -30,12 +30,12 @@ class DeleteEvents:
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of the check of one table in one snapshot.
+    """Outcome of the check of one table in one snapshot.
 
-    `rows` are those in the data files, `hidden` those of them whose write id the snapshot must not
-    show; `shown` is the number of rows that the reader gives. `problems` is empty for a table that
-    is as Hive writes it and is read as it is. `nanoseconds` counts the timestamps in the data files
-    that Spark cuts to microseconds, by column.
+    `rows` are the rows in the data files. `hidden` counts the rows among them whose write id the
+    snapshot must not show. `shown` is the number of rows that the reader gives. `problems` is empty
+    for a table that is as Hive writes it and is read as it is. `nanoseconds` counts the timestamps
+    in the data files that Spark cuts to microseconds, by column.
     """
 
     plan: ReadPlan
@@ -48,7 +48,7 @@ class Verification:
     nanoseconds: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """The report, for people to read."""
+        """Yield the lines of the report, for people to read."""
         plan, write_ids = self.plan, self.plan.pinned.write_ids
         yield (
             f"{plan.pinned.table.name} in transaction {plan.pinned.transaction_id}: write ids up "
@@ -96,9 +96,9 @@ def _and_more(count: int) -> Iterator[str]:
 def file_problems(
     plan: ReadPlan, listings: Iterable[Listing], still_there: Set[str]
 ) -> Iterator[str]:
-    """Listed files that the plan neither reads nor names as skipped, and files it reads twice.
+    """Yield listed files that the plan neither reads nor skips by name, and files it reads twice.
 
-    `still_there` are the paths of the files that a later look found, too.
+    `still_there` are the paths of the files that a later listing found, too.
     """
     planned = Counter(f.file.path for files in (plan.data, plan.deletes) for f in files)
     skipped = {item.relative for item in plan.skipped}
@@ -118,7 +118,7 @@ def count_problems(
     expected: Mapping[ListedFile, int],
     counted: Mapping[ListedFile, int],
 ) -> Iterator[str]:
-    """Files in which Spark found another number of rows than their footers say."""
+    """Yield files in which Spark found another number of rows than their footers say."""
     for file in files:
         found = counted.get(file, 0)
         if found != expected[file]:
@@ -126,7 +126,7 @@ def count_problems(
 
 
 def numbering_problems(files: Sequence[DataFile], rows: Mapping[ListedFile, int]) -> Iterator[str]:
-    """Raw files of one partition whose rows would have row ids in common."""
+    """Yield raw files of one partition whose rows would have row ids in common."""
     by_bucket: dict[tuple[int, int, int], list[tuple[int, int, str]]] = {}
     for file in files:
         if file.row_ids is not None:

@@ -1,8 +1,8 @@
-"""Check one table: are its files as Hive writes them, and does the reader show their rows?
+"""Check of one table: are its files as Hive writes them, and does the reader show their rows?
 
 The reader is fast because it trusts that row ids are unique and that a delete event names a row.
-Here the same files are read once more, slowly, row id by row id, and what the reader shows is
-compared with what must be left.
+The check reads the same files once more, slowly, row id by row id, and compares what the reader
+shows with what must be left.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from hiveacid.reader.verification import (
 from hiveacid.snapshots.tables import PinnedTable
 
 _INSERT, _DELETE = 0, 2
-"""The values of the column `operation` that Hive 3 and later write (`OrcRecordUpdater`)."""
+"""Values of the column `operation` that Hive 3 and later write (`OrcRecordUpdater`)."""
 
 _EXAMPLES = 5
-"""So many row ids are named of each kind of problem."""
+"""Row ids of each kind of problem that are named at most."""
 
 _KEY = ["partition", "write_id", "bucket", "row"]
 
@@ -52,11 +52,11 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     Raises:
         UnreadableTableError: the table is refused, for the reason given.
     """
-    places = [storage.location for storage in pinned.storages]
-    before = list_locations(spark, places)
+    paths = [storage.location for storage in pinned.storages]
+    before = list_locations(spark, paths)
     plan = plan_read(spark, pinned, footers)
-    # The cleaner may remove, while this looks, what no snapshot needs.
-    still_there = {f.path for listing in list_locations(spark, places) for f in listing.files}
+    # Meanwhile the cleaner may remove files that no snapshot needs.
+    still_there = {f.path for listing in list_locations(spark, paths) for f in listing.files}
     problems = list(file_problems(plan, before, still_there))
 
     shown = _count_reading_all(to_dataframe(spark, plan))
@@ -75,9 +75,9 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     hidden, events = 0, DeleteEvents()
     if pinned.table.is_full_acid:
         bases = {
-            place.partition: place.state.base.write_id_range[1]
-            for place in locations(pinned, before)
-            if place.state.base is not None
+            location.partition: location.state.base.write_id_range[1]
+            for location in locations(pinned, before)
+            if location.state.base is not None
         }
         row_ids = _RowIds(spark, plan, rows, bases)
         hidden, events = row_ids.check()
@@ -100,7 +100,7 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
 
 
 def _count_reading_all(frame: DataFrame) -> int:
-    """The number of rows, with every column of every row decoded."""
+    """Count the rows of a DataFrame, with every column of every row decoded."""
     observation = Observation()
     counted = frame.observe(observation, F.count(F.lit(1)).alias("rows"))
     counted.write.format("noop").mode("overwrite").save()
@@ -112,7 +112,7 @@ def _by_file(counts: DataFrame, by_path: Mapping[str, ListedFile]) -> dict[Liste
 
 
 class _RowIds:
-    """The row ids of a full-ACID table's rows and delete events, side by side."""
+    """Row ids of a full-ACID table's rows and delete events, side by side."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _RowIds:
         rows: Mapping[ListedFile, int],
         bases: Mapping[int, int],
     ) -> None:
-        """`rows` by the data files' footers; `bases`: the write id of each partition's base."""
+        """Take the `rows` of the data files' footers, and the write id of each partition's base."""
         self._spark = spark
         self._plan = plan
         self._rows = rows
@@ -129,7 +129,7 @@ class _RowIds:
         self.problems: list[str] = []
 
     def check(self) -> tuple[int, DeleteEvents]:
-        """The number of hidden rows, and what the delete events do; fills `problems`."""
+        """Return the number of hidden rows, and what the delete events do; fill `problems`."""
         data = [file for file in self._plan.data if file.is_acid]
         rows, hidden = self._read(data, _INSERT, self._rows)
         events, _ = self._read(
@@ -154,7 +154,7 @@ class _RowIds:
     def _read(
         self, files: Sequence[DataFile | DeleteFile], operation: int, rows: Mapping[ListedFile, int]
     ) -> tuple[DataFrame | None, int]:
-        """The row ids in ACID files that the snapshot may see, and how many others there are."""
+        """Return the row ids in ACID files that the snapshot may see, and the count of others."""
         if not files:
             return None, 0
         frame, by_path = acid_scan(self._spark, [file.file for file in files], StructType())
@@ -263,7 +263,7 @@ _FINER = r"\.\d{6}\d*[1-9]$"
 
 
 def count_nanoseconds(spark: SparkSession, plan: ReadPlan) -> Mapping[str, int]:
-    """The values with nanoseconds in the ORC files of a plan, by column; none with 0.
+    """Count the values with nanoseconds in the ORC files of a plan, by column; none with 0.
 
     ORC's library gives a timestamp as text with all its digits. Timestamps inside of arrays, maps
     and structs are not counted.

@@ -171,11 +171,11 @@ def _change_plans(patch: pytest.MonkeyPatch, change: Callable[[ReadPlan], ReadPl
 
     def plan_full_acid(
         pinned: PinnedTable,
-        places: Sequence[Location],
+        locations: Sequence[Location],
         footers: Mapping[ListedFile, OrcFooter],
         row_ids: bool,
     ) -> ReadPlan:
-        return change(right(pinned, places, footers, row_ids))
+        return change(right(pinned, locations, footers, row_ids))
 
     patch.setattr(read, "plan_full_acid", plan_full_acid)
 

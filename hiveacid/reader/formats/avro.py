@@ -44,9 +44,10 @@ from hiveacid.reader.stored_types import StoredTypes, as_wanted, stored_types, w
 from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates, writer_times
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
-"""Old dates and timestamps are left to `avro_columns`: Spark's own conversion of timestamps depends
-on the zone of the Java process. Hive's files have no extension, and Spark passes over such ones
-where Hadoop's `avro.mapred.ignore.inputs.without.extension` is true."""
+"""Options of Spark's reader. Old dates and timestamps are left to `avro_columns`: Spark's own
+conversion of timestamps depends on the zone of the Java process. Hive's files have no extension,
+and Spark passes over files without one where Hadoop's `avro.mapred.ignore.inputs.without.extension`
+is true."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _has_next(reader: Any) -> bool:
 
 
 def check_avro(table: Table, storage: StorageDescriptor) -> None:
-    """Refuse what only Avro's own rules for schemas can resolve.
+    """Refuse a table that only Avro's own rules for schemas can resolve.
 
     Raises:
         UnreadableTableError: the columns come from an Avro schema with defaults and aliases.
@@ -122,7 +123,7 @@ def check_avro(table: Table, storage: StorageDescriptor) -> None:
 
 
 def check_avro_module(spark: SparkSession, table: TableName) -> None:
-    """Make sure that Spark can read Avro at all.
+    """Refuse Avro if Spark lacks its module for it.
 
     Raises:
         UnreadableTableError: spark-avro is missing.
@@ -140,7 +141,7 @@ def check_avro_module(spark: SparkSession, table: TableName) -> None:
 
 
 def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
-    """The schema to scan with: Avro has no integers of less than 32 bits."""
+    """Return the schema to scan with: Avro has no integers of less than 32 bits."""
     fields = with_stored(columns.data, stored).fields
     return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
 
@@ -148,7 +149,7 @@ def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
 def avro_columns(
     spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
 ) -> list[ColumnExpr]:
-    """The table's columns; `times` is None if it has no dates or timestamps."""
+    """Return the table's columns; `times` is None if it has no dates or timestamps."""
     clock = None
     if times is not None and times.zone is not None:
         clock = WallClock.of(spark, times.zone, times.julian_timestamps)

@@ -45,8 +45,8 @@ class TableRead:
 class Layout:
     """Facts that files must have in common to be read by one scan.
 
-    `columns` are the columns that the files are read with: in some formats those of the partition,
-    which may be older than the table's.
+    `columns` are the columns that the files are read with: in some formats the partition's
+    columns, which may be older than the table's.
     """
 
     columns: TableColumns
@@ -59,7 +59,7 @@ AnyLayout = TypeVar("AnyLayout", bound=Layout)
 class ScannedFiles:
     """Rows of some files.
 
-    `frame` has the column `scan.FILE_PATH` beside the columns that `columns` need. `by_path` maps
+    `frame` has the column `scan.FILE_PATH` next to the columns that `columns` need. `by_path` maps
     each value of `FILE_PATH` to a file: where a scan gives one path for several files, to any file
     of the same directory. `columns` are expressions for `Layout.columns`, in their order.
     """
@@ -141,7 +141,7 @@ def columns_of_partitions(
 def refuse_header_lines(table: Table, name: str) -> None:
     """Refuse a table of text with header lines that has a partition in another format.
 
-    Hive leaves out as many rows of each file of the partition.
+    Hive leaves out as many rows of each file of such a partition as the table has header lines.
 
     Raises:
         UnreadableTableError: naming the property.

@@ -2,7 +2,7 @@
 
 Hive turns a value of another type into something (`"abc"` into the int 0, 128 into the tinyint
 -128) or fails, from case to case. Here a value either has the form that Hive itself writes for the
-column's type, or the query fails with an error that shows it.
+column's type, or the query fails with an error that shows the value.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 _MEMBER = "struct<key:string,value:string>"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _FLAT = f'(?s)({_STRING})|[\\[{{](?:[^"\\[\\]{{}}]++|{_STRING})*+[\\]}}]'
-"""A string, or an array or object with none inside of it."""
+"""String, or an array or object with no array or object inside of it."""
 
 _NUMBER = r"\A-?\d+(\.\d+)?([eE][+-]?\d+)?\z"
 
@@ -65,7 +65,7 @@ _HARMLESS = (
     ("timestamp.formats", ""),
     ("text.null.empty.line", "false"),
 )
-"""The properties that change what Hive shows, with the values that do not."""
+"""Properties that change what Hive shows, with the values that do not."""
 
 
 class Json(FileFormat[Layout]):
@@ -93,7 +93,7 @@ class Json(FileFormat[Layout]):
 
 
 def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:
-    """Lines in the column `value`, parsed once for all of `json_columns`."""
+    """Parse the lines in the column `value`, once for all of `json_columns`."""
     line = F.col("value")
     members = _Reader(f"{columns.table}").members(line)
     outline = _outline(line, list(columns.data.fields))
@@ -101,7 +101,7 @@ def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:
 
 
 def json_columns(columns: TableColumns) -> list[ColumnExpr]:
-    """The table's columns from what `with_members` gives."""
+    """Return the table's columns, made of the columns that `with_members` adds."""
     types = [spark_type(hive_type, with_lengths=True) for hive_type in columns.data_types]
     reader = _Reader(f"{columns.table}")
     record = reader.record(F.col(_OUTLINE), F.col(_MEMBERS), columns.data.names, types)
@@ -109,22 +109,22 @@ def json_columns(columns: TableColumns) -> list[ColumnExpr]:
 
 
 class _Reader:
-    """Makes the columns of one table; `_table` is for messages."""
+    """Maker of the columns of one table; `_table` is for messages."""
 
     def __init__(self, table: str) -> None:
         self._table = table
 
     def members(self, text: Column) -> Column:
-        """The members of a JSON object, with their values as JSON."""
+        """Return the members of a JSON object, with their values as JSON."""
         return F.map_entries(self._parsed(text, "map<string,string>"))
 
     def record(
         self, outline: Column, members: Column, names: list[str], types: list[DataType]
     ) -> list[Column]:
-        """The fields of a JSON object, by name in any case; what is missing is NULL.
+        """Return the fields of a JSON object, by name in any case; missing fields are NULL.
 
         Of members with the same name the last one counts, and `_col2` stands for the third field.
-        `outline` (`_outline`) tells which members are strings.
+        `outline` (`_outline`) shows which members are strings.
         """
         return [
             self._field(outline, members, i, name, data_type)
@@ -145,7 +145,7 @@ class _Reader:
         )
 
     def _value(self, text: Column, data_type: DataType) -> Column:
-        """A value from its JSON, which for a string is the string itself."""
+        """Return a value from its JSON, which for a string is the string itself."""
         if isinstance(data_type, StructType):
             return F.when(text.isNotNull(), self._struct(text, data_type))
         if isinstance(data_type, ArrayType):
@@ -179,7 +179,7 @@ class _Reader:
         return _let(F.struct(self.members(text).alias("members"), outline), struct)
 
     def _strings(self, text: Column, data_type: DataType) -> Column:
-        """True if the values directly inside an array or object are strings; else an error."""
+        """Return true if the values directly inside an array or object are strings, else fail."""
         bare = F.regexp_replace(text, f"(?s){_STRING}", "")
         valid = bare.rlike(r"\A\s*[\[{][^\[\]{}0-9tf]*[\]}]\s*\z")
         return self._checked(F.lit(True), valid, data_type, text)
@@ -223,7 +223,7 @@ class _Reader:
     def _checked(
         self, value: Column, valid: Column, expected: DataType | str, shown: Column | None = None
     ) -> Column:
-        """The value, or an error with what is `shown` if it is not valid; NULL is."""
+        """Return the value, or an error with what is `shown` if the value is not valid; NULL is."""
         what = expected if isinstance(expected, str) else expected.simpleString()
         message = F.concat(
             F.lit(f"hiveacid: {self._table} has JSON that is not what Hive writes for {what}: "),
@@ -234,12 +234,12 @@ class _Reader:
 
 
 def _is_text(data_type: DataType) -> bool:
-    """Whether JSON has it as a string, and any other value could be taken for one."""
+    """Tell whether JSON has the type as a string, so that other values could pass for one."""
     return data_type.typeName() in ("string", "char", "varchar", "binary")
 
 
 def _map(entries: Column) -> Column:
-    """A map; of entries with the same key the last value counts, at the place of the first one.
+    """Return a map; the last of several values with the same key counts, at the first position.
 
     `"1"` and `"01"` are the same int. Hive puts one entry after the other into a `LinkedHashMap`.
     """
@@ -255,10 +255,10 @@ def _map(entries: Column) -> Column:
 
 
 def _outline(text: Column, fields: Sequence[StructField]) -> Column:
-    """A JSON object without its first brace and what is inside of its members' arrays and objects.
+    """Return a JSON object without its first brace and without the insides of nested values.
 
-    What lies deeper than in any of the `fields`, in a member of which the table does not know,
-    stays.
+    Nested values are its members' arrays and objects. Values deeper than in any of the `fields`, in
+    a member that the table does not know, stay.
     """
     outline = F.regexp_replace(text, r"\A\s*\{", "")
     for _ in range(max([1, *(depth(field.dataType) for field in fields)])):

@@ -35,10 +35,10 @@ from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates, 
 from hiveacid.reader.types import spark_type
 
 _HARMLESS = (
-    # By position instead of by name.
+    # Columns by position instead of by name.
     ("parquet.column.index.access", "false"),
 )
-"""The properties that change what Hive shows, with the values that do not."""
+"""Properties that change what Hive shows, with the values that do not."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,10 @@ def parquet_columns(
 
     `times` is None if the table has no dates or timestamps.
 
-    Spark's own conversion of old timestamps depends on the zone of the Java process, so it is left
-    to `WallClock`; that of dates does not, and keeps filters on them pushed down. In files of its
-    own it does not convert them, as Hive does.
+    Spark's own conversion of old timestamps depends on the zone of the Java process, so the
+    conversion is left to `WallClock`. Spark's conversion of dates does not depend on the zone, and
+    keeps filters on dates pushed down. Spark does not convert the dates in files of its own as Hive
+    does: these are converted here.
     """
     options = {}
     clock = None
@@ -130,7 +131,7 @@ def parquet_columns(
         column = within_length(column, hive_type)
         own = spark_type(hive_type)
         if isinstance(own, DecimalType) and own != field.dataType:
-            # The partition's: NULL for what it has no room for, in the table's digits.
+            # The partition's type: NULL for what it has no room for, in the table's digits.
             column = try_cast(try_cast(column, own), field.dataType)
         if clock is not None:
             column = clock.show(column, field.dataType)

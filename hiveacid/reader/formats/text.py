@@ -1,7 +1,7 @@
 """Delimited text as Hive's `LazySimpleSerDe` reads it: `LazyInteger`, `LazyDouble` and their like.
 
-Hive shows NULL for a cell that is not a value of the column's type. Where its grammar is narrower
-or wider than that of Spark's casts, the grammar is spelled out here.
+Hive shows NULL for a cell that is not a value of the column's type. Where Hive's grammar is
+narrower or wider than the grammar of Spark's casts, Hive's is spelled out here.
 """
 
 from __future__ import annotations
@@ -49,29 +49,30 @@ from hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from hiveacid.reader.types import depth, spark_type
 
 _INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
-"""A fraction is allowed and cut off (`LazyInteger.parse`)."""
+"""Integer. A fraction is allowed and cut off (`LazyInteger.parse`)."""
 
 _FLOATING = (
     r"(?i)\A[\x00-\x20]*+[+-]?((?-i:NaN|Infinity)|((\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
     r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+)[fd]?)[\x00-\x20]*+\z"
 )
-"""Java's `Double.parseDouble`."""
+"""Number as Java's `Double.parseDouble` takes it."""
 
 _DATE = r"(?s)\A[\x00-\x20]*+(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
-"""What follows a date is ignored (`DateParser`)."""
+"""Date. What follows it is ignored (`DateParser`)."""
 
 _TIMESTAMP = (
     r"\A[\x00-\x20]*+\d{4,5}-(\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}|\d\d-\d\dT\d\d:\d\d:\d\d)"
     r"(\.\d{1,9})?[\x00-\x20]*+\z"
 )
-"""With a `T`, every part has two digits."""
+"""Timestamp. With a `T`, every part has two digits."""
 
 _BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
-"""Java's `Base64.getDecoder`; anything else Hive takes as the bytes themselves."""
+"""Base64 as Java's `Base64.getDecoder` takes it. Hive treats any other text as the bytes
+themselves."""
 
 
 def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
-    """The value of a cell that is not the NULL marker; escapes count in strings only."""
+    """Return the value of a cell that is not the NULL marker; escapes count in strings only."""
     if isinstance(data_type, IntegralType):
         whole = F.regexp_replace(cell, r"\..*\z", "")
         digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
@@ -137,15 +138,15 @@ READ_BY = frozenset(
         "skip.header.line.count",
     }
 )
-"""The properties that decide what the same files show. Tables with others are refused."""
+"""Properties that decide what the same files show. Tables with others are refused."""
 
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How a line falls into cells (`LazySerDeParameters`).
+    """Division of a line into cells (`LazySerDeParameters`).
 
-    `separators` are those of the nesting levels, that of the columns first. `header` counts the
-    lines at the beginning of each file that are no rows.
+    `separators` has one separator for each nesting level, first the separator of the columns.
+    `header` counts the lines at the beginning of each file that are no rows.
     """
 
     separators: tuple[str, ...]
@@ -157,7 +158,7 @@ class LineFormat:
 
 @dataclass(frozen=True)
 class TextLayout(Layout):
-    """Layout of delimited text: how a line falls into cells."""
+    """Layout of delimited text: the division of a line into cells."""
 
     lines: LineFormat
 
@@ -168,7 +169,7 @@ class Text(FileFormat[TextLayout]):
     name = "text"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse nothing yet: `line_format` refuses what a partition with files says."""
+        """Refuse nothing yet: `line_format` refuses properties of partitions that have files."""
 
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]
@@ -183,14 +184,14 @@ class Text(FileFormat[TextLayout]):
         return group((of_partition[file.partition], file) for file in files)
 
     def scan(self, read: TableRead, layout: TextLayout, files: Sequence[DataFile]) -> ScannedFiles:
-        """Read lines, and columns by their place in the line."""
+        """Read lines, and columns by their position in the line."""
         frame, by_path = scan(read.spark, self.name, [f.file for f in files], "value string")
         frame = in_utf8(without_header(frame, layout.lines.header), read.columns.table)
         return ScannedFiles(frame, by_path, text_columns(layout.columns, layout.lines))
 
 
 def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
-    """The format of a table's or partition's text files.
+    """Return the format of a table's or partition's text files.
 
     Raises:
         UnreadableTableError: the table has a property that is not understood here.
@@ -207,19 +208,21 @@ def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
         ("timestamp.formats", ""),
         # Obeyed by one of Hive's two readers of text, and not by the other.
         ("hive.serialization.decode.binary.as.base64", "true"),
-        # Hive 2 and 3 spelt it so; Hive 4 ignores it.
+        # Hive 2 and 3 spelled it so; Hive 4 ignores it.
         ("colelction.delim", properties.get("collection.delim", "\x02")),
     )
     refuse_others(table.name, "text", properties, harmless)
     for name in _DELIMITERS:
-        # Hive splits bytes: a character of several is none, and half of one is no character.
+        # Hive splits bytes: a character of several bytes separates nothing, and a part of it is
+        # no character.
         if not (_byte(properties, name) or "").isascii():
             raise not_read_yet(table.name, "text", name, properties[name])
     rest = properties.get("serialization.last.column.takes.rest", "false")
     escape = None
     if "escape.delim" in properties:
         escape = _byte(properties, "escape.delim") or "\\"
-    # What is there and empty, as after ESCAPED BY '', is the default, and not what is not there.
+    # A property that is there and empty, as after ESCAPED BY '', means the default. A property
+    # that is not there does not.
     field = "field.delim" if "field.delim" in properties else "serialization.format"
     collection = "collection.delim" if "collection.delim" in properties else "colelction.delim"
     return LineFormat(
@@ -237,7 +240,7 @@ def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
 
 
 def _byte(properties: Mapping[str, str], name: str) -> str | None:
-    """A one-byte property, given as the character or as its number (Hive's `LazyUtils.getByte`)."""
+    """Return a one-byte property, given as character or as number (Hive's `LazyUtils.getByte`)."""
     value = properties.get(name)
     if not value:
         return None
@@ -247,7 +250,7 @@ def _byte(properties: Mapping[str, str], name: str) -> str | None:
 
 
 def text_columns(columns: TableColumns, format: LineFormat) -> list[ColumnExpr]:
-    """The table's columns from a line in the column `value`.
+    """Return the table's columns from a line in the column `value`.
 
     Raises:
         UnreadableTableError: a column is nested deeper than there are separators.
@@ -271,7 +274,7 @@ def text_columns(columns: TableColumns, format: LineFormat) -> list[ColumnExpr]:
 
 
 def _cell(cells: Column, i: int, count: int, format: LineFormat, level: int) -> Column:
-    """That of field `i` of `count` of a line or a struct (`LazyStruct`)."""
+    """Return the cell of field `i` of `count` of a line or a struct (`LazyStruct`)."""
     if not format.last_takes_rest or i < count - 1:
         return F.get(cells, F.lit(i))
     rest = F.slice(cells, i + 1, F.greatest(F.size(cells) - i, F.lit(0)))
@@ -279,9 +282,9 @@ def _cell(cells: Column, i: int, count: int, format: LineFormat, level: int) -> 
 
 
 def without_header(frame: DataFrame, lines: int) -> DataFrame:
-    """Lines of scanned text files without the first ones of each file.
+    """Return the lines of scanned text files without the first lines of each file.
 
-    Spark does not number lines. Within a split they come in file order, and
+    Spark does not number lines. Within a split the lines come in file order, and
     `monotonically_increasing_id` grows along; splits are ordered by their first byte.
     """
     if lines == 0:
@@ -293,10 +296,11 @@ def without_header(frame: DataFrame, lines: int) -> DataFrame:
 
 
 def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
-    """Lines of scanned text files; one that is not UTF-8 is an error where it is read.
+    """Return the lines of scanned text files, where a line that is not UTF-8 is an error.
 
-    Hive splits the bytes of a line and keeps those of a value. Spark splits characters, and puts
-    U+FFFD in the place of what is none, so that different values become one.
+    Hive splits the bytes of a line and keeps the bytes of a value. Spark splits characters, and
+    replaces bytes that are no character by U+FFFD, so that different values become one. The error
+    comes where the line is read.
     """
     line = F.col("value")
     if hasattr(F, "is_valid_utf8"):
@@ -309,24 +313,24 @@ def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
 
 
 def _split(text: Column, separator: str, escape: str | None) -> Column:
-    """The parts of a text between separators; an escape keeps the character after it."""
+    """Split a text at separators; an escape keeps the character after it."""
     quoted = re.escape(separator)
     if escape is None or escape == separator:
         return F.split(text, quoted)
     mark = re.escape(escape)
     other = f"[^{_in_class(separator)}{_in_class(escape)}]"
-    # With a separator in front, each part matches exactly once, and an empty one, too.
+    # With a separator in front, each part matches exactly once, also an empty part.
     part = f"(?s){quoted}({other}*+(?:{mark}(?:.|\\z){other}*+)*+)"
     return F.regexp_extract_all(F.concat(F.lit(separator), text), F.lit(part), 1)
 
 
 def _in_class(character: str) -> str:
-    """A character for use inside a regular expression's brackets."""
+    """Escape a character for use inside a regular expression's brackets."""
     return "\\" + character if character in "\\]^-[&" else character
 
 
 def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) -> Column:
-    """The value in a cell; `level` is that of the separators inside of it.
+    """Return the value in a cell; `level` is the level of the separators inside of it.
 
     Every level has its own NULLs (`LazyArray`, `LazyMap`, `LazyStruct`).
     """
@@ -358,7 +362,7 @@ def _array(cell: Column, data_type: ArrayType, format: LineFormat, level: int) -
 
 
 def _map(cell: Column, data_type: MapType, format: LineFormat, level: int) -> Column:
-    """The entries with a key that is not NULL; of those with the same key, the first."""
+    """Return the entries whose key is not NULL; of entries with the same key, the first one."""
     parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
     separator = format.separators[level + 1]
 

@@ -42,8 +42,8 @@ TABLE = Table(
                 ),
             ),
             "shop.orders is full ACID but not stored as ORC (org.apache.hadoop.hive.ql.io.parquet."
-            "MapredParquetInputFormat). Let Hive copy it to a table stored as ORC, and read that "
-            "one.",
+            "MapredParquetInputFormat). Let Hive copy it to a table stored as ORC, and read the "
+            "copy.",
         ),
         (
             replace(TABLE, parameters={"transactional": "true", "storage_handler": "a.b.Handler"}),

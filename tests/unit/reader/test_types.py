@@ -28,6 +28,11 @@ def test_a_struct_keeps_its_field_names():
     assert parsed["d e"].dataType.valueType.names == ["x"]
 
 
+@pytest.mark.parametrize("name", ["d e", "a$b", "a-b", "ü", "a.b", "1a", "select"])
+def test_a_field_needs_no_quotes_whatever_its_name(name):
+    assert spark_type(f"struct<{name}:int>").names == [name]
+
+
 @pytest.mark.parametrize(
     "hive",
     [
