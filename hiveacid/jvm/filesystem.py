@@ -33,6 +33,31 @@ DIRECTORY = -1
 Status = tuple[str, int, int]
 """The path, the length in bytes (or `DIRECTORY`), and the modification time in milliseconds."""
 
+THREADS = 8
+"""Calls to the JVM at the same time while planning; each mostly waits for the file system."""
+
+BATCH = 1_000
+"""Directories that one call lists at most."""
+
+HIVE_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
+"""Names that Hive does not hide, and the one hidden file that is read.
+
+Hive puts another hidden file into each delta.
+"""
+
+SPARK_NAMES = r"(?s)[^._].*|_.*=.*"
+"""Names that Spark does not hide (`HadoopFSUtils.shouldFilterOutPathName`).
+
+`_day=1` is the directory of a partition.
+"""
+
+_MAX_METADATA_BYTES = 1 << 20
+_ATTEMPTS = 10
+"""Times that a listing is tried while directories vanish."""
+
+_FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+T = TypeVar("T")
+
 
 class FileStatuses:
     """Statuses of paths from the file systems of one JVM. Threads may share it."""
@@ -82,32 +107,6 @@ class FileStatuses:
 @lru_cache(maxsize=1)
 def _of(bulk: Bulk) -> FileStatuses:
     return FileStatuses(bulk)
-
-
-THREADS = 8
-"""Calls to the JVM at the same time while planning; each mostly waits for the file system."""
-
-BATCH = 1_000
-"""Directories that one call lists at most."""
-
-HIVE_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
-"""Names that Hive does not hide, and the one hidden file that is read.
-
-Hive puts another hidden file into each delta.
-"""
-
-SPARK_NAMES = r"(?s)[^._].*|_.*=.*"
-"""Names that Spark does not hide (`HadoopFSUtils.shouldFilterOutPathName`).
-
-`_day=1` is the directory of a partition.
-"""
-
-_MAX_METADATA_BYTES = 1 << 20
-_ATTEMPTS = 10
-"""Times that a listing is tried while directories vanish."""
-
-_FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
-T = TypeVar("T")
 
 
 def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listing]:

@@ -10,6 +10,14 @@ from py4j.java_gateway import JavaClass
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+_PRIMITIVES = {
+    "boolean": "Boolean",
+    "byte": "Byte",
+    "int": "Integer",
+    "long": "Long",
+    "void": "Void",
+}
+
 
 def java(context: SparkContext, name: str) -> Any:
     """Return a Java class, for its static methods and constructors.
@@ -48,15 +56,6 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.setActiveSession(previous.get())
         else:
             sessions.clearActiveSession()
-
-
-_PRIMITIVES = {
-    "boolean": "Boolean",
-    "byte": "Byte",
-    "int": "Integer",
-    "long": "Long",
-    "void": "Void",
-}
 
 
 class MethodHandles:

@@ -31,6 +31,9 @@ DEFAULT_PORT = 9083
 _EXPECTED_ADDRESS = (
     f"Write it as thrift://host:port, e.g. thrift://metastore.example.com:{DEFAULT_PORT}."
 )
+T = TypeVar("T")
+ATTEMPTS = 3
+"""Tries of a call that is safe to repeat, when the connection fails."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,6 @@ def _reason(error: OSError, connect_timeout: float) -> str:
     if isinstance(error, socket.gaierror):
         return f"unknown host ({error.strerror})"
     return error.strerror or str(error)
-
-
-T = TypeVar("T")
-ATTEMPTS = 3
-"""Tries of a call that is safe to repeat, when the connection fails."""
 
 
 class Channel:

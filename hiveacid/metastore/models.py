@@ -10,6 +10,19 @@ from functools import cached_property
 
 from hiveacid.errors import InvalidSettingError
 
+_ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
+_SHORT_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONG_UNITS = {
+    "day": 86400.0,
+    "hour": 3600.0,
+    "min": 60.0,
+    "sec": 1.0,
+    "msec": 1e-3,
+    "usec": 1e-6,
+    "nsec": 1e-9,
+}
+_DURATION = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
+
 
 @dataclass(frozen=True, order=True)
 class TableName:
@@ -119,9 +132,6 @@ class Partition:
     write_id: int | None = None
 
 
-_ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
-
-
 def partition_name(keys: Iterable[str], values: Iterable[str]) -> str:
     """Return `day=2026-01-01/region=a%2Fb`; empty without keys (`Warehouse.makePartName`)."""
     parts = zip(keys, values, strict=True)
@@ -215,19 +225,6 @@ class ServerInfo:
         """Whether DROP PARTITION leaves a write id, as it does since Hive 4."""
         major = self.version.partition(".")[0]
         return major.isdecimal() and int(major) >= 4
-
-
-_SHORT_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_LONG_UNITS = {
-    "day": 86400.0,
-    "hour": 3600.0,
-    "min": 60.0,
-    "sec": 1.0,
-    "msec": 1e-3,
-    "usec": 1e-6,
-    "nsec": 1e-9,
-}
-_DURATION = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
 
 
 def parse_seconds(text: str, default_unit: str = "s") -> float:

@@ -20,6 +20,33 @@ from hiveacid.jvm.py4j import java
 from hiveacid.reader.orc_footers import RowIdRange
 
 _SQL = "org.apache.spark.sql"
+WRITE_ID = "__hiveacid_write_id"
+BUCKET = "__hiveacid_bucket"
+ROW = "__hiveacid_row"
+PARTITION = "__hiveacid_partition"
+ROW_ID = (WRITE_ID, BUCKET, ROW, PARTITION)
+"""Row id of a row, as columns: original write id, bucket property, row, number of partition."""
+
+MASK = "__hiveacid_mask"
+_BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
+"""SQL of the bit of a row in its mask."""
+
+_MAX_BROADCAST_DELETES = 1_000_000
+"""Delete events that a join broadcasts at most: about 100 MB in each executor."""
+
+_FEW_FILES = 64
+"""Files of delete events that one task opens at most. Several tasks at once open more."""
+
+_MAX_WRITES = 16
+"""Different (partition, write id, bucket) that bitmaps are used for at most. Every row is compared
+with each, one after the other."""
+
+_FEW_DELETES = 100_000
+"""Delete events whose masks are collected however far apart they are."""
+
+_MAX_BLOCKS = 1 << 19
+"""Blocks of all bitmaps together at most: 4 MB, sent to each executor once a query. They have room
+for 33 million deleted rows."""
 
 
 def longs_literal(spark: SparkSession, values: array[int]) -> Column:
@@ -69,35 +96,6 @@ def _any(conditions: list[Column]) -> Column:
         pairs = [conditions[i : i + 2] for i in range(0, len(conditions), 2)]
         conditions = [reduce(Column.__or__, pair) for pair in pairs]
     return reduce(Column.__or__, conditions, F.lit(False))
-
-
-WRITE_ID = "__hiveacid_write_id"
-BUCKET = "__hiveacid_bucket"
-ROW = "__hiveacid_row"
-PARTITION = "__hiveacid_partition"
-ROW_ID = (WRITE_ID, BUCKET, ROW, PARTITION)
-"""Row id of a row, as columns: original write id, bucket property, row, number of partition."""
-
-MASK = "__hiveacid_mask"
-_BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
-"""SQL of the bit of a row in its mask."""
-
-_MAX_BROADCAST_DELETES = 1_000_000
-"""Delete events that a join broadcasts at most: about 100 MB in each executor."""
-
-_FEW_FILES = 64
-"""Files of delete events that one task opens at most. Several tasks at once open more."""
-
-_MAX_WRITES = 16
-"""Different (partition, write id, bucket) that bitmaps are used for at most. Every row is compared
-with each, one after the other."""
-
-_FEW_DELETES = 100_000
-"""Delete events whose masks are collected however far apart they are."""
-
-_MAX_BLOCKS = 1 << 19
-"""Blocks of all bitmaps together at most: 4 MB, sent to each executor once a query. They have room
-for 33 million deleted rows."""
 
 
 @dataclass(frozen=True)

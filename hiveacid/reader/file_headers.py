@@ -23,6 +23,12 @@ from hiveacid.jvm.filesystem import THREADS
 from hiveacid.jvm.py4j import java
 
 Answer = TypeVar("Answer")
+_NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
+"""Suffixes of codecs that Hadoop does not bring along: a Hive may have them from elsewhere."""
+
+_TOP_LEVEL = re.compile(r"^  (?=[a-z])", re.MULTILINE)
+_UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
+"""Beginning of a column, and integers of other engines, in the text of a Parquet schema."""
 
 
 def ask_file(
@@ -69,8 +75,6 @@ _READERS: dict[str, Callable[[SparkContext, Any, Any], Any]] = {
     "parquet": _open_parquet,
     "avro": _open_avro,
 }
-_NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
-"""Suffixes of codecs that Hadoop does not bring along: a Hive may have them from elsewhere."""
 
 
 def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
@@ -93,11 +97,6 @@ def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
                 "`spark.jars`, and the codecs of Hive's `io.compression.codecs` to "
                 "server_side_parameters (`spark.hadoop.io.compression.codecs`)."
             )
-
-
-_TOP_LEVEL = re.compile(r"^  (?=[a-z])", re.MULTILINE)
-_UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
-"""Beginning of a column, and integers of other engines, in the text of a Parquet schema."""
 
 
 class UnsignedType(DataType):

@@ -47,6 +47,7 @@ from hiveacid.reader.timestamps import orc_clock
 from hiveacid.snapshots.tables import PinnedTable
 
 _NO_NAME = re.compile(r"_col\d+")
+_Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
 
 
 def plan_full_acid(
@@ -238,9 +239,6 @@ def full_acid_rows(
     if not plain:
         return None
     return never_null(_union(plain)) if row_ids else _union(plain)
-
-
-_Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
 
 
 def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Group, list[DataFile]]:

@@ -29,6 +29,25 @@ _SCHEMA = "org.apache.orc.TypeDescription"
 _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
 """Numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
 
+ACID_COLUMNS = (
+    "operation",
+    "originalTransaction",
+    "bucket",
+    "rowId",
+    "currentTransaction",
+    "row",
+)
+"""Columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
+
+_BATCH = 250
+"""Files whose footers are in Java's memory at once in one thread."""
+
+_FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
+"""Number of the statistics of the first user's column, by whether there are ACID columns."""
+
+_ALL_LONGS = (0, (1 << 63) - 1)
+_ALL_BUCKETS = (0, (1 << 31) - 1)
+
 
 class OrcReaders:
     """Functions on arrays of ORC's `Reader`, of one JVM. Threads may share the object.
@@ -134,26 +153,6 @@ def _open(bulk: Bulk) -> Any:
     # The reader closes at once, since all that is asked is in memory: an open file has buffers
     # (64 KB by Spark's default), and the number of open files is limited.
     return bulk.then(open_, bulk.after(bulk.method(_READER, "close", "void")))
-
-
-ACID_COLUMNS = (
-    "operation",
-    "originalTransaction",
-    "bucket",
-    "rowId",
-    "currentTransaction",
-    "row",
-)
-"""Columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
-
-_BATCH = 250
-"""Files whose footers are in Java's memory at once in one thread."""
-
-_FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
-"""Number of the statistics of the first user's column, by whether there are ACID columns."""
-
-_ALL_LONGS = (0, (1 << 63) - 1)
-_ALL_BUCKETS = (0, (1 << 31) - 1)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 
+TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
+
 
 def file_properties(table: Table, storage: StorageDescriptor) -> dict[str, str]:
     """Return the properties of a table's or partition's files, as Hive puts them together.
@@ -41,9 +43,6 @@ def not_read_yet(table: TableName, kind: str, name: str, value: str) -> Unreadab
         f"{table}: {kind} with {name} = {value!r} cannot be read yet. Let Hive copy the table to "
         "one without the property, or stored as ORC."
     )
-
-
-TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
 
 
 def header_lines(table: Table) -> int:

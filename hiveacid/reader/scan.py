@@ -37,6 +37,43 @@ _BLOCK_SIZE = 128 << 20
 _KEPT_FILES = 200_000
 """Files whose indexes are kept at most: some 100 MB in Java."""
 
+FILE_PATH = "__hiveacid_file"
+BLOCK_START = "__hiveacid_block_start"
+BLOCK_LENGTH = "__hiveacid_block_length"
+_FORMATS = {
+    "orc": f"{_DATASOURCES}.orc.OrcFileFormat",
+    "parquet": f"{_DATASOURCES}.parquet.ParquetFileFormat",
+    "text": f"{_DATASOURCES}.text.TextFileFormat",
+    "avro": "org.apache.spark.sql.avro.AvroFileFormat",
+}
+"""Readers by their classes: settings decide what the short names stand for (`spark.sql.orc.impl`,
+`spark.sql.sources.useV1SourceList`)."""
+
+_LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
+_LISTED_BY_SPARK = 32
+"""Files whose paths Spark looks up itself at most: about a millisecond each."""
+
+_FIXED = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "orc.skip.corrupt.data": "false",
+    "orc.force.positional.evolution": "false",
+}
+"""Options that a session may have set otherwise. Rows must not go missing because Spark or ORC pass
+over files or parts of them; and the schema of a scan has the names that are in the files, in
+Spark's order."""
+
+_WHOLE_SCHEMA = {
+    "orc.force.positional.evolution": "${orc.include.columns}",
+    "orc.include.columns": "true",
+}
+_WHOLE_SCHEMA_VERSIONS = ("4.1.",)
+"""Spark versions on which `_WHOLE_SCHEMA` is known to work."""
+
+_ABSENT = StructField("__hiveacid_none", BooleanType())
+"""Field of `row` that no file has, so that reading it costs nothing."""
+
 
 class FileIndexes:
     """Indexes by their files, as many as were used last. The views of all sessions share them."""
@@ -153,34 +190,7 @@ def _located(bulk: Bulk) -> Any:
     return bulk.permuted(located, 1, 0, 1)
 
 
-FILE_PATH = "__hiveacid_file"
-BLOCK_START = "__hiveacid_block_start"
-BLOCK_LENGTH = "__hiveacid_block_length"
-_SOURCES = "org.apache.spark.sql.execution.datasources"
-_FORMATS = {
-    "orc": f"{_SOURCES}.orc.OrcFileFormat",
-    "parquet": f"{_SOURCES}.parquet.ParquetFileFormat",
-    "text": f"{_SOURCES}.text.TextFileFormat",
-    "avro": "org.apache.spark.sql.avro.AvroFileFormat",
-}
-"""Readers by their classes: settings decide what the short names stand for (`spark.sql.orc.impl`,
-`spark.sql.sources.useV1SourceList`)."""
-
-_LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
-_LISTED_BY_SPARK = 32
-"""Files whose paths Spark looks up itself at most: about a millisecond each."""
-
 _INDEXES = FileIndexes()
-_FIXED = {
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-    "orc.skip.corrupt.data": "false",
-    "orc.force.positional.evolution": "false",
-}
-"""Options that a session may have set otherwise. Rows must not go missing because Spark or ORC pass
-over files or parts of them; and the schema of a scan has the names that are in the files, in
-Spark's order."""
 
 
 def scan(
@@ -282,17 +292,6 @@ def _plain(path: str) -> str:
     `file:///a` and `file:/a` are the same.
     """
     return path.replace("file:///", "file:/", 1) if path.startswith("file:///") else path
-
-
-_WHOLE_SCHEMA = {
-    "orc.force.positional.evolution": "${orc.include.columns}",
-    "orc.include.columns": "true",
-}
-_WHOLE_SCHEMA_VERSIONS = ("4.1.",)
-"""Spark versions on which `_WHOLE_SCHEMA` is known to work."""
-
-_ABSENT = StructField("__hiveacid_none", BooleanType())
-"""Field of `row` that no file has, so that reading it costs nothing."""
 
 
 def acid_scan(

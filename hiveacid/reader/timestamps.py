@@ -48,6 +48,11 @@ _JULIAN_SHIFTS = [
 """First days, and the days to add from there on, so that the Gregorian calendar shows the date that
 the Julian calendar shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
 
+_Wanted = type[DataType] | tuple[type[DataType], ...]
+_FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
+_TYPE = re.compile(r"[a-z][a-z ]*")
+_FRACTION = re.compile(r"\.(\d{7,9})(?!\d)")
+
 
 @dataclass(frozen=True)
 class WallClock:
@@ -164,9 +169,6 @@ def _normal(zone: Any) -> str:
     return "UTC" if name == "Z" else name
 
 
-_Wanted = type[DataType] | tuple[type[DataType], ...]
-
-
 def has(data_type: DataType, wanted: _Wanted) -> bool:
     """Tell whether a type is, or has inside of it, a type of the class `wanted`."""
     if isinstance(data_type, ArrayType):
@@ -275,11 +277,6 @@ def _times(
             "the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
         )
     return WriterTimes(header.zone, julian, julian_timestamps, header.by_spark)
-
-
-_FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
-_TYPE = re.compile(r"[a-z][a-z ]*")
-_FRACTION = re.compile(r"\.(\d{7,9})(?!\d)")
 
 
 def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]]:

@@ -23,32 +23,6 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-
-def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataType:
-    """Replace each type in a type that is no array, map or struct by what `leaf` makes of it."""
-    if isinstance(type_, ArrayType):
-        return ArrayType(with_leaves(type_.elementType, leaf), type_.containsNull)
-    if isinstance(type_, MapType):
-        key, value = (with_leaves(inner, leaf) for inner in (type_.keyType, type_.valueType))
-        return MapType(key, value, type_.valueContainsNull)
-    if isinstance(type_, StructType):
-        return StructType(
-            [StructField(f.name, with_leaves(f.dataType, leaf), f.nullable) for f in type_]
-        )
-    return leaf(type_)
-
-
-def depth(type_: DataType, of_map: int = 1) -> int:
-    """Count how many arrays, maps and structs are in one another; each map counts `of_map`."""
-    if isinstance(type_, ArrayType):
-        return 1 + depth(type_.elementType, of_map)
-    if isinstance(type_, MapType):
-        return of_map + depth(type_.valueType, of_map)
-    if isinstance(type_, StructType):
-        return 1 + max(depth(field.dataType, of_map) for field in type_)
-    return 0
-
-
 _PRIMITIVES: dict[str, DataType] = {
     "tinyint": spark_types.ByteType(),
     "smallint": spark_types.ShortType(),
@@ -80,6 +54,40 @@ INTEGER_BITS: dict[type[DataType], int] = {
 
 _TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
 _FIELD_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>(),:]|[^`<>(),:]+")
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_FORMS: dict[type[DataType], str] = {
+    BooleanType: "true|false",
+    DecimalType: _NUMBER,
+    FloatType: rf"{_NUMBER}|NaN|[+-]?Infinity",
+    DoubleType: rf"{_NUMBER}|NaN|[+-]?Infinity",
+    DateType: r"\d{4}-\d\d?-\d\d?",
+    TimestampType: r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d?:\d\d?(\.\d+)?)?",
+}
+
+
+def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataType:
+    """Replace each type in a type that is no array, map or struct by what `leaf` makes of it."""
+    if isinstance(type_, ArrayType):
+        return ArrayType(with_leaves(type_.elementType, leaf), type_.containsNull)
+    if isinstance(type_, MapType):
+        key, value = (with_leaves(inner, leaf) for inner in (type_.keyType, type_.valueType))
+        return MapType(key, value, type_.valueContainsNull)
+    if isinstance(type_, StructType):
+        return StructType(
+            [StructField(f.name, with_leaves(f.dataType, leaf), f.nullable) for f in type_]
+        )
+    return leaf(type_)
+
+
+def depth(type_: DataType, of_map: int = 1) -> int:
+    """Count how many arrays, maps and structs are in one another; each map counts `of_map`."""
+    if isinstance(type_, ArrayType):
+        return 1 + depth(type_.elementType, of_map)
+    if isinstance(type_, MapType):
+        return of_map + depth(type_.valueType, of_map)
+    if isinstance(type_, StructType):
+        return 1 + max(depth(field.dataType, of_map) for field in type_)
+    return 0
 
 
 def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
@@ -230,17 +238,6 @@ def differ_in_case(one: str, other: str) -> bool:
     names, others = (set(re.findall(r"([^<>,:]+):", text)) for text in (one, other))
     alike = {name.lower() for name in names - others} & {name.lower() for name in others - names}
     return bool(alike)
-
-
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_FORMS: dict[type[DataType], str] = {
-    BooleanType: "true|false",
-    DecimalType: _NUMBER,
-    FloatType: rf"{_NUMBER}|NaN|[+-]?Infinity",
-    DoubleType: rf"{_NUMBER}|NaN|[+-]?Infinity",
-    DateType: r"\d{4}-\d\d?-\d\d?",
-    TimestampType: r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d?:\d\d?(\.\d+)?)?",
-}
 
 
 def is_value(text: str, data_type: DataType) -> bool:

@@ -44,6 +44,7 @@ _EXAMPLES = 5
 """Row ids of each kind of problem that are named at most."""
 
 _KEY = ["partition", "write_id", "bucket", "row"]
+_FINER = r"\.\d{6}\d*[1-9]$"
 
 
 def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Verification:
@@ -257,9 +258,6 @@ class _RowIds:
             f" in partition {'/'.join(partitions[key['partition']].values)}" if partitions else ""
         )
         return f"({key['write_id']}, {key['bucket']}, {key['row']}){where}"
-
-
-_FINER = r"\.\d{6}\d*[1-9]$"
 
 
 def count_nanoseconds(spark: SparkSession, plan: ReadPlan) -> Mapping[str, int]:

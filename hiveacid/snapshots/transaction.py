@@ -38,6 +38,8 @@ STATE_REASONS = {
 }
 """Why a transaction in this state is lost."""
 
+T = TypeVar("T", bound="Transaction")
+
 
 class Heartbeat:
     """A daemon thread that sends heartbeats on a connection of its own until stopped.
@@ -121,9 +123,6 @@ def fit_agent_info(text: str) -> str:
     """Return a text in the form that every metastore's database can keep as agent info."""
     # A database of another encoding may need several bytes for a character, or refuse it.
     return text.encode("ascii", "replace").decode("ascii")[:AGENT_INFO_LENGTH]
-
-
-T = TypeVar("T", bound="Transaction")
 
 
 class Transaction:

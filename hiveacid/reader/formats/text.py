@@ -70,6 +70,24 @@ _BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
 """Base64 as Java's `Base64.getDecoder` takes it. Hive treats any other text as the bytes
 themselves."""
 
+_DELIMITERS = (
+    "field.delim",
+    "serialization.format",
+    "collection.delim",
+    "mapkey.delim",
+    "escape.delim",
+)
+READ_BY = frozenset(
+    {
+        *_DELIMITERS,
+        "colelction.delim",
+        "serialization.null.format",
+        "serialization.last.column.takes.rest",
+        "skip.header.line.count",
+    }
+)
+"""Properties that decide what the same files show. Tables with others are refused."""
+
 
 def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
     """Return the value of a cell that is not the NULL marker; escapes count in strings only."""
@@ -120,25 +138,6 @@ def _unescaped(cell: Column, escape: str | None) -> Column:
 
     joined = F.array_join(F.transform(pieces, plain), "")
     return F.when(F.contains(cell, F.lit(escape)), joined).otherwise(cell)
-
-
-_DELIMITERS = (
-    "field.delim",
-    "serialization.format",
-    "collection.delim",
-    "mapkey.delim",
-    "escape.delim",
-)
-READ_BY = frozenset(
-    {
-        *_DELIMITERS,
-        "colelction.delim",
-        "serialization.null.format",
-        "serialization.last.column.takes.rest",
-        "skip.header.line.count",
-    }
-)
-"""Properties that decide what the same files show. Tables with others are refused."""
 
 
 @dataclass(frozen=True)
