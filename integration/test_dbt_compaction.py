@@ -120,7 +120,7 @@ def test_rows_that_a_compaction_loses(
         assert cleaned == [True]
         messages = {result.node.name: str(result.message) for result in node_results(failed)}
         assert "OK" in messages["early"]
-        assert f"a compaction of {database}.events has left a directory" in messages["late"]
+        assert f"A compaction of {database}.events has left a directory" in messages["late"]
         incremental.run("--select", "news")
         assert any(f"{emptied} left nothing there" in warning for warning in incremental.warnings)
         assert sorted(row[0] for row in incremental.rows("news", "id")) == ["3", "4"]

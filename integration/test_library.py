@@ -179,7 +179,8 @@ def test_tables_and_changes_are_of_one_moment(
     )
     with hiveacid.snapshot(spark, hive.metastore_uri, [f"{database}.a"]) as snapshot:
         state = snapshot.changes(f"{database}.a").state
-        hive_client.script("INSERT INTO a VALUES (2); INSERT INTO b VALUES (2)")
+        for name in ("a", "b"):
+            hive_client.execute(f"INSERT INTO {name} VALUES (2)")
         for name in ("a", "b"):  # the second is locked only now
             frame = snapshot.table(f"{database}.{name}")
             assert [tuple(row) for row in frame.collect()] == [(1,)]
