@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -26,22 +25,20 @@ from hiveacid.formatting import quoted
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, within_length
-from hiveacid.reader.file_headers import ask_file, file_headers
+from hiveacid.reader.file_headers import ask_file
 from hiveacid.reader.formats.base import (
-    FileFormat,
-    Layout,
     ScannedFiles,
     TableRead,
-    group,
     refuse_header_lines,
 )
+from hiveacid.reader.formats.described import DescribedFormat, DescribedLayout
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.scan import scan
-from hiveacid.reader.stored_types import StoredTypes, as_wanted, stored_types, with_stored
-from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates, writer_times
+from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
+from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
 """Options of Spark's reader. Old dates and timestamps are left to `avro_columns`: Spark's own
@@ -50,19 +47,7 @@ and Spark passes over files without one where Hadoop's `avro.mapred.ignore.input
 is true."""
 
 
-@dataclass(frozen=True)
-class AvroLayout(Layout):
-    """Layout of Avro files.
-
-    `times` says what the files' dates and timestamps mean, None if the table has none. `stored` are
-    the columns that the files store in another type.
-    """
-
-    times: WriterTimes | None
-    stored: StoredTypes
-
-
-class Avro(FileFormat[AvroLayout]):
+class Avro(DescribedFormat):
     """Avro."""
 
     name = "avro"
@@ -73,22 +58,9 @@ class Avro(FileFormat[AvroLayout]):
         check_avro(read.table, storage)
         refuse_header_lines(read.table, self.name)
 
-    def layouts(
-        self, read: TableRead, files: Sequence[DataFile]
-    ) -> dict[AvroLayout, list[DataFile]]:
-        """Group files by what their headers say of columns and times."""
-        headers = file_headers(read.spark, self.name, [file.file for file in files])
-        times = writer_times(read.spark, self.name, headers, read.columns.data)
-        columns, is_case_sensitive = read.columns, read.is_case_sensitive
-
-        def layout(file: DataFile) -> AvroLayout:
-            found = headers[file.file].columns
-            stored = stored_types(columns, self.name, file.file, found, is_case_sensitive)
-            return AvroLayout(columns, times[file.file], stored)
-
-        return group((layout(file), file) for file in files)
-
-    def scan(self, read: TableRead, layout: AvroLayout, files: Sequence[DataFile]) -> ScannedFiles:
+    def scan(
+        self, read: TableRead, layout: DescribedLayout, files: Sequence[DataFile]
+    ) -> ScannedFiles:
         """Read columns by name."""
         schema = avro_schema(layout.columns, layout.stored)
         listed = [file.file for file in files]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -14,24 +13,22 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
-from hiveacid.reader.file_headers import ask_file, file_headers
+from hiveacid.reader.file_headers import ask_file
 from hiveacid.reader.formats.base import (
-    FileFormat,
-    Layout,
     ScannedFiles,
     TableRead,
     columns_of_partitions,
-    group,
     refuse_header_lines,
 )
+from hiveacid.reader.formats.described import DescribedFormat, DescribedLayout
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_columns import parquet_partition_columns
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties, refuse_others
 from hiveacid.reader.scan import scan
-from hiveacid.reader.stored_types import StoredTypes, as_wanted, stored_types, with_stored
-from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates, writer_times
+from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
+from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
 from hiveacid.reader.types import spark_type
 
 _HARMLESS = (
@@ -41,19 +38,7 @@ _HARMLESS = (
 """Properties that change what Hive shows, with the values that do not."""
 
 
-@dataclass(frozen=True)
-class ParquetLayout(Layout):
-    """Layout of Parquet files.
-
-    `times` says what the files' dates and timestamps mean, None if the table has none. `stored` are
-    the columns that the files store in another type.
-    """
-
-    times: WriterTimes | None
-    stored: StoredTypes
-
-
-class Parquet(FileFormat[ParquetLayout]):
+class Parquet(DescribedFormat):
     """Parquet."""
 
     name = "parquet"
@@ -64,24 +49,12 @@ class Parquet(FileFormat[ParquetLayout]):
         refuse_others(read.table.name, self.name, properties, _HARMLESS)
         refuse_header_lines(read.table, self.name)
 
-    def layouts(
-        self, read: TableRead, files: Sequence[DataFile]
-    ) -> dict[ParquetLayout, list[DataFile]]:
-        """Group files by what their footers say of columns and times."""
-        headers = file_headers(read.spark, self.name, [file.file for file in files])
-        times = writer_times(read.spark, self.name, headers, read.columns.data)
-        own = columns_of_partitions(read, parquet_partition_columns)
-        is_case_sensitive = read.is_case_sensitive
-
-        def layout(file: DataFile) -> ParquetLayout:
-            columns, found = own(file.partition), headers[file.file].columns
-            stored = stored_types(columns, self.name, file.file, found, is_case_sensitive)
-            return ParquetLayout(columns, times[file.file], stored)
-
-        return group((layout(file), file) for file in files)
+    def columns_of(self, read: TableRead) -> Callable[[int], TableColumns]:
+        """Return the columns of partitions: Hive shows only as many as the partition has."""
+        return columns_of_partitions(read, parquet_partition_columns)
 
     def scan(
-        self, read: TableRead, layout: ParquetLayout, files: Sequence[DataFile]
+        self, read: TableRead, layout: DescribedLayout, files: Sequence[DataFile]
     ) -> ScannedFiles:
         """Read columns by name."""
         schema, options, data = parquet_columns(
