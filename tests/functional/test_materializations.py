@@ -329,7 +329,7 @@ class TestSnapshot:
         assert count(project, "history") == 3 + 4
         lose_the_snapshot(monkeypatch)
         results = run_dbt(["snapshot", "--vars", "{rows: 5, v: 2}"], expect_pass=False)
-        assert "transaction 17 is lost" in results[0].message
+        assert "Transaction 17 is lost" in results[0].message
         assert count(project, "history") == 3 + 4
         assert tables(project) == directories(project, spark_parameters) == ["history"]
 
