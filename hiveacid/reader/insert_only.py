@@ -1,4 +1,4 @@
-"""Insert-only tables: from the snapshots of their locations to files, and from files to rows."""
+"""Files and rows of an insert-only table: plain files of the valid deltas, in their own format."""
 
 from __future__ import annotations
 
@@ -143,6 +143,8 @@ def insert_only_rows(
 def _by_format(read: TableRead, data: Iterable[DataFile]) -> dict[FileFormat[Any], list[DataFile]]:
     """Return the planned files of each format, once the storage of each partition is checked."""
     formats = [file_format(read.table.name, storage) for storage in read.storages]
+    for format in dict.fromkeys(formats):
+        format.check_spark(read)
     for format, storage in zip(formats, read.storages, strict=True):
         format.check(read, storage)
     files: dict[FileFormat[Any], list[DataFile]] = {}

@@ -128,6 +128,7 @@ class HiveAcidAdapter(SparkAdapter):
         )
         self._python_models = PythonModels(self.connections, self.run.prepare)
 
+    @raising_dbt_errors
     def cleanup_connections(self) -> None:
         """Close the connections and end the run's transaction. May be called many times."""
         try:
@@ -305,6 +306,7 @@ class HiveAcidAdapter(SparkAdapter):
         """Remove what dead runs have left next to a target: see `Recovery.remove_leftovers`."""
         self._recovery.remove_leftovers(target)
 
+    @raising_dbt_errors
     def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
         """Leave nothing of a failed or cancelled model behind."""
         self._staging.end()
@@ -340,6 +342,7 @@ class HiveAcidAdapter(SparkAdapter):
         comments = new_comments(self.connections.session(), relation, columns)
         return {name: text_literal(comment) for name, comment in comments.items()}
 
+    @raising_dbt_errors
     def _get_one_catalog(
         self, information_schema: Any, schemas: set[str], used_schemas: Any
     ) -> agate.Table:
@@ -355,6 +358,7 @@ class HiveAcidAdapter(SparkAdapter):
         """
         return self._catalog.of_relation(_ours(relation))
 
+    @raising_dbt_errors
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         return self._catalog.rows_of_spark(_ours(relation), super()._get_columns_for_catalog)
 
@@ -386,6 +390,7 @@ class HiveAcidAdapter(SparkAdapter):
             sql = source.read_in(sql)
         return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
+    @raising_dbt_errors
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
@@ -411,6 +416,7 @@ class HiveAcidAdapter(SparkAdapter):
         times = map(self._freshness.in_utc, (last_modified, snapshotted_at))
         return super()._create_freshness_response(*times)
 
+    @raising_dbt_errors
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables, the views and the project's functions in a schema."""
         return self._schemas.relations(schema_relation, super().list_relations_without_caching)
@@ -418,6 +424,7 @@ class HiveAcidAdapter(SparkAdapter):
     def _build_spark_relation_list(self, *args: Any, **kwargs: Any) -> list[BaseRelation]:
         return [with_format(it) for it in super()._build_spark_relation_list(*args, **kwargs)]
 
+    @raising_dbt_errors
     def drop_schema(self, relation: BaseRelation) -> None:
         """Drop a schema and everything in it.
 
@@ -432,10 +439,12 @@ class HiveAcidAdapter(SparkAdapter):
             self._schemas.refuse_acid(str(relation.schema))
         super().drop_schema(relation)
 
+    @raising_dbt_errors
     def drop_relation(self, relation: BaseRelation) -> None:
         """Drop a table or view, and its rows; refuse a transactional table."""
         self._schemas.drop(relation, super().drop_relation)
 
+    @raising_dbt_errors
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         """Rename a table or view, whose rows stay its own; refuse a transactional table."""
         self._schemas.rename(from_relation, to_relation, super().rename_relation)

@@ -52,9 +52,12 @@ class Avro(DescribedFormat):
 
     name = "avro"
 
-    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse schemas of the user's own, and a Spark without its module for Avro."""
+    def check_spark(self, read: TableRead) -> None:
+        """Refuse a Spark without its module for Avro."""
         check_avro_module(read.spark, read.table.name)
+
+    def check(self, read: TableRead, storage: StorageDescriptor) -> None:
+        """Refuse schemas of the user's own."""
         check_avro(read.table, storage)
         refuse_header_lines(read.table, self.name)
 

@@ -75,6 +75,14 @@ class FileFormat(ABC, Generic[AnyLayout]):
     name: str
     """The name in messages, and in Spark where Spark reads the format itself."""
 
+    def check_spark(self, read: TableRead) -> None:
+        """Refuse a Spark that lacks what it needs for the format; asked once a read.
+
+        Raises:
+            UnreadableTableError: naming what is missing.
+        """
+        return None
+
     @abstractmethod
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
         """Refuse a table's or partition's files that cannot be read exactly, by their properties.

@@ -9,6 +9,7 @@ import pytest
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
+from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
 
@@ -21,7 +22,7 @@ from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from hiveacid.errors import MetastoreUnavailableError, TransactionLostError
+from hiveacid.errors import MetastoreError, MetastoreUnavailableError, TransactionLostError
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -282,3 +283,26 @@ def test_a_model_that_failed_is_not_hidden_by_what_it_leaves(adapter, monkeypatc
     assert not handle.stages
     assert "marts.m, in which" not in warnings[0] and "marts.m was being built" in warnings[0]
     assert "spark.sql.hive.metastore.version" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("_get_one_catalog", (None, {"shop"}, None)),
+        ("list_relations_without_caching", (None,)),
+        ("drop_relation", (None,)),
+    ],
+)
+def test_an_error_of_the_library_is_dbts_error(adapter, monkeypatch, method, arguments):
+    def fail(*_):
+        raise MetastoreError("The metastore does not answer.")
+
+    for collaborator, name in (
+        (adapter._catalog, "of_schemas"),
+        (adapter._schemas, "relations"),
+        (adapter._schemas, "drop"),
+    ):
+        monkeypatch.setattr(collaborator, name, fail)
+    with pytest.raises(DbtRuntimeError, match="The metastore does not answer") as error:
+        getattr(adapter, method)(*arguments)
+    assert isinstance(error.value, MetastoreError)

@@ -11,9 +11,11 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.formats import file_format
 from hiveacid.reader.formats.avro import check_avro, check_avro_module
+from hiveacid.reader.formats.base import TableRead
 from hiveacid.reader.formats.hive_serde import HiveSerde
 from hiveacid.reader.formats.parquet import _HARMLESS
 from hiveacid.reader.formats.text import line_format
+from hiveacid.reader.insert_only import _by_format
 from hiveacid.reader.properties import refuse_others
 
 NAME = TableName("shop", "events")
@@ -185,3 +187,11 @@ def test_properties_that_change_what_hive_reads_are_refused(format, name):
     refuse_others(NAME, format, {name: "FALSE"}, _HARMLESS)
     with pytest.raises(UnreadableTableError, match=f"{format} with {name} = 'true' cannot be rea"):
         refuse_others(NAME, format, {name: "true"}, _HARMLESS)
+
+
+def test_spark_is_asked_once_a_read_for_its_module_for_avro():
+    avro = storage("org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat", "any")
+    read = TableRead(MagicMock(), table(), (avro, avro, avro), MagicMock())
+    with patch("hiveacid.reader.formats.avro.check_avro_module") as asked:
+        assert _by_format(read, []) == {}
+    assert asked.call_count == 1
