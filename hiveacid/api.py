@@ -207,9 +207,12 @@ class Snapshot(RunSnapshot):
             SnapshotEndedError: the snapshot has ended.
         """
         session, found = self._session(spark), table_name(name)
-        plan = self.plan_table(session, found, _chosen(found, partitions))
-        with _hives_casts(session):
-            return to_dataframe(session, plan)
+        return self.frame(session, self.plan_table(session, found, _chosen(found, partitions)))
+
+    def frame(self, spark: SparkSession, plan: ReadPlan) -> DataFrame:
+        """Return the rows of a plan that `plan_table` has made, lazily."""
+        with _hives_casts(spark):
+            return to_dataframe(spark, plan)
 
     def changes(
         self,
@@ -266,13 +269,14 @@ class Snapshot(RunSnapshot):
 
         Other threads that want the same plan wait for the first one.
         """
-        key = (self._whole(name).transaction_id, name, choice)
+        whole = self._whole(name)
+        key = (whole.transaction_id, name, choice)
         with self._plans_lock:
             planned = self._plans.setdefault(key, _Planned())
         with planned.lock:
             if planned.plan is None:
-                plan = plan_read(spark, self.pinned(name, choice), self.footers)
-                self._check_listed(name, choice)
+                plan = plan_read(spark, choice.of_table(whole), self.footers)
+                self._check_listed(whole, choice)
                 planned.plan = plan
                 self._warnings.warn_of_nanoseconds(plan)
                 self._warnings.warn_of_losses(name, plan.to_be_lost)
@@ -289,15 +293,16 @@ class Snapshot(RunSnapshot):
         max_write_ids: int | None = None,
     ) -> ChangePlan:
         """Plan the read of what changed in a table since a state; see `changes`."""
+        whole = self._whole(name)
         plan = plan_changes(
             spark,
-            self.pinned(name, choice),
+            choice.of_table(whole),
             since,
             self.footers,
             options=str(choice),
             max_write_ids=max_write_ids,
         )
-        self._check_listed(name, choice)
+        self._check_listed(whole, choice)
         for read in (plan.added, plan.grown):
             self._warnings.warn_of_nanoseconds(read)
         self._warnings.warn_of_losses(name, plan.to_be_lost)
@@ -307,14 +312,14 @@ class Snapshot(RunSnapshot):
     def _whole(self, name: TableName) -> PinnedTable:
         return self.pin({name, *self._together()})[name]
 
-    def _check_listed(self, name: TableName, choice: PartitionChoice) -> None:
+    def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.
 
         A listing of after the transaction's loss lacks what Hive's cleaner has removed, and the
         reader may never ask again. A file that goes later is an error of its own.
         """
         self.check_alive()
-        self._warnings.warn_of_unknown(self._whole(name), choice)
+        self._warnings.warn_of_unknown(whole, choice)
 
     def _session(self, spark: SparkSession | None) -> SparkSession:
         return spark or self._spark or SparkSession.active()

@@ -119,7 +119,7 @@ class Snapshot:
     def __init__(self):
         self.asked = []
         self.plans = {}
-        self.frame = Frame()
+        self.rows = Frame()
 
     def plan_table(self, spark, name, choice):
         self.asked.append((spark, name, choice))
@@ -127,10 +127,10 @@ class Snapshot:
         data = DataFile(ListedFile("b", "/x/b", 9), 0, ("id",), is_acid=True)
         return self.plans.setdefault((name, choice), ReadPlan(pinned, (data,), (), ()))
 
-    def table(self, name, choice, *, spark):
-        assert (name, choice) in self.plans
-        self.frame.sessions.append(spark)
-        return self.frame
+    def frame(self, spark, plan):
+        assert plan in self.plans.values()
+        self.rows.sessions.append(spark)
+        return self.rows
 
     def plan_changes(self, spark, name, since, choice, *, max_write_ids):
         return spark, name, since, choice, max_write_ids
@@ -143,8 +143,8 @@ def test_a_view_is_made_in_each_session_and_its_files_are_one_reading(metastore)
     one, other = (made.create(session, view) for session in ("one", "other"))
     assert one is other
     assert one.lengths == {"/x/b": 9} and one.pinned.transaction_id == 7
-    assert snapshot.frame.views == [view.name, view.name]
-    assert snapshot.frame.sessions == ["one", "other"]
+    assert snapshot.rows.views == [view.name, view.name]
+    assert snapshot.rows.sessions == ["one", "other"]
 
 
 def test_another_snapshot_is_another_reading(metastore):

@@ -150,8 +150,7 @@ class SourceViews:
         """
         choice = view.options.partitions
         plan = self._snapshot.plan_table(session, view.table, choice)
-        rows = self._snapshot.table(view.table, choice, spark=session)
-        rows.createOrReplaceTempView(view.name)
+        self._snapshot.frame(session, plan).createOrReplaceTempView(view.name)
         return self._files_of(view, plan)
 
     def plan_changes(
