@@ -11,7 +11,7 @@ from dbt.adapters.hiveacid.spark.guard import (
     refuse_raw_acid,
 )
 from dbt.adapters.hiveacid.spark.session import SessionHandle
-from dbt.adapters.hiveacid.spark.statements import parse
+from hiveacid.sql.statement import parse
 
 
 @pytest.fixture(scope="module")

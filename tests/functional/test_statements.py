@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.spark.statements import Statement, parse
+from hiveacid.sql.statement import Statement, parse
 
 A, B, C = ("db", "a"), ("b",), ("c",)
 

@@ -18,7 +18,6 @@ from dbt.adapters.hiveacid.sources.missing import explain_missing_tables, vanish
 from dbt.adapters.hiveacid.sources.prepare import prepare_statement, refuse_view
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from dbt.adapters.hiveacid.sources.views import SourceTables, SourceViews
-from dbt.adapters.hiveacid.spark.statements import NameParts
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.api import Snapshot, open_footers
 from hiveacid.errors import VanishedFileError, VerificationError, WriteIdsNotSupportedError
@@ -30,6 +29,7 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.verification import SHOWN
 from hiveacid.snapshots.tables import UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.sql.statement import NameParts
 
 logger = AdapterLogger("HiveAcid")
 INVOCATION = "invocation"

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
-from dbt.adapters.hiveacid.spark.statements import NameParts
+from hiveacid.sql.statement import NameParts
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from dbt.adapters.hiveacid.incremental.run_context import RunContext, RunService
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.views import SourceView
-from dbt.adapters.hiveacid.spark.statements import check_syntax, parse
+from hiveacid.sql.statement import check_syntax, parse
 
 logger = AdapterLogger("HiveAcid")
 

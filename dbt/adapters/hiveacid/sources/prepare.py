@@ -12,7 +12,7 @@ from dbt.adapters.hiveacid.node_context import NodeContext, ViewMakers
 from dbt.adapters.hiveacid.sources.read_log import ReadLog
 from dbt.adapters.hiveacid.sources.views import SourceView, SourceViews
 from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
-from dbt.adapters.hiveacid.spark.statements import parse
+from hiveacid.sql.statement import parse
 
 _INSTEAD_OF_A_VIEW = {
     "model": "Materialize it as ephemeral, table or incremental (`view` is dbt's default).",

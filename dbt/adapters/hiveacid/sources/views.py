@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.errors import RawAcidReferenceError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
-from dbt.adapters.hiveacid.spark.statements import NameParts
 from hiveacid.api import Snapshot
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
@@ -25,6 +24,7 @@ from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.sql.statement import NameParts
 
 VIEW_PREFIX = "hiveacid__"
 

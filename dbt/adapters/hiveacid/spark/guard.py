@@ -12,10 +12,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
-from dbt.adapters.hiveacid.spark.catalog import identifier, session_catalog, table_metadata
-from dbt.adapters.hiveacid.spark.statements import NameParts, Statement, parse
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import each
+from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
+from hiveacid.sql.statement import NameParts, Statement, parse
 
 _SESSION_CATALOG = "spark_catalog"
 
