@@ -31,3 +31,9 @@ def identifier(session: SparkSession, database: str | None, table: str) -> Any:
     return java(context, "org.apache.spark.sql.catalyst.TableIdentifier")(
         table, java(context, "scala.Option").apply(database)
     )
+
+
+def is_transactional(metadata: Any) -> bool:
+    """Return whether a `CatalogTable` is a transactional Hive table."""
+    transactional = metadata.properties().get("transactional")
+    return bool(transactional.isDefined() and transactional.get().lower() == "true")

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.spark.guard import (
     is_plain_table,
     refuse_acid_in_schema,

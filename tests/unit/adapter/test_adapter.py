@@ -16,7 +16,8 @@ from pyspark.errors import PySparkException
 from dbt import selected_resources
 from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import AcidTargetError, PythonModelError
+from hiveacid.errors import AcidTargetError
+from dbt.adapters.hiveacid.errors import PythonModelError
 from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging

@@ -8,7 +8,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row
 
-from dbt.adapters.hiveacid.errors import AcidTargetError
+from hiveacid.errors import AcidTargetError
 from dbt.adapters.hiveacid.metadata import schemas
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.metadata.schemas import Schemas

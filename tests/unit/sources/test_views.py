@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.hiveacid.errors import RawAcidReferenceError
+from hiveacid.errors import RawAcidReferenceError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.views import (
     SourceTables,

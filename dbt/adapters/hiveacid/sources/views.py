@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.errors import RawAcidReferenceError
+from hiveacid.errors import RawAcidReferenceError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from hiveacid.api import Snapshot

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import each
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
