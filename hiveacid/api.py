@@ -246,7 +246,7 @@ class Snapshot(RunSnapshot):
             return session.sql(text)
         if statement.is_permanent_view:
             return swap(session, statement, reads, partial(self._columns, session)).run(session)
-        self.pin({read.table for read in tables_of(reads)} | set(self._together()))
+        self.pin_with_foreseen(read.table for read in tables_of(reads))
         return swap(session, statement, reads, partial(self._rows, session)).run(session)
 
     def changes(
@@ -298,6 +298,10 @@ class Snapshot(RunSnapshot):
     def pinned(self, name: TableName, choice: PartitionChoice) -> PinnedTable:
         """Return a table with the chosen partitions, pinned with those that belong together."""
         return choice.of_table(self._whole(name))
+
+    def pin_with_foreseen(self, names: Iterable[TableName]) -> None:
+        """Pin some tables, together with those that belong to the snapshot."""
+        self.pin({*names, *self._together()})
 
     def plan_table(self, spark: SparkSession, name: TableName, choice: PartitionChoice) -> ReadPlan:
         """Plan the read of a table, once for each choice of partitions.

@@ -55,7 +55,7 @@ class UnreadableTableError(HiveAcidError):
 
 
 class RawAcidReferenceError(HiveAcidError):
-    """A statement would have Spark read a transactional table by itself, which Spark reads wrong."""
+    """A statement would have Spark itself read a transactional table, which it reads wrong."""
 
 
 class AcidTargetError(HiveAcidError):

@@ -84,18 +84,14 @@ class PartitionChoice:
         """Return the choice as a JSON object: for each key a list of values."""
         kinds = {(key, text) for key, _, text in self.kinds}
 
-        def value(key: str, text: str | None) -> str:
+        def as_json(key: str, text: str | None) -> str:
             return text if text is not None and (key, text) in kinds else json.dumps(text)
 
-        return (
-            json.dumps({})
-            if not self
-            else "{%s}"
-            % ", ".join(
-                f"{json.dumps(key)}: [{', '.join(value(key, text) for text in values)}]"
-                for key, values in self.values
-            )
+        values = (
+            f"{json.dumps(key)}: [{', '.join(as_json(key, text) for text in texts)}]"
+            for key, texts in self.values
         )
+        return f"{{{', '.join(values)}}}"
 
     def __bool__(self) -> bool:
         return bool(self.values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hiveacid.errors import InvalidSettingError
+from hiveacid.formatting import text_literal
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.sql.statement import Relation
@@ -65,9 +66,5 @@ def render_options(options: dict[str, str]) -> str:
     """Return a `with (…)` clause, with a space before it; empty without options."""
     if not options:
         return ""
-    shown = ", ".join(f"{key} = {_literal(text)}" for key, text in sorted(options.items()))
+    shown = ", ".join(f"{key} = {text_literal(text)}" for key, text in sorted(options.items()))
     return f" with ({shown})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -77,7 +77,8 @@ def open_view(session: SparkSession, metadata: Any) -> StoredView:
 
 def guarded_text(metadata: Any) -> str | None:
     """Return the query of a view that is stored behind the guard; None for another view."""
-    properties, parts = metadata.properties(), []
+    properties = metadata.properties()
+    parts: list[str] = []
     while True:
         part = properties.get(f"{_PROPERTY}.{len(parts)}")
         if not part.isDefined():
@@ -100,8 +101,9 @@ def guarded(context: SparkContext, command: Any) -> Any:
 
 
 def _guard(text: str) -> str:
-    # A comment may end the text.
+    # A comment may end the text. Hive wants a name for the query.
     return (
-        f"select * from (\n{text}\n) where {GUARD}('This view reads transactional Hive tables. "
-        "Read it with dbt-hiveacid, or with snapshot.sql of hiveacid.')"
+        f"select * from (\n{text}\n) as guarded where {GUARD}("
+        "'This view reads transactional Hive tables. Read it with dbt-hiveacid, or with "
+        "snapshot.sql of hiveacid.')"
     )

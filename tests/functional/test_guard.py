@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from dbt.adapters.hiveacid.spark.guard import (
     is_plain_table,
     refuse_acid_in_schema,
     refuse_raw_acid,
 )
 from dbt.adapters.hiveacid.spark.session import SessionHandle
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.sql.statement import parse
 
 

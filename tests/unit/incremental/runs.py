@@ -12,7 +12,7 @@ from dbt.adapters.hiveacid.incremental.decision import PlannedRun
 from dbt.adapters.hiveacid.incremental.plans import ChangesModel, SourcePlans
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.views import SourceView
+from dbt.adapters.hiveacid.sources.acid_sources import SourceView
 from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.metastore.models import TableName
 

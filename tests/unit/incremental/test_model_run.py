@@ -7,7 +7,7 @@ import pytest
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns
 from dbt.adapters.hiveacid.incremental.plans import ViewAfterRun, ViewBeforeRun
-from dbt.adapters.hiveacid.sources.views import SourceView
+from dbt.adapters.hiveacid.sources.acid_sources import SourceView
 from tests.unit.incremental.runs import SOURCE, TARGET, context
 
 CHANGES = SourceView("hiveacid__shop__orders__changes0", SOURCE.table)

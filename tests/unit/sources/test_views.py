@@ -1,15 +1,15 @@
 import pytest
 
-from hiveacid.errors import RawAcidReferenceError
-from dbt.adapters.hiveacid.sources.options import SourceOptions
-from dbt.adapters.hiveacid.sources.views import (
+from dbt.adapters.hiveacid.sources.acid_sources import (
     SourceTables,
     SourceView,
     SourceViews,
     view_name,
 )
+from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import RawAcidReferenceError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan

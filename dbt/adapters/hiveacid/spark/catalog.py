@@ -7,8 +7,7 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from dbt.adapters.hiveacid.spark.sql import text_literal
-from hiveacid.formatting import quoted
+from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import each, java
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
