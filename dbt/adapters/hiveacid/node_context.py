@@ -18,6 +18,8 @@ from hiveacid.sql.statement import NameParts
 from hiveacid.sql.swap import SwappedStatement
 
 T = TypeVar("T")
+GLOBAL_TEMPORARY = "global_temp"
+"""Spark's database of temporary views that sessions share."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,8 @@ class NodeContext:
         """Return the ACID sources behind the temporary views among `names`."""
         found = SourcesBehind()
         for parts in names:
+            if len(parts) > 1 and parts[0].lower() != GLOBAL_TEMPORARY:
+                continue
             behind = self.temporary_sources.get(parts[-1].lower(), SourcesBehind())
             found = SourcesBehind(found.sources | behind.sources, found.changes | behind.changes)
         return found
