@@ -61,9 +61,9 @@ def state(options=""):
 
 def test_two_parts_of_one_table_have_a_state_each():
     part = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
-    other = replace(SOURCE, name="hiveacid__part", options=SourceOptions(part))
+    other = replace(SOURCE, options=SourceOptions(part))
     run = context(others=(other,), on_multi_source="full_refresh")
-    run.plans._wholes[other.name] = SimpleNamespace(state=state(str(other.options)))
+    run.plans._wholes[other] = SimpleNamespace(state=state(str(other.options)))
     known = run.next_state(None, SimpleNamespace(state=state()))
     assert source_state(known, SOURCE) == state()
     assert source_state(known, other) == state(str(other.options))

@@ -16,7 +16,7 @@ from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from hiveacid.api import Snapshot
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
-from hiveacid.errors import TableNotFoundError
+from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.formatting import text_literal
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
@@ -62,7 +62,7 @@ class ChangesOf:
             table, target, *options = map(str, function.arguments)
             given = json.loads(options[0]) if options else {}
             source = Source(TableName.parse(table), SourceOptions.of_clauses(given))
-        except (ValueError, IndexError) as error:
+        except (ValueError, InvalidSettingError) as error:
             raise not_of_a_model() from error
         return cls(source, target)
 
@@ -70,7 +70,7 @@ class ChangesOf:
 def not_of_a_model() -> DbtRuntimeError:
     """Return the error for changes that no model of this command has asked for."""
     return DbtRuntimeError(
-        f"The statement calls {ACID_CHANGES}(…) and is not the SQL of a model that reads it. Write "
+        "The statement calls acid_changes(…) and is not the SQL of a model that reads it. Write "
         "{{ acid_changes(source('shop', 'orders')) }} in the SQL of an incremental model."
     )
 
@@ -154,7 +154,8 @@ class AcidSources:
         """
         table = self._tables.get(name)
         if table is None:
-            raise TableNotFoundError(f"The metastore has no table {name}.")
+            raise TableNotFoundError(f"The metastore has no table {name}. Check the names of the database and the table; it may "
+                "just have been dropped.")
         return self._snapshot.columns_of(session, table)._jdf.queryExecution().analyzed()
 
     def plan_changes(
