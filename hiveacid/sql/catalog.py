@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.py4j import java
+from hiveacid.jvm.py4j import each, java
 
 
 def table_metadata(session: SparkSession, database: str, table: str) -> Any:
@@ -37,3 +37,11 @@ def is_transactional(metadata: Any) -> bool:
     """Return whether a `CatalogTable` is a transactional Hive table."""
     transactional = metadata.properties().get("transactional")
     return bool(transactional.isDefined() and transactional.get().lower() == "true")
+
+
+def transactional_in(session: SparkSession, database: str) -> list[str]:
+    """Return the names of the transactional tables in a database; none if it does not exist."""
+    catalog = session_catalog(session)
+    names = unless_missing(lambda: catalog.listTables(database, "*", False))
+    tables = () if names is None else each(catalog.getTablesByName(names))
+    return [str(table.identifier().table()) for table in tables if is_transactional(table)]

@@ -15,7 +15,13 @@ from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.metastore.models import TableName
-from hiveacid.sql.catalog import identifier, is_transactional, session_catalog, table_metadata
+from hiveacid.sql.catalog import (
+    identifier,
+    is_transactional,
+    session_catalog,
+    table_metadata,
+    transactional_in,
+)
 from hiveacid.sql.statement import NameParts, Relation, Statement, of_plan
 from hiveacid.sql.stored_views import StoredView, open_view
 
@@ -104,7 +110,12 @@ class _Search:
         return tuple(read for read in found if read is not None)
 
     def refuse_targets(self, statement: Statement) -> None:
-        """Refuse to change the rows or the files of transactional tables."""
+        """Refuse to change the rows or the files of transactional tables, or to drop them."""
+        schema = statement.dropped_schema or ()
+        if len(schema) == 1 or schema[:1] == (SESSION_CATALOG,):
+            table = min(transactional_in(self._session, schema[-1].lower()), default=None)
+            if table is not None:
+                raise AcidTargetError(about_target(schema[-1].lower(), table))
         for parts in sorted(statement.targets | statement.of_files):
             name = self._qualify(parts, None)
             if name is not None and self._is_acid(name):
@@ -175,6 +186,15 @@ class _Search:
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
+
+
+def about_target(database: str, table: str) -> str:
+    """Return the message for a transactional table that would be dropped or renamed."""
+    return (
+        f"{database}.{table} is a transactional Hive table. Spark would drop or rename it without "
+        "Hive's locks, and its rows would be lost to Hive. Give the model, seed or snapshot of "
+        "this name another `alias` or `schema`. To remove the table itself, drop it in Hive."
+    )
 
 
 def through(path: tuple[str, ...]) -> str:

@@ -154,8 +154,10 @@ class AcidSources:
         """
         table = self._tables.get(name)
         if table is None:
-            raise TableNotFoundError(f"The metastore has no table {name}. Check the names of the database and the table; it may "
-                "just have been dropped.")
+            raise TableNotFoundError(
+                f"The metastore has no table {name}. Check the names of the database and the "
+                "table; it may just have been dropped."
+            )
         return self._snapshot.columns_of(session, table)._jdf.queryExecution().analyzed()
 
     def plan_changes(
