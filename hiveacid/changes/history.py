@@ -248,7 +248,8 @@ class History:
                 f"{self.name} cannot be read as of {as_of}: which of its write ids "
                 f"{by_files.write_ids} had been committed then, neither {by_files.directory} nor "
                 "the metastore's notification log tells. "
-                f"{self._readable} Give one of them as `version_as_of`."
+                f"{self._readable((by_files.write_ids.first or 1) - 1)} Give one of them as "
+                "`version_as_of`."
             )
         return by_files, "the modification times of its files"
 
@@ -258,12 +259,12 @@ class History:
             return ""
         if not self.pinned.table.partition_keys:
             return self._unpartitioned_removal(write_id)
-        events = self.evidence.events
-        if events is not None and events.drops_since(write_id):
+        events, traces = self.evidence.events, self.evidence.server.traces_dropped_partitions
+        if events is not None and events.drops_since(write_id, has_write_id=traces):
             return "a partition was dropped since, by the metastore's notification log"
-        if events is not None and events.rules_out_drops(write_id):
+        if events is not None and events.rules_out_drops(write_id, has_write_id=traces):
             return ""
-        if not self.evidence.server.traces_dropped_partitions:
+        if not traces:
             return (
                 f"a metastore of version {self.evidence.server.version}, before Hive 4, does not "
                 "tell whether a partition was dropped since"
@@ -301,25 +302,22 @@ class History:
 
     def _lost(self, write_id: int, why: str) -> InstantLostError:
         return InstantLostError(
-            f"{self.name} can no longer be read as of write id {write_id}: {why}. {self._readable}"
+            f"{self.name} can no longer be read as of write id {write_id}: {why}. "
+            f"{self._readable(write_id)}"
         )
 
-    @property
-    def _readable(self) -> str:
-        """Sentence that names the earliest and the latest instant that can still be read."""
-        earliest = max((found.high for found in self.obstacles), default=0)
-        for write_id in self._boundaries(earliest):
-            if not self._removed_since(write_id):
-                return f"The write ids {write_id} to {self.newest} can be read."
-        return f"Only the newest write id, {self.newest}, can be read."
-
-    def _boundaries(self, earliest: int) -> Iterable[int]:
-        """Yield the instants, from one on, at which something that may remove rows has ended."""
-        yield earliest
+    def _readable(self, write_id: int) -> str:
+        """Return the sentence that names the instants after a lost one that can still be read."""
+        first = max((found.high for found in self.obstacles), default=0)
+        first = max(first, write_id + 1)
         ends = {last for _, last in self._unexplained.ranges}
         if self.evidence.events is not None:
-            ends |= set(self.evidence.events.allocated)
-        yield from sorted(end for end in ends if earliest < end < self.newest)
+            ends |= self.evidence.events.allocated
+        # An instant is lost up to a write id at which something may have been removed.
+        for instant in [first, *sorted(end for end in ends if first < end < self.newest)]:
+            if instant < self.newest and not self._removed_since(instant):
+                return f"The write ids {instant} to {self.newest} can be read."
+        return f"Only the newest write id, {self.newest}, can be read."
 
 
 def look_back(

@@ -42,16 +42,16 @@ class TableEvents:
     """What the notification log tells of one table.
 
     `since` is the time of the oldest entry of the log, in seconds since the epoch. `committed` has
-    the time of the commit by write id; `allocated` the number of the entry in which a write id was
-    given. `dropped` are the numbers of the entries that dropped, renamed or moved partitions.
-    `knows_tables` says whether the log has events of tables and partitions at all: another listener
-    writes those.
+    the time of the commit by write id; `allocated` are the write ids that were given. `dropped` has
+    for each time that a partition was dropped, renamed or moved the last write id that was given
+    before, None if that is not in the log. `knows_tables` says whether the log has events of tables
+    and partitions at all: another listener writes those.
     """
 
     since: int
     committed: Mapping[int, int] = field(default_factory=dict)
-    allocated: Mapping[int, int] = field(default_factory=dict)
-    dropped: tuple[int, ...] = ()
+    allocated: frozenset[int] = frozenset()
+    dropped: tuple[int | None, ...] = ()
     knows_tables: bool = False
 
     def at(self, time: float, high_watermark: int) -> int | None:
@@ -66,19 +66,28 @@ class TableEvents:
             return max(before)
         return min(self.allocated) - 1 if self.allocated else high_watermark
 
-    def rules_out_drops(self, after: int) -> bool:
-        """Whether no partition was dropped since a write id was given.
+    def rules_out_drops(self, after: int, *, has_write_id: bool) -> bool:
+        """Whether no partition was dropped after an instant.
 
-        The write id must be in the log, so that the log reaches back so far.
+        The log must have the instant's write id or an earlier one, so that it reaches back so far.
         """
-        if not self.knows_tables or after not in self.allocated:
-            return False
-        return not any(number > self.allocated[after] for number in self.dropped)
+        reaches_back = self.knows_tables and any(i <= after for i in self.allocated)
+        return reaches_back and not self.drops_since(after, has_write_id=has_write_id)
 
-    def drops_since(self, after: int) -> bool:
-        """Whether a partition was dropped since a write id was given, as far as the log reaches."""
-        start = self.allocated.get(after, 0)
-        return any(number > start for number in self.dropped)
+    def drops_since(self, after: int, *, has_write_id: bool) -> bool:
+        """Whether a partition was dropped after an instant, as far as the log reaches.
+
+        Args:
+            after: the write id of the instant.
+            has_write_id: whether a drop takes a write id, as since Hive 4. It is at most the one
+                that was given last.
+        """
+        before_log = min(self.allocated) - 1 if self.allocated else None
+        for given in self.dropped:
+            last = before_log if given is None else given
+            if last is None or last > after or (last == after and not has_write_id):
+                return True
+        return False
 
 
 def read_table_events(client: MetastoreClient, name: TableName) -> TableEvents | None:
@@ -105,12 +114,15 @@ def read_table_events(client: MetastoreClient, name: TableName) -> TableEvents |
 
 
 def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableEvents | None:
-    """Return what some events, the oldest first, tell of a table; None without any event."""
+    """Return what some events, the oldest first, tell of a table.
+
+    None without any event, or with one of another form than Hive's.
+    """
     since: int | None = None
     write_ids: dict[int, int] = {}
-    allocated: dict[int, int] = {}
+    allocated: set[int] = set()
     committed: dict[int, int] = {}
-    dropped: list[int] = []
+    dropped: list[int | None] = []
     knows_tables = False
     for event in events:
         since = event.time if since is None else min(since, event.time)
@@ -118,22 +130,25 @@ def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableE
         is_ours = (event.database.lower(), event.table.lower()) == (name.database, name.table)
         if event.type == _ALLOCATED and is_ours:
             message = message_of(event)
-            ids = message.get("txnIdList") or (), message.get("writeIdList") or ()
-            for txn_id, write_id in zip(*ids, strict=False):
-                write_ids[txn_id] = write_id
-                allocated[write_id] = event.id
+            txn_ids, given = message.get("txnIdList"), message.get("writeIdList")
+            if not isinstance(txn_ids, list) or not isinstance(given, list):
+                return None
+            write_ids |= dict(zip(txn_ids, given, strict=True))
+            allocated |= set(given)
         elif event.type == _COMMITTED:
             txn_id = message_of(event).get("txnid")
+            if txn_id is None:
+                return None
             if txn_id in write_ids:
                 committed[write_ids[txn_id]] = event.time
         elif is_ours and event.type in ("CREATE_TABLE", "DROP_TABLE"):
             # Another table of the name counts its write ids from the start.
-            write_ids, allocated, committed, dropped = {}, {}, {}, []
+            write_ids, allocated, committed, dropped = {}, set(), {}, []
         elif is_ours and not _is_harmless(event):
-            dropped.append(event.id)
+            dropped.append(max(allocated, default=None))
     if since is None:
         return None
-    return TableEvents(since, committed, allocated, tuple(dropped), knows_tables)
+    return TableEvents(since, committed, frozenset(allocated), tuple(dropped), knows_tables)
 
 
 def _is_harmless(event: NotificationEvent) -> bool:
