@@ -130,15 +130,26 @@ def listing_at(listing: Listing, write_id: int, *, is_full_acid: bool, path: str
     return _without(listing, is_later)
 
 
-def listing_since(listing: Listing, write_id: int, *, is_full_acid: bool) -> Listing:
+def listing_since(
+    listing: Listing,
+    write_id: int,
+    *,
+    is_full_acid: bool,
+    renumbering: Collection[int] = (),
+) -> Listing:
     """Return a listing whose directories tell the changes since a write id.
 
     It must have no obstacle at this instant: what compactions have taken in since is there.
+
+    Args:
+        renumbering: the transactions of compactions that gave rows new row ids. Later delete events
+            name the new ones, so that the base must be read.
     """
 
     def hides_changes(directory: BaseDir | DeltaDir) -> bool:
         if isinstance(directory, BaseDir):
-            return directory.write_id > write_id and is_compacted(listing, directory)
+            is_later = directory.write_id > write_id and is_compacted(listing, directory)
+            return is_later and directory.visibility_txn not in renumbering
         spans = directory.min_write_id <= write_id < directory.max_write_id
         return spans and not is_full_acid
 

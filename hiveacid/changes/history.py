@@ -187,8 +187,14 @@ class History:
             )
         instant = self.at(write_id)
         is_full_acid = self.pinned.table.is_full_acid
+        renumbering = {
+            found.transaction_id
+            for found in self.evidence.compactions or ()
+            if found.renumbers and found.transaction_id
+        }
         kept = (
-            listing_since(listing, since, is_full_acid=is_full_acid) for listing in instant.listings
+            listing_since(listing, since, is_full_acid=is_full_acid, renumbering=renumbering)
+            for listing in instant.listings
         )
         return replace(instant, listings=tuple(kept))
 

@@ -144,6 +144,7 @@ def compaction_from_thrift(compaction: thrift.ShowCompactResponseElement) -> Com
         transaction_id=fields.txnId or None,
         cleaning_began=bool(fields.cleanerStart),
         error=fields.errorMessage or "",
+        renumbers=fields.type == thrift.COMPACTION_REBALANCE,
     )
 
 

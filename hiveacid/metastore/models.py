@@ -231,6 +231,7 @@ class Compaction:
     `partition` is the partition's name, empty for an unpartitioned table. `transaction_id` is in
     the names of the compaction's directories; None before Hive 4. `cleaning_began` says whether the
     cleaner has begun to remove what was compacted, and `error` why it failed, where known.
+    `renumbers` says that the compaction gives rows new row ids (REBALANCE).
     """
 
     id: int
@@ -239,6 +240,7 @@ class Compaction:
     transaction_id: int | None
     cleaning_began: bool
     error: str
+    renumbers: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ INSERT_ONLY_TABLES = 2
 TXN_TYPE_READ_ONLY = 2
 """`TxnType.READ_ONLY`, as Hive 4 opens for its own SELECT; Hive 3 skips the field."""
 
+COMPACTION_REBALANCE = 3
+"""`CompactionType.REBALANCE`, which Hive 4 added."""
+
 Field = tuple[int, int, str, Any, Any]
 _UTF8_LIST = (TType.STRING, "UTF8", False)
 _I64_LIST = (TType.I64, None, False)

@@ -110,6 +110,9 @@ class TestInstants:
         # The changes since then are in what the compaction took in.
         kept = of.until(2, since=1).listings[0]
         assert kept.directories == ("delta_1_1_0000", "delta_2_2_0000")
+        rebalanced = Evidence(HIVE_4, (replace(PENDING, renumbers=True),))
+        kept = replace(of, evidence=rebalanced).until(2, since=1).listings[0]
+        assert "base_2_v0000007" in kept.directories
 
     @pytest.mark.parametrize(
         "compactions",

@@ -362,7 +362,7 @@ class TestPast:
     def test_compactions_of_a_table(self, server, client):
         def element(id_, table, **more):
             return thrift.ShowCompactResponseElement(
-                id=id_, dbname="shop", tablename=table, type=1, **more
+                id=id_, dbname="shop", tablename=table, type=id_, **more
             )
 
         asked = []
@@ -381,7 +381,7 @@ class TestPast:
         server.handlers["show_compact"] = show_compact
         assert client.get_compactions(ORDERS) == (
             Compaction(1, "", CompactionState.READY_FOR_CLEANING, 7, True, ""),
-            Compaction(3, "p=1", CompactionState.OTHER, None, False, ""),
+            Compaction(3, "p=1", CompactionState.OTHER, None, False, "", renumbers=True),
             Compaction(4, "", CompactionState.FAILED, None, False, "deadlock"),
         )
         assert asked == [("shop", "orders")]
