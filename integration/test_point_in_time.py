@@ -32,6 +32,14 @@ def past(differential: Differential, hive_client: HiveClient, database: str) -> 
     return Past(differential, hive_client, f"{database}.orders")
 
 
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the library says at the level INFO."""
+    messages: list[str] = []
+    monkeypatch.setattr(logging.getLogger("hiveacid"), "info", messages.append)
+    return messages
+
+
 def test_a_full_acid_table(past: Past) -> None:
     past.client.execute(
         f"CREATE TABLE {past.table} (id int, name string) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
@@ -130,9 +138,7 @@ def test_a_converted_table(past: Past) -> None:
     assert past.read > 2 and past.refused
 
 
-def test_times_are_mapped_by_the_files(
-    past: Past, spark: SparkSession, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_times_are_mapped_by_the_files(past: Past, said: list[str]) -> None:
     past.client.execute(
         f"CREATE TABLE {past.table} (id int) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
     )
@@ -141,16 +147,12 @@ def test_times_are_mapped_by_the_files(
     first, second = past.moments[1], past.moments[2]
     at = dt.datetime.fromtimestamp(first.time, dt.timezone.utc)
     with past.snapshot() as snapshot, past.differential.session_zone("Asia/Tokyo"):
-        caplog.set_level(logging.INFO, logger="hiveacid")
         in_tokyo = at.astimezone(dt.timezone(dt.timedelta(hours=9))).replace(tzinfo=None)
         for timestamp in (in_tokyo, str(in_tokyo)):
             rows = snapshot.table(past.table, timestamp_as_of=timestamp).collect()
             assert canonical(rows) == first.shown
-        assert any(
-            f"{past.table} as of timestamp '{in_tokyo}' is its write id 1, by the modification "
-            "times of its files." == message
-            for message in caplog.messages
-        )
+        mapped = f"{past.table} as of timestamp '{in_tokyo}' is its write id 1, "
+        assert f"{mapped}by the modification times of its files." in said
         assert snapshot.table(past.table, timestamp_as_of="2001-01-01").collect() == []
         newest = snapshot.table(past.table, timestamp_as_of="2999-01-01").collect()
         assert canonical(newest) == second.shown
@@ -164,7 +166,7 @@ def test_times_are_mapped_by_the_files(
     assert past.check_times() == (1, 1), "only the newest write was there before the compaction"
 
 
-def test_the_compacted_part(past: Past, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_compacted_part(past: Past, said: list[str]) -> None:
     past.client.execute(
         f"CREATE TABLE {past.table} (id int) PARTITIONED BY (p string) STORED AS ORC "
         f"TBLPROPERTIES ({FULL_ACID})"
@@ -178,12 +180,11 @@ def test_the_compacted_part(past: Past, caplog: pytest.LogCaptureFixture) -> Non
     past.client.compact(past.table, "major", "p='x'", cleaned=True)
     compacted = canonical(past.differential.shown(f"{past.table} WHERE p = 'x'", keys=1))
     past.client.execute(f"INSERT INTO {past.table} VALUES (4, 'x'), (5, 'y')")
-    caplog.set_level(logging.INFO, logger="hiveacid")
     with past.snapshot() as snapshot:
         rows = snapshot.table(past.table, read="optimized").collect()
         assert canonical(rows) == compacted == [("2", "x")]
         behind = f"{past.table}, read optimized, is behind by 2 write ids of 3: 1, 3."
-        assert behind in caplog.messages
+        assert behind in said
         with pytest.raises(hiveacid.InvalidSettingError, match="'snapshot', 'optimized'"):
             snapshot.table(past.table, read="base")
         # Plans are made once, for SQL and for `table`.

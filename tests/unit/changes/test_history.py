@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import replace
 
@@ -186,15 +185,15 @@ class TestTracelessRemovals:
 
 class TestTimes:
     @pytest.fixture
-    def ask(self, monkeypatch, caplog):
+    def ask(self, monkeypatch):
         """Maps a time in milliseconds; returns the write id and what the log says."""
         monkeypatch.setattr(module, "milliseconds_of", lambda spark, text: int(text))
-        caplog.set_level(logging.INFO, logger="hiveacid")
+        said: list[str] = []
+        monkeypatch.setattr(module.logger, "info", said.append)
 
         def ask(of: History, milliseconds: float) -> tuple[int, str]:
-            caplog.clear()
             write_id = of.resolve(None, AsOf(timestamp=str(int(milliseconds))))
-            return write_id, caplog.messages[-1]
+            return write_id, said[-1]
 
         return ask
 

@@ -293,17 +293,17 @@ class TestEarlierInstants:
             assert [self.directories(plan) for plan in plans] == [["delta_1_1_0000"]] * 4
             assert metastore.calls("get_events") == [("get_events", 0)] * 2
 
-    def test_kinds_of_a_read(self, take, listed, monkeypatch, caplog):
+    def test_kinds_of_a_read(self, take, listed, monkeypatch):
+        said = []
+
         def plan_optimized(spark, pinned, listings, footers):
             return ReadPlan(pinned, (), (), ()), WriteIdRanges(((0, 3),))
 
         monkeypatch.setattr(api, "plan_optimized", plan_optimized)
-        caplog.set_level("INFO", logger="hiveacid")
+        monkeypatch.setattr(api.logger, "info", said.append)
         with take("shop.orders") as snapshot:
             assert snapshot.table("shop.orders", read="optimized").data == ()
-            assert caplog.messages == [
-                "shop.orders, read optimized, is behind by 3 write ids of 3: 1-3."
-            ]
+            assert said == ["shop.orders, read optimized, is behind by 3 write ids of 3: 1-3."]
             with pytest.raises(InvalidSettingError, match="Allowed kinds: 'snapshot', 'optimized'"):
                 snapshot.table("shop.orders", read="newest")
 
