@@ -372,7 +372,8 @@ def milliseconds_of(spark: SparkSession, text: str) -> int:
     Raises:
         InvalidSettingError: Spark makes no timestamp of the text.
     """
-    cast = "unix_millis(try_cast(:text as timestamp))"
+    # Not `timestamp`: a setting makes of it a type without a time zone.
+    cast = "unix_millis(try_cast(:text as timestamp_ltz))"
     (found,) = spark.sql(f"select {cast}", args={"text": text}).collect()[0]
     if found is None:
         raise InvalidSettingError(

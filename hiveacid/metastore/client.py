@@ -367,17 +367,22 @@ class MetastoreClient:
             if (found.dbname.lower(), found.tablename.lower()) == (name.database, name.table)
         )
 
-    def get_events(self, after: int, at_most: int) -> tuple[NotificationEvent, ...]:
+    def get_events(
+        self, after: int, at_most: int, skipped_types: Sequence[str] = ()
+    ) -> tuple[NotificationEvent, ...]:
         """Return entries of the notification log, the oldest first.
 
         Args:
             after: the id of the last entry that is known; 0 begins with the oldest that is kept.
             at_most: the number of entries; the metastore may return fewer.
+            skipped_types: types of entries that a metastore of Hive 4 leaves out.
 
         Raises:
             MetastoreError: the caller may not read the log.
         """
-        request = ttypes.NotificationEventRequest(lastEvent=after, maxEvents=at_most)
+        request = thrift.NotificationEventRequest(
+            lastEvent=after, maxEvents=at_most, eventTypeSkipList=list(skipped_types)
+        )
         response = self._channel.repeatable(
             "get_next_notification",
             "the notification log",

@@ -26,14 +26,10 @@ _ALLOCATED = "ALLOC_WRITE_ID_EVENT"
 _COMMITTED = "COMMIT_TXN"
 _OF_TABLES = {"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "INSERT"}
 _ALTERED = "ALTER_PARTITION"
-_HARMLESS = {
-    *_OF_TABLES,
-    _ALLOCATED,
-    "ACID_WRITE_EVENT",
-    "BATCH_ACID_WRITE_EVENT",
-    "ADD_PARTITION",
-    "COMMIT_COMPACTION_EVENT",
-}
+_SKIPPED = ("OPEN_TXN", "ABORT_TXN", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
+"""Events that are many, and tell nothing that is asked here."""
+
+_HARMLESS = {*_OF_TABLES, *_SKIPPED, _ALLOCATED, "ADD_PARTITION", "COMMIT_COMPACTION_EVENT"}
 """Events of a table after which each partition still has the rows that it had."""
 
 
@@ -102,7 +98,7 @@ def read_table_events(client: MetastoreClient, name: TableName) -> TableEvents |
     while len(events) < MOST:
         last = events[-1].id if events else 0
         try:
-            batch = client.get_events(last, BATCH)
+            batch = client.get_events(last, BATCH, _SKIPPED)
         except MetastoreUnavailableError:
             raise
         except MetastoreError:

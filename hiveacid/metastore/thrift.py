@@ -261,6 +261,16 @@ class ShowCompactRequest(Struct):
     thrift_spec = spec(_string(3, "dbName"), _string(4, "tbName"))
 
 
+class NotificationEventRequest(Struct):
+    """Request of `get_next_notification`. A metastore before Hive 4 skips no types."""
+
+    thrift_spec = spec(
+        _i64(1, "lastEvent"),
+        (2, TType.I32, "maxEvents", None, None),
+        _strings(3, "eventTypeSkipList"),
+    )
+
+
 @dataclass(frozen=True)
 class Call:
     """Name of a call on the wire, and the structs of its arguments and its result."""
@@ -329,6 +339,10 @@ ALLOCATE_TABLE_WRITE_IDS = _request_call(
     ttypes.MetaException,
 )
 
+GET_NEXT_NOTIFICATION = _request_call(
+    "get_next_notification", NotificationEventRequest, ttypes.NotificationEventResponse
+)
+
 SHOW_COMPACT = _request_call("show_compact", ShowCompactRequest, ShowCompactResponse)
 
 ADD_WRITE_IDS_TO_MIN_HISTORY = _call(
@@ -393,6 +407,11 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
         self, rqst: AllocateTableWriteIdsRequest
     ) -> AllocateTableWriteIdsResponse:
         return self._invoke(ALLOCATE_TABLE_WRITE_IDS, rqst=rqst)
+
+    def get_next_notification(
+        self, rqst: NotificationEventRequest
+    ) -> ttypes.NotificationEventResponse:
+        return self._invoke(GET_NEXT_NOTIFICATION, rqst=rqst)
 
     def show_compact(self, rqst: ShowCompactRequest) -> ShowCompactResponse:
         return self._invoke(SHOW_COMPACT, rqst=rqst)

@@ -390,7 +390,7 @@ class TestPast:
         asked = []
 
         def get_next_notification(request):
-            asked.append((request.lastEvent, request.maxEvents))
+            asked.append((request.lastEvent, request.maxEvents, request.eventTypeSkipList))
             return ttypes.NotificationEventResponse(
                 events=[
                     ttypes.NotificationEvent(6, 1006, "COMMIT_TXN", None, None, "{}", "json-0.2"),
@@ -399,11 +399,11 @@ class TestPast:
             )
 
         server.handlers["get_next_notification"] = get_next_notification
-        assert client.get_events(4, 10) == (
+        assert client.get_events(4, 10, ("OPEN_TXN",)) == (
             NotificationEvent(5, 1005, "INSERT", "shop", "orders", "x", ""),
             NotificationEvent(6, 1006, "COMMIT_TXN", "", "", "{}", "json-0.2"),
         )
-        assert asked == [(4, 10)]
+        assert asked == [(4, 10, ["OPEN_TXN"])]
 
     def test_a_metastore_without_a_log_refuses(self, client):
         with pytest.raises(MetastoreError, match="get_next_notification"):

@@ -159,7 +159,7 @@ class Client:
     def __init__(self, events, error=None):
         self.events, self.error, self.asked = events, error, []
 
-    def get_events(self, after, at_most):
+    def get_events(self, after, at_most, skipped_types):
         self.asked.append(after)
         if self.error:
             raise self.error

@@ -172,7 +172,7 @@ class FakeClient:
         self._answer("get_compactions", name)
         return ()
 
-    def get_events(self, after: int, at_most: int) -> tuple:
+    def get_events(self, after: int, at_most: int, skipped_types: tuple = ()) -> tuple:
         self._answer("get_events", after)
         return ()
 
