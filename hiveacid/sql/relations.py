@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
+from hiveacid.jvm.py4j import active, each
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.catalog import (
     identifier,
@@ -22,10 +23,12 @@ from hiveacid.sql.catalog import (
     table_metadata,
     transactional_in,
 )
-from hiveacid.sql.statement import NameParts, Relation, Statement, of_plan
+from hiveacid.sql.statement import NameParts, Relation, Statement, TableFunction, of_plan
 from hiveacid.sql.stored_views import StoredView, open_view
 
 SESSION_CATALOG = "spark_catalog"
+TABLE_CHANGES = "table_changes"
+"""The table function that shows the changes between two write ids."""
 
 
 class KnownTables(Protocol):
@@ -60,6 +63,20 @@ class ViewRead:
 Read = AcidRead | ViewRead
 
 
+@dataclass(frozen=True)
+class ChangesRead:
+    """A call of `table_changes('db.table', since, until)` on a transactional table.
+
+    `since` is a write id whose own changes are not shown; `until` is the last one whose changes
+    are, None for the newest.
+    """
+
+    function: TableFunction
+    table: TableName
+    since: int
+    until: int | None
+
+
 def tables_of(reads: Iterable[Read]) -> Iterator[AcidRead]:
     """Yield the tables of some reads: also those behind views."""
     for read in reads:
@@ -82,6 +99,37 @@ def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -
     search = _Search(session, known)
     search.refuse_targets(statement)
     return search.find(statement, default_database=None, path=())
+
+
+def find_changes(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> tuple[ChangesRead, ...]:
+    """Return the calls of `table_changes` on transactional tables.
+
+    A call with the name of another table is left to Delta, which has a function of this name.
+
+    Raises:
+        InvalidSettingError: the write ids of a call are not whole numbers.
+    """
+    calls = [it for it in statement.functions if it.name == TABLE_CHANGES and it.arguments]
+    search = _Search(session, known)
+    found = [(call, search.acid_table(str(call.arguments[0]))) for call in calls]
+    return tuple(_changes_read(call, table) for call, table in found if table is not None)
+
+
+def _changes_read(call: TableFunction, table: TableName) -> ChangesRead:
+    try:
+        since, *rest = (None if it is None else int(it) for it in call.arguments[1:])
+        (until,) = rest or (None,)
+        if since is not None:
+            return ChangesRead(call, table, since, until)
+    except ValueError:
+        pass
+    raise InvalidSettingError(
+        f"table_changes('{table}', …) takes the write id after which the changes begin, and, if "
+        f"need be, the last one of them: table_changes('{table}', 2, 5). They must be whole "
+        f"numbers, not {', '.join(map(str, call.arguments[1:])) or 'left out'}."
+    )
 
 
 class _Search:
@@ -108,6 +156,14 @@ class _Search:
             self._look_up(relation, default_database, path) for relation in statement.relations
         )
         return tuple(read for read in found if read is not None)
+
+    def acid_table(self, text: str) -> TableName | None:
+        """Return the transactional table that a name in a text means; None for any other."""
+        with active(self._session):
+            parser = self._session._jsparkSession.sessionState().sqlParser()
+            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text))))
+        name = self._qualify(parts, None)
+        return name if name is not None and self._is_acid(name) else None
 
     def refuse_targets(self, statement: Statement) -> None:
         """Refuse to change the rows or the files of transactional tables, or to drop them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 from dbt.adapters.contracts.connection import Credentials
@@ -41,6 +42,14 @@ def _parse_footer_cache(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a directory or `{OFF}`, not {value!r}")
     return value
+
+
+def _parse_as_of(value: Any) -> str | None:
+    if isinstance(value, date | datetime):
+        return str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"must be a time such as 2026-01-31 12:00:00, not {value!r}")
+    return value.strip() or None
 
 
 def _parse_spark_settings(value: Any) -> dict[str, str]:
@@ -101,6 +110,13 @@ class HiveAcidCredentials(Credentials):
         parse_seconds,
         unit="seconds",
         default=3600.0,
+    )
+    as_of: str | None = option(
+        "The time as of which the run reads all ACID tables, as Spark casts it to a timestamp, "
+        "such as `2026-01-31 12:00:00`. Without it, the run's own snapshot. For one command: "
+        "`as_of: \"{{ var('as_of', '') }}\"`, and `--vars`.",
+        _parse_as_of,
+        default=None,
     )
     footer_cache: str | None = option(
         "The directory in which the footers of ORC files are kept from run to run, so that each "

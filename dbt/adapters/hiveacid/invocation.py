@@ -27,6 +27,7 @@ from hiveacid.metastore.models import ServerInfo, TableName
 from hiveacid.reader.footer_cache import default_directory
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.verification import SHOWN
+from hiveacid.snapshots.instants import AsOf
 from hiveacid.snapshots.tables import UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.statement import NameParts
@@ -90,7 +91,8 @@ class Invocation:
         self._hold_warning = HoldWarning(
             self.snapshot, self.release.nodes_to_come, credentials.hold_warning
         )
-        self.sources = AcidSources(self.tables, self.snapshot, declared)
+        as_of = None if credentials.as_of is None else AsOf(timestamp=credentials.as_of)
+        self.sources = AcidSources(self.tables, self.snapshot, declared, as_of)
         self.models: dict[ChangesOf, RowMaker] = {}
         self.reads = ReadLog()
 
