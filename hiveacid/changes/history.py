@@ -29,6 +29,7 @@ from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.acid.write_times import UnknownTime, write_times
 from hiveacid.changes.facts import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
+from hiveacid.formatting import text_literal
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import TableEvents, read_table_events
@@ -373,8 +374,8 @@ def milliseconds_of(spark: SparkSession, text: str) -> int:
         InvalidSettingError: Spark makes no timestamp of the text.
     """
     # Not `timestamp`: a setting makes of it a type without a time zone.
-    cast = "unix_millis(try_cast(:text as timestamp_ltz))"
-    (found,) = spark.sql(f"select {cast}", args={"text": text}).collect()[0]
+    cast = f"unix_millis(try_cast({text_literal(text)} as timestamp_ltz))"
+    (found,) = spark.sql(f"select {cast}").collect()[0]
     if found is None:
         raise InvalidSettingError(
             f"{text!r} is no timestamp. Write it as '2026-01-31 12:00:00', with a zone if it is "

@@ -48,11 +48,11 @@ class ReadClauses:
             try:
                 found = found._with_option(key, text)
             except (ValueError, InvalidSettingError) as error:
-                problems.append(str(error))
+                problems.append(str(error).rstrip("."))
         try:
             found = replace(found, as_of=_instant(spark, relation))
         except (ValueError, InvalidSettingError) as error:
-            problems.append(str(error))
+            problems.append(str(error).rstrip("."))
         if relation.is_stream:
             problems.append("it cannot be read as a stream")
         if problems:

@@ -200,6 +200,16 @@ class HiveAcidAdapter(SparkAdapter):
         self.run.refuse_function(self._handle().session, sql)
 
     @available
+    def hiveacid_check_view(self, sql: str) -> None:
+        """Refuse a stored view of `sql` that cannot be made over the ACID tables that it reads.
+
+        Raises:
+            HiveAcidError: saying why. Nothing has been changed.
+        """
+        with self.connections.exception_handler(sql):
+            self.run.check_view(self._handle(), sql)
+
+    @available
     def hiveacid_shows_samples(self) -> bool:
         """Tell whether the run is one with --sample, which `flags` does not say."""
         return getattr(getattr(self.config, "args", None), "sample", None) is not None

@@ -16,7 +16,12 @@ from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_rel
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, SourceTables
 from dbt.adapters.hiveacid.sources.missing import explain_missing_tables, vanished_file
-from dbt.adapters.hiveacid.sources.prepare import look_at, prepare_statement, refuse_function
+from dbt.adapters.hiveacid.sources.prepare import (
+    check_view,
+    look_at,
+    prepare_statement,
+    refuse_function,
+)
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.api import Snapshot, open_footers
@@ -107,6 +112,10 @@ class Invocation:
     def look_at(self, node: NodeContext, sql: str) -> SourcesBehind:
         """Return the ACID sources that a statement reads: see `look_at`."""
         return look_at(node, sql, self.sources)
+
+    def check_view(self, node: NodeContext, sql: str) -> None:
+        """Refuse a stored view over ACID tables that cannot be made: see `check_view`."""
+        check_view(node, sql, self.sources)
 
     def refuse_function(self, session: SparkSession, sql: str) -> None:
         """Refuse a permanent function that reads an ACID table: see `refuse_function`."""

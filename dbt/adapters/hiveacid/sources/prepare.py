@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.sources.acid_sources import (
 )
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
+from hiveacid.jvm.plans import analyzed
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.relations import AcidRead, ChangesRead, Read, find_acid, find_changes, tables_of
 from hiveacid.sql.statement import Statement, TableFunction, parse
@@ -80,6 +81,29 @@ def prepare_statement(
         node.temporary_sources[statement.temporary_view] = SourcesBehind(
             named | behind.sources, frozenset(changes) | behind.changes
         )
+
+
+def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
+    """Refuse the query of a stored view if it reads ACID tables, and the view cannot be made.
+
+    Nothing is stored.
+
+    Raises:
+        HiveAcidError: a table cannot be read, or its text cannot be stored.
+        PySparkException: Spark cannot analyse the query.
+    """
+    session = node.session
+    statement = parse(session, f"create view hiveacid_check as\n{sql}")
+    if statement.plan is None:
+        return
+    found = find_acid(session, statement, sources)
+    changes = [it for it in statement.functions if it.name == ACID_CHANGES]
+    feeds = find_changes(session, statement, sources)
+    for function in (*changes, *(feed.function for feed in feeds)):
+        refuse_changes_in_view(function)
+    if found:
+        work = _Preparation(node, sources, {}, ReadLog())
+        analyzed(session, work.swapped(statement, found, {}, ()).plan)
 
 
 class _Preparation:
