@@ -62,6 +62,10 @@ class HistoryLostError(HiveAcidError):
     """The changes since a state can no longer be told completely."""
 
 
+class InstantLostError(UnreadableTableError):
+    """The rows of an earlier instant of a table can no longer be told from its files."""
+
+
 class InvalidStateError(HiveAcidError):
     """A text is not the state of a table."""
 
