@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hiveacid.changes.between import plan_between
 from hiveacid.changes.feed import as_change_feed, check_feed_names
 from hiveacid.changes.history import History, look_back
 from hiveacid.changes.losses import Loss
-from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes, state_of
+from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
 from hiveacid.changes.rows import deleted_rows, inserted_rows
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import HistoryLostError, InvalidSettingError, TransactionLostError
@@ -323,7 +324,16 @@ class Snapshot(RunSnapshot):
             plan = self.plan_changes(session, found, state, choice, max_write_ids=max_write_ids)
             return Changes(session, plan)
         with self._history(session, found, choice) as history:
-            plan = self._plan_between(session, history, state, choice, until, max_write_ids)
+            plan = plan_between(
+                session,
+                history,
+                state,
+                until,
+                self.footers,
+                options=str(choice),
+                max_write_ids=max_write_ids,
+            )
+        self._check_changes(self._whole(found), choice, plan)
         return Changes(session, plan)
 
     def table_changes(
@@ -350,8 +360,9 @@ class Snapshot(RunSnapshot):
         choice = _chosen(found, partitions)
         with self._history(session, found, choice) as history:
             check_feed_names(history.pinned.table)
-            plan = self._plan_between(session, history, since, choice, until, None)
+            plan = plan_between(session, history, since, until, self.footers, options=str(choice))
             times = history.commit_times(plan.new_write_ids)
+        self._check_changes(self._whole(found), choice, plan)
         rows = Changes(session, plan).rows
         with _hives_casts(session):
             return as_change_feed(rows, times)
@@ -480,45 +491,6 @@ class Snapshot(RunSnapshot):
             f"{name}, read optimized, is behind by {pluralize(behind.count, 'write id')} of "
             f"{pinned.write_ids.high_watermark}: {behind}."
         )
-        return plan
-
-    def _plan_between(
-        self,
-        spark: SparkSession,
-        history: History,
-        since: SourceState | int | None,
-        choice: PartitionChoice,
-        until: int | None,
-        max_write_ids: int | None,
-    ) -> ChangePlan:
-        """Plan the changes between two instants, of which one at least is a write id."""
-        name, options = history.name, str(choice)
-        last = history.newest if until is None else until
-        if isinstance(since, SourceState):
-            if since.write_ids.high_watermark > last:
-                history.check_known(last)
-                raise InvalidSettingError(
-                    f"The state of {name} has seen write id {since.write_ids.high_watermark}, and "
-                    f"its changes cannot go back to write id {last}. Give a later `until`."
-                )
-            state, instant = since, history.at(last)
-        elif since is None:
-            state, instant = None, history.at(last)
-        else:
-            history.check_known(since)
-            instant = history.until(last, since)
-            before = history.at(since)
-            state = state_of(spark, before.pinned, before.listings, options)
-        plan = plan_changes(
-            spark,
-            instant.pinned,
-            state,
-            self.footers,
-            options=options,
-            max_write_ids=max_write_ids,
-            listings=instant.listings,
-        )
-        self._check_changes(self._whole(name), choice, plan)
         return plan
 
     @contextmanager

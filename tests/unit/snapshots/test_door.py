@@ -12,7 +12,7 @@ import hiveacid
 from hiveacid import api
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
-from hiveacid.changes import history
+from hiveacid.changes import between, history
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
@@ -314,9 +314,9 @@ class TestEarlierInstants:
             asked.append((pinned.write_ids.high_watermark, since, len(listings)))
             return change_plan(pinned, since)
 
-        monkeypatch.setattr(api, "plan_changes", plan_changes)
+        monkeypatch.setattr(between, "plan_changes", plan_changes)
         monkeypatch.setattr(
-            api, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
+            between, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
         )
         with take("shop.orders") as snapshot:
             snapshot.changes("shop.orders", since=1, until=2)
