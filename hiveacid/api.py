@@ -264,6 +264,15 @@ class Snapshot(RunSnapshot):
         """Return a table with the chosen partitions, pinned with those that belong together."""
         return choice.of_table(self._whole(name))
 
+    def pin_together(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
+        """Pin some tables in one call, with those that belong together; without names, none.
+
+        Raises:
+            HiveAcidError: what `pin` raises.
+        """
+        wanted = set(names)
+        return self.pin(wanted | set(self._together())) if wanted else {}
+
     def plan_table(self, spark: SparkSession, name: TableName, choice: PartitionChoice) -> ReadPlan:
         """Plan the read of a table, once for each choice of partitions.
 
@@ -310,7 +319,7 @@ class Snapshot(RunSnapshot):
         return plan
 
     def _whole(self, name: TableName) -> PinnedTable:
-        return self.pin({name, *self._together()})[name]
+        return self.pin_together([name])[name]
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.

@@ -35,8 +35,9 @@ class Metastore:
         return {name: known[name] for name in names if name in known}
 
 
-class Unused:
-    """A snapshot that nobody may use: nothing is pinned before a statement runs."""
+def unused():
+    """Fail: nobody asks for the snapshot before a statement runs."""
+    raise AssertionError
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def metastore():
 
 
 def views(metastore, foreseen=()):
-    return SourceViews(SourceTables(metastore, lambda: foreseen), Unused())
+    return SourceViews(SourceTables(metastore, lambda: foreseen), unused)
 
 
 def test_view_names_are_stable_and_told_apart_by_their_digits():
@@ -138,7 +139,7 @@ class Snapshot:
 
 def test_a_view_is_made_in_each_session_and_its_files_are_one_reading(metastore):
     snapshot = Snapshot()
-    made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
+    made = SourceViews(SourceTables(metastore, lambda: ()), lambda: snapshot)
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     one, other = (made.create(session, view) for session in ("one", "other"))
     assert one is other
@@ -149,7 +150,7 @@ def test_a_view_is_made_in_each_session_and_its_files_are_one_reading(metastore)
 
 def test_another_snapshot_is_another_reading(metastore):
     snapshot = Snapshot()
-    made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
+    made = SourceViews(SourceTables(metastore, lambda: ()), lambda: snapshot)
     view = SourceView(made.name_of(ORDERS, SourceOptions()), ORDERS)
     before = made.create(None, view)
     snapshot.plans.clear()
@@ -158,7 +159,7 @@ def test_another_snapshot_is_another_reading(metastore):
 
 def test_the_options_of_a_source_choose_its_partitions(metastore):
     snapshot = Snapshot()
-    made = SourceViews(SourceTables(metastore, lambda: ()), snapshot)
+    made = SourceViews(SourceTables(metastore, lambda: ()), lambda: snapshot)
     choice = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
     options = SourceOptions(choice)
     view = SourceView(made.name_of(ORDERS, options), ORDERS, options)

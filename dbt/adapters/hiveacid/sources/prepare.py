@@ -51,6 +51,7 @@ def prepare_statement(
     if statement.is_permanent_view:
         _refuse_if_any(named)
     refuse_raw_acid(session, statement.without({(view.name,) for view in named}))
+    views.pin(view for view in named if view.name not in makers)
     for view in named:
         maker = makers.get(view.name)
         files = views.create(session, view) if maker is None else maker.create_view(session)

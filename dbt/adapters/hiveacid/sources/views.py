@@ -83,6 +83,11 @@ class SourceTables:
                 self._known.update({name: found.get(name) for name in wanted})
             return self._known[name]
 
+    def forget(self) -> None:
+        """Ask the metastore again, for a table that may have changed since."""
+        with self._lock:
+            self._known.clear()
+
     def asked_for(self) -> dict[TableName, Table | None]:
         """Return all tables that were asked for, and the metastore's answers."""
         with self._lock:
@@ -97,12 +102,17 @@ class SourceTables:
 class SourceViews:
     """Views that sources have been rendered to, and how each is made from the snapshot."""
 
-    def __init__(self, tables: SourceTables, snapshot: Snapshot) -> None:
+    def __init__(self, tables: SourceTables, snapshot: Callable[[], Snapshot]) -> None:
+        """`snapshot` returns the snapshot that the calling thread reads."""
         self._tables = tables
-        self._snapshot = snapshot
+        self._current_snapshot = snapshot
         self._lock = threading.Lock()
         self._views: dict[str, SourceView] = {}
         self._files_read: dict[str, tuple[ReadPlan, FilesRead]] = {}
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._current_snapshot()
 
     def name_of(self, table: TableName, options: SourceOptions) -> str | None:
         """Return the name to read a source by; None for a table that Spark reads right itself."""
@@ -142,6 +152,10 @@ class SourceViews:
                     )
                 views.append(view)
         return views
+
+    def pin(self, views: Iterable[SourceView]) -> None:
+        """Lock and look up the tables of some views in one call, with those that are foreseen."""
+        self._snapshot.pin_together(view.table for view in views)
 
     def create(self, session: SparkSession, view: SourceView) -> FilesRead:
         """Make the temporary view in `session` from the snapshot; return the files that it reads.
