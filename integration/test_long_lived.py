@@ -157,7 +157,7 @@ def test_statements_at_the_same_time_have_snapshots_of_their_own(
 
     thread = threading.Thread(target=slowly)
     thread.start()
-    while not locks_of_dbt(hive_client, database):
+    while thread.is_alive() and not locks_of_dbt(hive_client, database):
         time.sleep(0.1)
     hive_client.execute("INSERT INTO orders VALUES (3)")
     assert tool.count() == 3
