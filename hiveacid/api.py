@@ -284,7 +284,7 @@ class Snapshot(RunSnapshot):
                 refuse_changes_in_view(change.function)
             return swap(session, statement, reads, partial(self._columns, session)).run(session)
         tables = {read.table for read in tables_of(reads)} | {it.table for it in changes}
-        self.pin_with_foreseen(tables)
+        self.pin_together(tables)
         feeds = [(change.function, self._feed(session, change)) for change in changes]
         return swap(session, statement, reads, partial(self._rows, session), feeds).run(session)
 
@@ -386,9 +386,14 @@ class Snapshot(RunSnapshot):
         """Return a table with the chosen partitions, pinned with those that belong together."""
         return choice.of_table(self._whole(name))
 
-    def pin_with_foreseen(self, names: Iterable[TableName]) -> None:
-        """Pin some tables, together with those that belong to the snapshot."""
-        self.pin({*names, *self._together()})
+    def pin_together(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
+        """Pin some tables in one call, with those that belong together; without names, none.
+
+        Raises:
+            HiveAcidError: what `pin` raises.
+        """
+        wanted = set(names)
+        return self.pin(wanted | set(self._together())) if wanted else {}
 
     def plan_table(
         self,
@@ -505,7 +510,7 @@ class Snapshot(RunSnapshot):
             yield look_back(spark, choice.of_table(whole), whole, client, server)
 
     def _whole(self, name: TableName) -> PinnedTable:
-        return self.pin({name, *self._together()})[name]
+        return self.pin_together([name])[name]
 
     def _check_changes(self, whole: PinnedTable, choice: PartitionChoice, plan: ChangePlan) -> None:
         self._check_listed(whole, choice)

@@ -27,6 +27,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
+from dbt.adapters.hiveacid.command import find_command, retried_nodes
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage
@@ -78,7 +79,8 @@ class HiveAcidAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         install_log_handler()
         target_path = getattr(config, "project_target_path", None)
-        self._selection = Selection()
+        command = find_command()
+        self._selection = Selection(retried_nodes(command))
         self.run = Invocation(
             config.credentials,
             get_invocation_id(),
@@ -89,6 +91,7 @@ class HiveAcidAdapter(SparkAdapter):
             on_lost=self.connections.stop_reading,
             raise_if_cancelled=self.connections.raise_if_cancelled,
             keep_report=partial(keep, None if target_path is None else Path(target_path)),
+            is_command=command is not None,
         )
         self.connections.run = self.run
         self._build_collaborators()
@@ -117,7 +120,7 @@ class HiveAcidAdapter(SparkAdapter):
             project,
             self.run.see,
             self.run.valid_txns,
-            self.run.snapshot.footers,
+            self.run.footers,
             self._create_freshness_response,
         )
         self._schemas = Schemas(
@@ -137,6 +140,18 @@ class HiveAcidAdapter(SparkAdapter):
             self.run.end()
             self._events.remove()
             self._termination.remove()
+
+    @raising_dbt_errors
+    def execute_macro(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a macro; outside of a dbt command its statements share one snapshot."""
+        with self.run.statement():
+            return super().execute_macro(*args, **kwargs)
+
+    @raising_dbt_errors
+    def get_column_schema_from_query(self, sql: str) -> list[Any]:
+        """Return the columns of a query, which does not run."""
+        with self.run.statement():
+            return list(super().get_column_schema_from_query(sql))
 
     @raising_dbt_errors
     def debug_query(self) -> None:

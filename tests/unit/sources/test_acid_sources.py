@@ -48,7 +48,9 @@ def metastore():
 
 
 def sources(metastore, snapshot=None, declared=(), foreseen=()):
-    return AcidSources(SourceTables(metastore, lambda: foreseen), snapshot, lambda: declared)
+    return AcidSources(
+        SourceTables(metastore, lambda: foreseen), lambda: snapshot, lambda: declared
+    )
 
 
 def test_all_foreseen_sources_are_looked_up_in_one_call_and_once(metastore):
@@ -164,7 +166,7 @@ def test_the_options_of_a_source_choose_its_partitions(metastore):
 
 def test_a_run_of_an_earlier_instant_reads_all_tables_so_and_no_changes(metastore):
     snapshot, earlier = Snapshot(), AsOf(timestamp="2026-01-31")
-    found = AcidSources(SourceTables(metastore, lambda: ()), snapshot, lambda: (), earlier)
+    found = AcidSources(SourceTables(metastore, lambda: ()), lambda: snapshot, lambda: (), earlier)
     found.rows("session", Source(ORDERS))
     found.rows("session", Source(ORDERS, as_of=AsOf(version=3), read=ReadKind.OPTIMIZED))
     assert [asked[3:] for asked in snapshot.asked] == [

@@ -112,6 +112,11 @@ class SourceTables:
                 self._known.update({name: found.get(name) for name in wanted})
             return self._known[name]
 
+    def forget(self) -> None:
+        """Ask the metastore again, for a table that may have changed since."""
+        with self._lock:
+            self._known.clear()
+
     def asked_for(self) -> dict[TableName, Table | None]:
         """Return all tables that were asked for, and the metastore's answers."""
         with self._lock:
@@ -129,7 +134,7 @@ class AcidSources:
     def __init__(
         self,
         tables: SourceTables,
-        snapshot: Snapshot,
+        snapshot: Callable[[], Snapshot],
         declared: Callable[[], Collection[TableName]],
         as_of: AsOf | None = None,
     ) -> None:
@@ -137,16 +142,20 @@ class AcidSources:
 
         Args:
             tables: the metadata of tables.
-            snapshot: the run's snapshot.
+            snapshot: returns the snapshot that the calling thread reads.
             declared: names the sources of the project.
             as_of: the instant that the run reads; None for the snapshot's own.
         """
         self._as_of = as_of
         self._tables = tables
-        self._snapshot = snapshot
+        self._current_snapshot = snapshot
         self._declared = declared
         self._lock = threading.Lock()
         self._files_read: dict[Source, tuple[ReadPlan, FilesRead]] = {}
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._current_snapshot()
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """Return whether the metastore has `name` as an ACID table: see `KnownTables.has`."""
@@ -156,7 +165,7 @@ class AcidSources:
 
     def pin(self, names: Iterable[TableName]) -> None:
         """Pin some tables, with all that the command is going to read."""
-        self._snapshot.pin_with_foreseen(names)
+        self._snapshot.pin_together(names)
 
     def rows(self, session: SparkSession, source: Source) -> tuple[Any, FilesRead]:
         """Return Spark's analysed plan of a source's rows, and the files that it reads."""
