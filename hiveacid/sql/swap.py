@@ -106,6 +106,6 @@ def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any])
     context = session.sparkContext
     if isinstance(read, ViewRead):
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
-        return read.view.showing(context, read.statement.with_plans(context, pairs))
+        return read.view.showing(session, read.statement.with_plans(context, pairs))
     table = read.table
     return named(context, rows(read), table.table, (SESSION_CATALOG, table.database))
