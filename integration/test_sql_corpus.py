@@ -10,9 +10,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udtf
@@ -168,7 +170,8 @@ def make_session(spark: SparkSession, side: Side) -> SparkSession:
     session = spark.newSession()
     for key, value in SMALL.items():
         session.conf.set(key, value)
-    session.udtf.register("corpus_rows", udtf(counting_rows(), returnType="n int, names string"))
+    function: Any = udtf(counting_rows(), returnType="n int, names string")
+    session.udtf.register("corpus_rows", function)
     session.sql(f"use {side.tables}")
     return session
 
@@ -199,7 +202,7 @@ def run(sql: Sql, side: Side, case: Case) -> list[Shown] | Failed:
     for text in statements:
         try:
             shown.append(show(sql(text), side))
-        except (PySparkException, HiveAcidError, RawRead) as error:
+        except (PySparkException, Py4JJavaError, HiveAcidError, RawRead) as error:
             for later in statements[len(shown) + 1 :]:
                 if later.startswith(TIDIES_UP):
                     sql(later)
@@ -225,7 +228,11 @@ def scanned(plan: str, database: str) -> list[str]:
 
 def spoken(sides: Sides, error: Exception) -> str:
     """Return what an error of Spark's says, without what differs between two runs."""
-    text = sides.neutral(str(error)).partition(";\n'")[0].partition("JVM stacktrace")[0]
+    # After the message come the plan, or the frames of Java.
+    text = re.split(r";\n|\n\tat |JVM stacktrace", sides.neutral(str(error)))[0]
+    text = re.sub(r"calling o\d+", "calling", text)
+    # The nearest names first, which depends on the names of the databases.
+    text = re.sub(r"(Did you mean one of the following\?) \[.*?\]", r"\1", text)
     numbered = re.sub(r"#\d+L?", "#", text)
     return f"{type(error).__name__}: {numbered}"
 
@@ -237,7 +244,9 @@ def test_spark_itself_shows_other_rows(corpus: Corpus, table: str) -> None:
     frame = corpus.raw(f"select * from {corpus.sides.acid.tables}.{table}")
     assert scanned(frame._jdf.queryExecution().analyzed().toString(), corpus.sides.acid.tables)
     assert canonical(frame.collect()) != expected
-    assert expected == canonical(corpus.hive.query(f"SELECT * FROM {corpus.sides.acid.tables}.{table}"))
+    assert expected == canonical(
+        corpus.hive.query(f"SELECT * FROM {corpus.sides.acid.tables}.{table}")
+    )
 
 
 @pytest.mark.parametrize("group", SHOWN)

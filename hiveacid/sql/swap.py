@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.jvm.plans import dataframe_of, named, with_fields
 from hiveacid.jvm.py4j import each, java
-from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead
+from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import Statement
 from hiveacid.sql.stored_views import guarded
 
@@ -72,9 +72,10 @@ def swap(
         if found is not None:
             pairs.append((function.node, found))
     if statement.kind == "AlterViewAs":
+        tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
         raise AcidTargetError(
-            "ALTER VIEW … AS cannot store a view over transactional Hive tables. Use CREATE OR "
-            "REPLACE VIEW."
+            f"ALTER VIEW … AS cannot store a view over transactional Hive tables ({tables}). Use "
+            "CREATE OR REPLACE VIEW."
         )
     plan = statement.with_plans(context, pairs)
     if statement.is_permanent_view:

@@ -28,7 +28,8 @@ create table {t}.{n} (i int, s string) using parquet
   ;; insert into {t}.{n} by name select name as s, id as i from {d}.customers
   ;; select * from {t}.{n}
   ;; insert overwrite {t}.{n} select orders.id, orders.status from {d}.orders where id < 3
-  ;; insert overwrite table {t}.{n} select o.i, c.name from {t}.{n} o join {d}.customers c on c.id = o.i
+  ;; insert overwrite table {t}.{n} select o.i, c.name from {t}.{n} o join {d}.customers c on c.id
+    = o.i
 create table {t}.{n} (i int, s string) using parquet
   ;; insert overwrite table {t}.{n} select o.id, c.name from {d}.orders o join {d}.customers c
     on c.id = o.customer_id
@@ -58,24 +59,28 @@ create temporary view {n} as select id from {d}.orders
 
 LAKE_TABLES = """
 create or replace table {t}.{n} using delta as select id, status from {d}.orders
-  ;; create or replace table {t}.{n} using delta as select orders.id, status from {d}.orders where id > 1
+  ;; create or replace table {t}.{n} using delta as select orders.id, status from {d}.orders where
+    id > 1
   ;; insert into {t}.{n} by name select 'c' as status, id from {d}.customers
   ;; insert into {t}.{n} replace where id = 1 select id, status from {d}.orders where id = 1
   ;; delete from {t}.{n} where id = 2
   ;; select * from {t}.{n}
 create table {t}.{n} using delta as select id, name from {d}.customers
-  ;; merge into {t}.{n} t using {d}.orders s on t.id = s.id when matched then update set name = s.status
+  ;; merge into {t}.{n} t using {d}.orders s on t.id = s.id when matched then update set name =
+    s.status
     when not matched then insert (id, name) values (s.id, 'new')
   ;; merge into {t}.{n} using {d}.orders on {n}.id = orders.id
     when matched and orders.id > 1 then delete
-  ;; merge into {t}.{n} as t using (with x as (select * from {d}.customers) select id, name from x) s
+  ;; merge into {t}.{n} as t using (with x as (select * from {d}.customers) select id, name from
+    x) s
     on s.id = t.id when not matched then insert * when not matched by source then delete
   ;; select * from {t}.{n}
 create table lake.{t}.{n} using iceberg as select id, name from {d}.customers
+  ;; create or replace table lake.{t}.{n} using iceberg as select id, country as name from
+    {d}.customers
   ;; insert into lake.{t}.{n} select customers.id, name from {d}.customers
   ;; insert overwrite lake.{t}.{n} select id, status from {d}.orders
   ;; select * from lake.{t}.{n}
-replace table lake.{t}.{n}_none using iceberg as select id from {d}.customers
 use lake.{t}
   ;; select orders.id from spark_catalog.{d}.orders
   ;; with orders as (select 1 as id) select * from orders
@@ -115,11 +120,27 @@ create temporary view {n} as select * from orders
 cache table {n} as select id, status from {d}.orders ;; select * from {n} ;; uncache table {n}
 cache lazy table {n} options ('storageLevel' 'DISK_ONLY') as select id from {d}.customers
   ;; select * from {n} ;; uncache table {n} ;; select * from {n}
+cache table {d}.orders ;; select id from {d}.orders ;; select {d}.orders.id from orders
+  ;; uncache table {d}.orders
+cache lazy table customers ;; select * from {d}.customers
 create temporary view {n} as select id from {d}.orders ;; cache table {n} ;; select * from {n}
   ;; refresh table {n} ;; select * from {n} ;; uncache table {n}
 """
 
 VIEWS = """
+create view {t}.{n} as select * from {d}.orders ;; select * from {t}.{n} ;; select {n}.id from
+    {t}.{n}
+create or replace view {t}.{n} (a comment 'x', b) comment 'over {d}.orders' as select o.id, c.name
+  from {d}.orders o left join customers c on c.id = o.customer_id -- the {d}.lines
+  ;; select * from {t}.{n} ;; describe {t}.{n}
+create view {t}.{n} as select a.id, b.name from {v}.over_view a join {v}.one_part b on a.id = b.id
+  ;; select * from {t}.{n} ;; select {t}.{n}.name from {t}.{n} where id in (select id from {t}.{n})
+create view {t}.{n} as select id from {t}.names ;; create or replace view {t}.{n} as
+  select id from {d}.`select` ;; select * from {t}.{n}
+  ;; create or replace view {t}.{n} as select id + 1 as i from {t}.names ;; select * from {t}.{n}
+set spark.sql.session.timeZone = Asia/Tokyo ;; create view {t}.{n} as select id,
+  cast(at as string) s from orders ;; reset spark.sql.session.timeZone
+  ;; set spark.sql.session.timeZone = UTC ;; use {t} ;; select * from {n} ;; use {d}
 select * from {v}.over_orders
 select over_orders.id from {v}.over_orders
 select {v}.over_orders.id, o.id from {v}.over_orders join {d}.orders o using (id)
@@ -155,13 +176,6 @@ select * from {v}.over_orders as v(a, b, c)
 describe {v}.over_orders
 describe {v}.by_hive
 show columns in {v}.over_orders
-use {v} ;; select largest() ;; select o.id from over_orders o where id < largest() ;; use {d}
-select * from {v}.by_function
-select {v}.largest_of_view()
-select {v}.largest()
-select {v}.largest() + id, {v}.named(id) from {d}.orders
-use {v} ;; select * from rows_of(1) ;; select c.id, r.status from {d}.customers c,
-  lateral rows_of(c.id) r ;; use {d}
 """
 
 INSPECTION = """
@@ -184,7 +198,8 @@ set spark.sql.shuffle.partitions
 EXPLAINED = """
 explain select id from {d}.orders
 explain extended select o.id from {d}.orders o where exists (select 1 from {d}.customers)
-explain formatted with x as (select id from {d}.orders) select (select max(id) from x) from {d}.lines
+explain formatted with x as (select id from {d}.orders) select (select max(id) from x) from
+    {d}.lines
 explain cost select * from {d}.lines where day = '2026-01-01'
 explain codegen select id from {d}.customers
 explain extended create table {t}.{n} using parquet as select id from {d}.orders
@@ -202,15 +217,10 @@ declare or replace variable v1 int default 0
 declare or replace variable v1 int ;; declare or replace variable v2 string
   ;; set var (v1, v2) = (select id, name from {d}.customers where id = 2) ;; select v1, v2
 declare or replace variable v1 = 2
-  ;; set variable v1 = v1 + (select count(*) from {d}.lines), v1 = 1
+  ;; set variable v1 = v1 + (select count(*) from {d}.lines) ;; select v1
 declare or replace variable id = 2 ;; select orders.id, session.id from {d}.orders
   ;; drop temporary variable id
 set var v1 = default ;; select v1
-create temporary function {n}() returns int return (select max(id) from {d}.orders)
-  ;; select {n}() ;; select id from {d}.orders where id = {n}()
-create temporary function {n}(c int) returns table (i int, s string)
-  return select id, status from {d}.orders where customer_id = c
-  ;; select * from {n}(1) ;; select c.name, f.* from {d}.customers c, lateral {n}(c.id) f
 create temporary function {n}(c int) returns int return c + 1 ;; select {n}(id) from {d}.orders
 """
 
@@ -227,42 +237,82 @@ ON_DEVELOPMENT_LINE = {"lake tables": LAKE_TABLES}
 
 #: What plain Spark stores in `{v}`, while `{d}` is the current database; the settings of a view
 #: stand before it.
-STORED_BY_SPARK = (
+STORED_BY_SPARK: tuple[tuple[dict[str, str], str], ...] = (
     ({}, "create view {v}.over_orders as select id, status, amount from {d}.orders"),
-    ({}, "create view {v}.one_part as select id, name from customers where id in "
-         "(select customer_id from orders)"),
-    ({}, "create view {v}.aliased (a, b comment 'x') as select id, upper(status) as u from {d}.orders o"),
-    ({}, "create view {v}.over_view as select v.id, c.name from {v}.over_orders v left join "
-         "{d}.customers c on c.id = v.id"),
-    ({}, "create view {v}.over_all as select w.*, x.a from {v}.over_view w join {v}.aliased x "
-         "on x.a = w.id"),
+    (
+        {},
+        "create view {v}.one_part as select id, name from customers where id in "
+        "(select customer_id from orders)",
+    ),
+    (
+        {},
+        "create view {v}.aliased (a, b comment 'x') as select id, upper(status) as u from {d}.orders o",
+    ),
+    (
+        {},
+        "create view {v}.over_view as select v.id, c.name from {v}.over_orders v left join "
+        "{d}.customers c on c.id = v.id",
+    ),
+    (
+        {},
+        "create view {v}.over_all as select w.*, x.a from {v}.over_view w join {v}.aliased x "
+        "on x.a = w.id",
+    ),
     ({}, "create view {v}.star_of_grown as select * from {d}.grown"),
-    ({}, "create view {v}.two_of_grown as select g.id, {d}.grown.name from {d}.grown, {d}.grown g "
-         "where g.id = {d}.grown.id"),
+    (
+        {},
+        "create view {v}.two_of_grown as select g.id, {d}.grown.name from {d}.grown, {d}.grown g "
+        "where g.id = {d}.grown.id",
+    ),
     ({}, "create view {v}.evolving_grown with schema evolution as select * from {d}.grown"),
     # Without ANSI the size of NULL is -1.
-    ({"spark.sql.ansi.enabled": "true"},
-     "create view {v}.in_ansi as select id, '1' + id as s, size(if(id > 1, null, tags)) as n "
-     "from {d}.orders"),
-    ({}, "create view {v}.one_part_mixed as select o.id, p.name from orders o left join plain p "
-         "on p.id = o.id"),
-    ({"spark.sql.session.timeZone": "Asia/Tokyo"},
-     "create view {v}.in_tokyo as select id, cast(at as string) s, date(at) d from {d}.orders"),
-    ({}, "create view {v}.with_cte as with x as (select * from orders), customers as (select id "
-         "from x) select * from customers"),
-    ({}, "create view {v}.with_shadow as with orders as (select 1 as id) select orders.id, o.status "
-         "from orders join {d}.orders o using (id)"),
-    ({}, "create view {v}.with_subquery as select id from {d}.orders where id in (select order_id "
-         "from {d}.lines) or (select count(*) from {d}.customers) > 1"),
+    (
+        {"spark.sql.ansi.enabled": "true"},
+        "create view {v}.in_ansi as select id, '1' + id as s, size(if(id > 1, null, tags)) as n "
+        "from {d}.orders",
+    ),
+    (
+        {},
+        "create view {v}.one_part_mixed as select o.id, p.name from orders o left join plain p "
+        "on p.id = o.id",
+    ),
+    (
+        {"spark.sql.session.timeZone": "Asia/Tokyo"},
+        "create view {v}.in_tokyo as select id, cast(at as string) s, date(at) d from {d}.orders",
+    ),
+    (
+        {},
+        "create view {v}.with_cte as with x as (select * from orders), customers as (select id "
+        "from x) select * from customers",
+    ),
+    (
+        {},
+        "create view {v}.with_shadow as with orders as (select 1 as id) select orders.id, o.status "
+        "from orders join {d}.orders o using (id)",
+    ),
+    (
+        {},
+        "create view {v}.with_subquery as select id from {d}.orders where id in (select order_id "
+        "from {d}.lines) or (select count(*) from {d}.customers) > 1",
+    ),
     ({}, "create function {v}.largest() returns int return (select max(id) from {d}.orders)"),
-    ({}, "create function {v}.named(c int) returns string return (select max(name) from "
-         "{d}.customers where id = c)"),
-    ({}, "create function {v}.largest_of_view() returns int return (select max(id) from "
-         "{v}.over_orders)"),
+    (
+        {},
+        "create function {v}.named(c int) returns string return (select max(name) from "
+        "{d}.customers where id = c)",
+    ),
+    (
+        {},
+        "create function {v}.largest_of_view() returns int return (select max(id) from "
+        "{v}.over_orders)",
+    ),
     ({}, "create view {v}.by_function as select {v}.largest() as m, id from {d}.customers"),
     ({}, "create view {v}.of_identifier as select * from identifier('{d}.orders')"),
-    ({}, "create function {v}.rows_of(c int) returns table (id int, status string) return select "
-         "id, status from {d}.orders where customer_id = c"),
+    (
+        {},
+        "create function {v}.rows_of(c int) returns table (id int, status string) return select "
+        "id, status from {d}.orders where customer_id = c",
+    ),
 )
 
 #: What Hive stores there.

@@ -3,6 +3,7 @@
 GROUPS = {
     "errors of Spark": """
 select missing from {d}.orders
+replace table lake.{t}.{n} using iceberg as select id from {d}.customers
 select * from corpus_rows(table {d}.customers)
 create temporary view {n} as select id from {d}.orders
   ;; create or replace temporary view {n} as select id from {n} where id > 1
@@ -29,6 +30,12 @@ select * from {d}.customers as c(a, b)
 select a from {d}.customers as c(a, b, c) where customers.id = 1
 select id from {d}.orders where amount = 'x' group by
 selec id from {d}.orders
+insert into {v}.over_orders select 1, 'a', 2
+create table {d}.orders using parquet as select 1 as id
+create or replace view {d}.orders as select 1 as id
+create materialized view {t}.{n} as select * from {d}.orders
+create function {t}.{n}(i int default (select max(id) from {d}.orders)) returns int return i
+select * from {t}.names timestamp as of (select max(at) from {d}.orders)
 select * from {d}.orders o o2
 select unknown_function(id) from {d}.orders
 select orders from {d}.orders
@@ -44,7 +51,7 @@ select /*+ broadcast(missing) */ id + missing from {d}.orders
 update {t}.names set name = (select max(name) from {d}.customers)
 select id from {d}.orders limit (select max(id) from {d}.customers)
 describe {d}.orders missing
-export table {d}.orders to '{tmp}/export'
+export table {d}.orders to '/export'
 select * from {d}.customers tablesample (200 percent)
 set var missing = (select max(id) from {d}.orders)
 """,

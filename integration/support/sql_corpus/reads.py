@@ -244,7 +244,8 @@ from {d}.customers |> except table {d}.customers
 from {d}.customers |> as c |> select c.name
 from {d}.customers |> extend length(name) as n |> drop country |> set name = upper(name)
 from {d}.customers |> select id, (select max(amount) from {d}.orders) as m
-from {d}.customers |> join lateral (select count(*) n from {d}.orders where customer_id = customers.id)
+from {d}.customers |> join lateral (select count(*) n from {d}.orders where customer_id =
+    customers.id)
 from {d}.orders |> tablesample (100 percent) |> select id
 with x as (from {d}.orders |> where id > 1) from x |> select id
 values (1), (2) t(i) |> join {d}.orders o on o.id = t.i |> select o.id, o.status
@@ -305,7 +306,8 @@ select id, lag(amount) over (order by id) l, first(status) ignore nulls over (or
 select * from (select *, rank() over (partition by order_id order by quantity, line, day) r
   from {d}.lines) where r = 1
 select id, transform(tags, t -> concat(t, status)) from {d}.orders
-select id, filter(orders.tags, x -> x > 'a'), aggregate(tags, 0, (acc, t) -> acc + 1) from {d}.orders
+select id, filter(orders.tags, x -> x > 'a'), aggregate(tags, 0, (acc, t) -> acc + 1) from
+    {d}.orders
 select id, exists(tags, t -> t = 'a') e, map_filter(extra, (k, v) -> v > 1) m from {d}.orders
 select id, transform(array(1, 2), orders -> orders + 1) t from {d}.orders
 select percentile_approx(amount, 0.5), collect_set(status) from {d}.orders where status = 'new'
@@ -327,7 +329,8 @@ select /*+ broadcast({d}.orders) */ orders.id from {d}.orders join {d}.customers
 select /*+ broadcast(spark_catalog.{d}.orders) */ orders.id from {d}.orders, {d}.customers
 select /*+ mapjoin(c) */ o.id from {d}.orders o join {d}.customers c on o.customer_id = c.id
 select /*+ merge(o, c) */ o.id from {d}.orders o join {d}.customers c on o.customer_id = c.id
-select /*+ shuffle_hash(customers), repartition(2) */ customers.id from {d}.orders join {d}.customers
+select /*+ shuffle_hash(customers), repartition(2) */ customers.id from {d}.orders join
+    {d}.customers
   using (id)
 select /*+ shuffle_replicate_nl(c) */ o.id from {d}.orders o join {d}.customers c on o.id > c.id
 select /*+ coalesce(1) */ id from {d}.orders
@@ -359,7 +362,8 @@ select '${spark.sql.ansi.enabled}' as a, id from {d}.orders -- ${spark.sql.ansi.
 select '${spark.sql.session.timeZone} {d}.orders' as z, o.id from {d}.orders o
 set corpus.db = {d} ;; select id, '${corpus.db}' <> '' as b from ${corpus.db}.orders
 set corpus.relation = {d}.orders o ;; select o.id from ${corpus.relation} where o.id > 1
-set corpus.where = id in (select id from {d}.customers) ;; select id from {d}.orders where ${corpus.where}
+set corpus.where = id in (select id from {d}.customers) ;; select id from {d}.orders where
+    ${corpus.where}
 set spark.sql.variable.substitute = false
   ;; select '${spark.sql.ansi.enabled}' as a, id from {d}.orders
   ;; reset spark.sql.variable.substitute

@@ -11,7 +11,8 @@ insert into {d}.customers replace where id = 1 select * from {d}.customers
 insert into {d}.customers table {d}.customers
 with x as (select 1, 'a', 'b') insert into {d}.customers select * from x
 from {d}.customers insert into {d}.customers select * insert into {t}.names select id, name
-from {t}.names insert into {t}.names select id, name insert overwrite table {d}.`select` select id, name
+from {t}.names insert into {t}.names select id, name insert overwrite table {d}.`select` select
+    id, name
 update {d}.orders set status = 'x'
 update orders o set o.status = 'x' where o.id = 1
 delete from {d}.orders
@@ -21,7 +22,6 @@ merge into {d}.customers using {d}.orders on customers.id = orders.id when match
   update set name = 'x'
 merge with schema evolution into {d}.customers t using {t}.names s on t.id = s.id
   when not matched then insert *
-insert into {v}.over_orders select 1, 'a', 2
 """
 
 DEFINITIONS = """
@@ -48,14 +48,10 @@ msck repair table {d}.lines
 repair table {d}.lines
 create or replace table {d}.orders using parquet as select 1 as id
 replace table {d}.orders using parquet as select 1 as id
-create table {d}.orders using parquet as select 1 as id
-create or replace view {d}.orders as select 1 as id
-drop view {d}.orders
 alter view {d}.orders as select 1
 comment on table {d}.orders is 'x'
 drop database {d} cascade
 drop schema if exists {d} cascade
-alter database {d} set location '{tmp}/other'
 load data inpath '{tmp}/nothing' into table {d}.orders
 load data local inpath '{local_tmp}/nothing' overwrite into table {d}.lines partition (day = '1')
 analyze table {d}.orders compute statistics
@@ -64,9 +60,6 @@ analyze table {d}.orders compute statistics for columns id, status
 analyze table {d}.customers compute statistics for all columns
 analyze table {d}.lines partition (day) compute statistics
 analyze tables in {d} compute statistics
-cache table {d}.orders
-cache lazy table {d}.orders
-cache table orders
 """
 
 PATHS = """
@@ -77,7 +70,6 @@ select * from `orc`.`{path:orders}/*`
 select * from orc.`{path:orders}/delta_*`
 select * from orc.`{path:orders}/../orders`
 select * from orc.`{path:orders}//`
-select * from orc.`{local:orders}/base_*/bucket_*`
 select * from parquet.`{path:customers}`
 select * from parquet.`{path:customers}/*/*`
 select * from text.`{path:customers}`
@@ -99,17 +91,17 @@ create table {t}.{n} using delta location '{path:customers}'
 create table {t}.{n} like {t}.names location '{path:customers}'
 create temporary view {n} using orc options (path '{path:orders}')
 create or replace temporary view {n} (id int) using parquet options (path '{local:customers}')
-create global temporary view {n} using org.apache.spark.sql.parquet options ('path' '{path:customers}')
+create global temporary view {n} using org.apache.spark.sql.parquet options ('path'
+    '{path:customers}')
 alter table {t}.names set location '{path:customers}'
 alter table {t}.by_day add partition (day = '2026-05-05') location '{path:lines}/day=2026-01-01'
 alter table {t}.by_day partition (day = '2026-01-01') set location '{path:orders}'
 insert overwrite directory '{path:orders}' using parquet select 1 as id
 insert overwrite local directory '{local:orders}' stored as orc select 1 as id
 insert overwrite directory using parquet options (path '{path:orders}') select 1 as id
-load data inpath '{path:customers}' into table {t}.names
-load data inpath '{path:orders}/delta_0000001_0000001_0000' into table {t}.names
-load data local inpath '{local:customers}/*' into table {t}.names
-create database {t}_{n} location '{path:orders}'
+load data inpath '{path:customers}' into table {t}.loaded
+load data inpath '{path:orders}/delta_0000001_0000001_0000' into table {t}.loaded
+load data local inpath '{local:customers}/*' into table {t}.loaded
 """
 
 LAKE_PATHS = """
@@ -137,7 +129,6 @@ select * from stream {d}.orders
 select * from stream({d}.orders)
 select * from stream {d}.orders with (maxFilesPerTrigger = 1)
 create streaming table {t}.{n} as select * from stream {d}.orders
-create materialized view {t}.{n} as select * from {d}.orders
 """
 
 OPTIONS = """
@@ -148,23 +139,36 @@ select * from {d}.orders version as of 'abc'
 select * from {d}.orders for version as of 999999
 select * from {d}.orders timestamp as of '1999-01-01'
 select * from {d}.orders for system_time as of '1999-01-01' as o
-select * from (select id from {d}.customers where id in (select id from {d}.orders version as of 999999))
-select * from {t}.names timestamp as of (select max(at) from {d}.orders)
+select * from (select id from {d}.customers where id in (select id from {d}.orders version as of
+    999999))
 insert into {d}.customers with (a = 'b') select * from {d}.customers
 """
 
-STORED = """
-create view {t}.{n} as select * from {d}.orders
-create or replace view {t}.{n} as select id from {d}.customers where id in (select id from {d}.orders)
-create view {t}.{n} as select * from {v}.over_view
-alter view {t}.plain_view as select * from {d}.orders
+FUNCTIONS = """
+select {v}.largest()
+select {v}.largest() + id, {v}.named(id) from {d}.orders
+select {v}.largest_of_view()
+select id from {t}.names where id < {v}.largest()
+select * from {v}.by_function
+select m from {t}.names, {v}.by_function
+create temporary view {n} as select {v}.largest() as m
+create view {t}.{n} as select {v}.largest() as m
+create table {t}.{n} using parquet as select {v}.named(id) as name from {t}.names
+insert into {t}.names select {v}.largest(), 'x'
+use {v} ;; select largest() ;; use {d}
+use {v} ;; select * from rows_of(1) ;; use {d}
+use {v} ;; select c.id, r.status from {d}.customers c, lateral rows_of(c.id) r ;; use {d}
+use {v} ;; select id from {t}.names lateral view explode(array(largest())) e as m ;; use {d}
+create temporary function {n}() returns int return (select max(id) from {d}.orders)
+create temporary function {n}(c int) returns table (i int, s string)
+  return select id, status from {d}.orders where customer_id = c
 create function {t}.{n}() returns int return (select max(id) from {d}.orders)
 create or replace function {t}.{n}(i int) returns table (id int)
   return select id from {d}.orders where id > i
-create view {t}.{n} as select {v}.largest() as m
-create function {t}.{n}(i int default (select max(id) from {d}.orders)) returns int return i
+create function {t}.{n}() returns int return {v}.largest() + 1
+alter view {t}.plain_view as select * from {d}.orders
 """
-"""What would show Spark's rows to whoever reads it later, without a snapshot."""
+"""What reads tables by a text that Spark keeps. A view over them is followed, a function is not."""
 
 OPAQUE = """
 select * from identifier('{d}.orders')
@@ -190,14 +194,15 @@ begin if exists (select 1 from {d}.orders) then drop table {d}.orders; end if; e
 begin for r as select id from {d}.orders do select r.id; end for; end
 explain select * from identifier('{d}.orders')
 select * from {v}.of_identifier
+select identifier('{v}.largest')()
 """
-"""Statements whose relations nobody knows before they run. They name the construct, or the table."""
+"""Statements whose relations nobody knows before they run: the error names the construct."""
 
 GROUPS = {
     "paths": PATHS,
     "streams": STREAMS,
     "options and time travel": OPTIONS,
-    "stored without a snapshot": STORED,
+    "functions that read tables": FUNCTIONS,
     "writes": WRITES,
     "opaque": OPAQUE,
     "definitions": DEFINITIONS,

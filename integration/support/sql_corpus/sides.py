@@ -16,8 +16,8 @@ from integration.support.sql_corpus.commands import STORED_BY_HIVE, STORED_BY_SP
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 _ROW = (
-    "SELECT {0}, {1}, cast({2} AS decimal(9,2)), '{3}', array('a', '{3}'), named_struct('city', 'c{0}', 'zip', '0{1}'), "
-    "map('a', {0}, 'b', {1}), cast('2026-01-0{1} 23:30:00' AS timestamp), "
+    "SELECT {0}, {1}, cast({2} AS decimal(9,2)), '{3}', array('a', '{3}'), "
+    "named_struct('city', 'c{0}', 'zip', '0{1}'), map('a', {0}, 'b', {1}), cast('2026-01-0{1} 23:30:00' AS timestamp), "
     "cast('2026-02-0{1}' AS date)"
 )
 _LINES = (
@@ -78,6 +78,7 @@ _PLAIN_TABLES = (
     "create table {t}.`select` (id int, name string) using parquet",
     "insert into {t}.`select` values (1, 'other')",
     "create table {t}.by_day (id int, day string) using parquet partitioned by (day)",
+    "create table {t}.loaded (id int, name string) stored as parquet",
     "create view {t}.plain_view as select id from {t}.names",
 )
 
