@@ -246,7 +246,8 @@ STORED_BY_SPARK: tuple[tuple[dict[str, str], str], ...] = (
     ),
     (
         {},
-        "create view {v}.aliased (a, b comment 'x') as select id, upper(status) as u from {d}.orders o",
+        "create view {v}.aliased (a, b comment 'x') as select id, upper(status) as u "
+        "from {d}.orders o",
     ),
     (
         {},

@@ -35,7 +35,6 @@ create table {d}.orders using parquet as select 1 as id
 create or replace view {d}.orders as select 1 as id
 create materialized view {t}.{n} as select * from {d}.orders
 create function {t}.{n}(i int default (select max(id) from {d}.orders)) returns int return i
-select * from {t}.names timestamp as of (select max(at) from {d}.orders)
 select * from {d}.orders o o2
 select unknown_function(id) from {d}.orders
 select orders from {d}.orders

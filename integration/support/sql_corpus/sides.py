@@ -17,8 +17,8 @@ from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 _ROW = (
     "SELECT {0}, {1}, cast({2} AS decimal(9,2)), '{3}', array('a', '{3}'), "
-    "named_struct('city', 'c{0}', 'zip', '0{1}'), map('a', {0}, 'b', {1}), cast('2026-01-0{1} 23:30:00' AS timestamp), "
-    "cast('2026-02-0{1}' AS date)"
+    "named_struct('city', 'c{0}', 'zip', '0{1}'), map('a', {0}, 'b', {1}), "
+    "cast('2026-01-0{1} 23:30:00' AS timestamp), cast('2026-02-0{1}' AS date)"
 )
 _LINES = (
     "(1, 1, 5, '2026-01-01'), (1, 2, 6, '2026-01-01'), (8, 1, 0, '2026-01-01'), "
