@@ -59,6 +59,11 @@ _SHOW = frozenset(
 # Statements that put a table in the place of another one, or drop one, by a name.
 _TAKE_PLACE = frozenset({"DropTable", "ReplaceTable", "ReplaceTableAsSelect"})
 
+_SESSION_CATALOG = "spark_catalog"
+
+# Procedures of Iceberg's that take the files of a table in Spark's own catalog.
+_TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
+
 _ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
 
 _WRITTEN = "__required_write_privileges__"
@@ -185,6 +190,7 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
     found.opaque = _OPAQUE.get(found.kind)
     for leaf in _leaves(plan):
         found.add(leaf)
+    found.changes |= _given_to_procedure(session, plan)
     targets = [_parts(leaf) for leaf in _targets(plan)]
     return Statement(
         sql,
@@ -292,6 +298,29 @@ def _targets(plan: Any) -> Iterator[Any]:
     elif kind in ("WithCTE", "Union"):
         for child in each(plan.children()):
             yield from _targets(child)
+
+
+def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
+    """Return the names of tables in Spark's own catalog that a CALL gives to a procedure.
+
+    A procedure takes names as texts, most of them of tables in the procedure's own catalog.
+    """
+    if plan.nodeName() != "Call":
+        return set()
+    procedure = [str(part).lower() for part in each(plan.procedure().nameParts())]
+    in_spark = procedure[0] == _SESSION_CATALOG or procedure[-1] in _TAKE_FROM_SPARK
+    names = set()
+    for argument in each(plan.args()):
+        named = argument.nodeName() == "NamedArgumentExpression"
+        text = _literal(argument.value() if named else argument)
+        try:
+            parser = session._jsparkSession.sessionState().sqlParser()
+            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text or ""))))
+        except ParseException:
+            continue
+        if in_spark or parts[0].lower() == _SESSION_CATALOG:
+            names.add(parts)
+    return names
 
 
 def _relations_in(plan: Any) -> Iterator[Any]:
