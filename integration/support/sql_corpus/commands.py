@@ -21,15 +21,16 @@ create table {t}.{n} (i int, s string) using parquet
   ;; insert into {t}.{n} select id, status from {d}.orders
   ;; insert into {t}.{n} (s, i) select name, id from {d}.customers
   ;; insert into {t}.{n} table {d}.`select`
-  ;; insert into table {t}.{n} values ((select max(id) from {d}.orders), 'max')
+  ;; insert into table {t}.{n} values (7, 'seven') ;; insert into {t}.{n} select max(id), 'max'
+    from {d}.orders
   ;; insert into {t}.{n} from {d}.customers select id, country
   ;; with x as (select id, status from {d}.orders) insert into {t}.{n} select * from x
   ;; insert into {t}.{n} with x as (select id, status from {d}.orders) select * from x
   ;; insert into {t}.{n} by name select name as s, id as i from {d}.customers
   ;; select * from {t}.{n}
   ;; insert overwrite {t}.{n} select orders.id, orders.status from {d}.orders where id < 3
-  ;; insert overwrite table {t}.{n} select o.i, c.name from {t}.{n} o join {d}.customers c on c.id
-    = o.i
+  ;; insert overwrite table {t}.{n} select o.id, c.name from {t}.names o join {d}.customers c
+    on c.id = o.id ;; select * from {t}.{n}
 create table {t}.{n} (i int, s string) using parquet
   ;; insert overwrite table {t}.{n} select o.id, c.name from {d}.orders o join {d}.customers c
     on c.id = o.customer_id
@@ -230,10 +231,8 @@ GROUPS = {
     "stored views and functions": VIEWS,
     "inspection": INSPECTION,
     "variables": VARIABLES,
+    "lake tables": LAKE_TABLES,
 }
-
-ON_DEVELOPMENT_LINE = {"lake tables": LAKE_TABLES}
-"""Groups that need Delta and Iceberg."""
 
 #: What plain Spark stores in `{v}`, while `{d}` is the current database; the settings of a view
 #: stand before it.

@@ -104,25 +104,32 @@ load data inpath '{path:orders}/delta_0000001_0000001_0000' into table {t}.loade
 load data local inpath '{local:customers}/*' into table {t}.loaded
 """
 
-LAKE_PATHS = """
+LAKES = """
 convert to delta parquet.`{path:customers}`
 convert to delta {d}.customers
-create table {t}.{n} shallow clone {d}.customers
 create table {t}.{n} shallow clone parquet.`{path:customers}`
-create or replace table {t}.{n} shallow clone {d}.customers
 vacuum {d}.customers
-vacuum '{path:customers}'
 optimize {d}.customers
-optimize '{path:customers}'
-describe history {d}.customers
-describe detail {d}.customers
-restore table {d}.customers to version as of 1
 delete from delta.`{path:customers}`
+update delta.`{path:customers}` set id = 1
+insert into delta.`{path:customers}` select 1, 'a', 'b'
 select * from delta.`{path:customers}`
 call lake.system.snapshot('spark_catalog.{d}.customers', 'lake.{t}.{n}')
+call lake.system.snapshot(source_table => '{d}.customers', table => '{t}.{n}')
 call lake.system.migrate('{d}.customers')
 call lake.system.add_files(table => '{t}.x', source_table => '`parquet`.`{path:customers}`')
+call lake.system.add_files('{t}.x', '{d}.customers')
 """
+
+LAKES_THEMSELVES = """
+create table {t}.{n} shallow clone {d}.customers
+create or replace table {t}.{n} shallow clone {d}.customers
+vacuum '{path:customers}'
+optimize '{path:customers}'
+describe history {d}.customers
+restore table {d}.customers to version as of 1
+"""
+"""Statements that Delta itself refuses, before it reads a file."""
 
 STREAMS = """
 select * from stream {d}.orders
@@ -206,7 +213,5 @@ GROUPS = {
     "writes": WRITES,
     "opaque": OPAQUE,
     "definitions": DEFINITIONS,
+    "lakes": LAKES,
 }
-
-ON_DEVELOPMENT_LINE = {"paths of lake tables": LAKE_PATHS}
-"""Groups that need Delta and Iceberg."""
