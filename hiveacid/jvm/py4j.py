@@ -34,6 +34,15 @@ def scala_seq(context: SparkContext, java_list: Any) -> Any:
     return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
 
 
+def string_array(context: SparkContext, texts: Sequence[str]) -> Any:
+    """Return a Java array of texts."""
+    assert context._gateway is not None
+    array = context._gateway.new_array(java(context, "java.lang.String"), len(texts))
+    for index, text in enumerate(texts):
+        array[index] = text
+    return array
+
+
 def each(scala_sequence: Any) -> Iterator[Any]:
     """Return the elements of a Scala `Seq`, one call each: for the few that a plan has."""
     return (scala_sequence.apply(i) for i in range(scala_sequence.size()))

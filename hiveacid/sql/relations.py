@@ -23,7 +23,9 @@ from hiveacid.sql.catalog import (
     table_metadata,
     transactional_in,
 )
-from hiveacid.sql.statement import NameParts, Relation, Statement, TableFunction, of_plan
+from hiveacid.sql.functions import called_in, is_named_by_expression, made_by
+from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
+from hiveacid.sql.statement import NameParts, Relation, Statement, TableFunction, of_plan, parse
 from hiveacid.sql.stored_views import StoredView, open_view
 
 SESSION_CATALOG = "spark_catalog"
@@ -146,12 +148,16 @@ class _Search:
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> tuple[Read, ...]:
         """Return what a statement reads; `path` has the views that led to it."""
-        if statement.opaque is not None:
+        opaque = statement.opaque
+        if opaque is None and statement.plan is not None and is_named_by_expression(statement.plan):
+            opaque = "IDENTIFIER(…)"
+        if opaque is not None:
             raise RawAcidReferenceError(
-                f"{statement.opaque}{through(path)} hides which tables the statement reads, and "
+                f"{opaque}{through(path)} hides which tables the statement reads, and "
                 "Spark reads transactional Hive tables wrong. So the statement was not run. Write "
                 "the statements and names out; dbt's Jinja can compute them."
             )
+        self._refuse_functions(statement, default_database, path)
         found = (
             self._look_up(relation, default_database, path) for relation in statement.relations
         )
@@ -165,20 +171,48 @@ class _Search:
         name = self._qualify(parts, None)
         return name if name is not None and self._is_acid(name) else None
 
+    def _refuse_functions(
+        self, statement: Statement, default_database: str | None, path: tuple[str, ...]
+    ) -> None:
+        """Refuse to call or to make a SQL function that reads transactional tables."""
+        if statement.plan is None:
+            return
+        made = made_by(statement.plan)
+        called = called_in(self._session, statement.plan)
+        for function in called if made is None else (made,):
+            body = parse(self._session, function.query)
+            within = (*path, function.name)
+            if function.name in path:
+                continue
+            tables = tables_of(self.find(body, function.database or default_database, within))
+            names = sorted({str(read.table) for read in tables})
+            if names:
+                raise RawAcidReferenceError(
+                    f"{function.name}{through(path)} reads {', '.join(names)} in its body. A "
+                    "function reads tables without the snapshot, and Spark reads transactional "
+                    "Hive tables wrong. So the statement was not run. Write the query into the "
+                    "statement, or make a view of it."
+                )
+
     def refuse_targets(self, statement: Statement) -> None:
         """Refuse to change the rows or the files of transactional tables, or to drop them."""
-        schema = statement.dropped_schema or ()
+        schema = statement.changed_schema or ()
         if len(schema) == 1 or schema[:1] == (SESSION_CATALOG,):
             table = min(transactional_in(self._session, schema[-1].lower()), default=None)
             if table is not None:
                 raise AcidTargetError(about_target(schema[-1].lower(), table))
-        for parts in sorted(statement.targets | statement.of_files):
+        if statement.plan is not None:
+            for path in paths_in(statement.plan):
+                refuse_acid_directory(self._session, path)
+        for parts in sorted(statement.targets | statement.changes):
+            if is_path(parts):
+                refuse_acid_directory(self._session, NamedPath(parts[1], is_read=False))
             name = self._qualify(parts, None)
             if name is not None and self._is_acid(name):
                 raise AcidTargetError(
-                    f"{name} is a transactional Hive table. Spark would change its "
-                    "files without Hive's locks and write ids, and what others have written since "
-                    "the snapshot may be lost. Run the statement in Hive."
+                    f"{name} is a transactional Hive table. Spark would change its files, or what "
+                    "the metastore has of it, without Hive's locks and write ids. What others have "
+                    "written since the snapshot may be lost. Run the statement in Hive."
                 )
 
     def _look_up(
@@ -190,7 +224,11 @@ class _Search:
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
             return self._follow(relation, name, metadata, path)
-        return AcidRead(relation, name, path) if self._is_acid(name, metadata) else None
+        if self._is_acid(name, metadata):
+            return AcidRead(relation, name, path)
+        if metadata is None and is_path(relation.parts):
+            refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
+        return None
 
     def _is_acid(self, name: TableName, metadata: Any = None) -> bool:
         metadata = metadata or self._table(name)

@@ -34,22 +34,37 @@ _OPAQUE = {
     "CompoundBody": "A script (BEGIN … END)",
 }
 
-# Statements that remove, bring or move the files of a table, or drop it from the catalog.
-_OF_FILES = frozenset(
+# Statements that only show what the catalog has of a table. All others that mention a table, and do
+# not read it, change the table or what the catalog has of it: an ANALYZE stores how many rows Spark
+# would read, from which Hive may answer a query.
+_SHOW = frozenset(
     {
-        "TruncateTable",
-        "TruncatePartition",
-        "LoadData",
-        "DropTable",
-        "AddPartitions",
-        "DropPartitions",
-        "RenamePartitions",
-        "RenameTable",
-        "SetTableLocation",
-        "RepairTable",
-        "RecoverPartitions",
+        "DescribeColumn",
+        "DescribeDeltaDetailCommand",
+        "DescribeDeltaHistory",
+        "DescribeRelation",
+        "DescribeRelationJsonCommand",
+        "DescribeTablePartition",
+        "ExplainCommand",
+        "RefreshTable",
+        "ShowColumns",
+        "ShowCreateTable",
+        "ShowPartitions",
+        "ShowTablePartition",
+        "ShowTableProperties",
+        "UncacheTable",
     }
 )
+
+# Statements that put a table in the place of another one, or drop one, by a name.
+_TAKE_PLACE = frozenset({"DropTable", "ReplaceTable", "ReplaceTableAsSelect"})
+
+_SESSION_CATALOG = "spark_catalog"
+
+# Procedures of Iceberg's that take the files of a table in Spark's own catalog.
+_TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
+
+_ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
 
 _WRITTEN = "__required_write_privileges__"
 """Option by which Spark 4's parser marks the relation that a statement changes."""
@@ -59,6 +74,7 @@ _CHANGES_ROWS = {
     "DeleteFromTable": "table",
     "UpdateTable": "table",
     "MergeIntoTable": "targetTable",
+    "OverwriteByExpression": "table",
 }
 
 
@@ -108,8 +124,8 @@ class Statement:
         functions: the table functions that it calls.
         targets: the relations whose rows it changes.
         mentions: the relations that it describes or alters.
-        of_files: the relations whose files it removes, brings or moves.
-        dropped_schema: the schema that it drops.
+        changes: the relations that it changes otherwise: files, or what the catalog has of them.
+        changed_schema: the schema that it drops, or all of whose tables it changes.
         opaque: the SQL by which it names tables that cannot be known before it runs.
         temporary_view: the name of the temporary view that it makes.
     """
@@ -121,8 +137,8 @@ class Statement:
     functions: tuple[TableFunction, ...] = ()
     targets: frozenset[NameParts] = frozenset()
     mentions: frozenset[NameParts] = frozenset()
-    of_files: frozenset[NameParts] = frozenset()
-    dropped_schema: NameParts | None = None
+    changes: frozenset[NameParts] = frozenset()
+    changed_schema: NameParts | None = None
     opaque: str | None = None
     temporary_view: str | None = None
 
@@ -174,6 +190,7 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
     found.opaque = _OPAQUE.get(found.kind)
     for leaf in _leaves(plan):
         found.add(leaf)
+    found.changes |= _given_to_procedure(session, plan)
     targets = [_parts(leaf) for leaf in _targets(plan)]
     return Statement(
         sql,
@@ -183,8 +200,8 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
         tuple(found.functions),
         frozenset(targets),
         frozenset(found.mentions),
-        frozenset(found.of_files),
-        found.dropped_schema,
+        frozenset(found.changes),
+        found.changed_schema,
         found.opaque,
         _temporary_view(parsed),
     )
@@ -198,8 +215,8 @@ class _Names:
         self.relations: list[Relation] = []
         self.functions: list[TableFunction] = []
         self.mentions: set[NameParts] = set()
-        self.of_files: set[NameParts] = set()
-        self.dropped_schema: NameParts | None = None
+        self.changes: set[NameParts] = set()
+        self.changed_schema: NameParts | None = None
         self.opaque: str | None = None
 
     def add(self, leaf: Any) -> None:
@@ -215,12 +232,16 @@ class _Names:
             self.functions.append(_table_function(leaf))
         elif kind in ("UnresolvedTableOrView", "UnresolvedTable", "UnresolvedView"):
             self.mentions.add(_parts(leaf))
-            if self.kind in _OF_FILES:
-                self.of_files.add(_parts(leaf))
-        elif kind == "UnresolvedIdentifier" and self.kind in _OF_FILES:
-            self.of_files.add(tuple(each(leaf.nameParts())))
-        elif kind == "UnresolvedNamespace" and self.kind == "DropNamespace":
-            self.dropped_schema = _parts(leaf)
+            if self.kind not in _SHOW:
+                self.changes.add(_parts(leaf))
+        elif kind == "UnresolvedIdentifier" and self.kind in _TAKE_PLACE:
+            self.changes.add(tuple(each(leaf.nameParts())))
+        elif kind == "UnresolvedNamespace" and self.kind in _ALL_OF_SCHEMA:
+            self.changed_schema = _parts(leaf)
+        elif kind == "ConvertToDeltaCommand":
+            name = leaf.tableIdentifier()
+            database = [str(name.database().get())] if name.database().isDefined() else []
+            self.changes.add((*database, str(name.table())))
         elif kind in _OPAQUE:
             self.opaque = _OPAQUE[kind]
 
@@ -277,6 +298,29 @@ def _targets(plan: Any) -> Iterator[Any]:
     elif kind in ("WithCTE", "Union"):
         for child in each(plan.children()):
             yield from _targets(child)
+
+
+def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
+    """Return the names of tables in Spark's own catalog that a CALL gives to a procedure.
+
+    A procedure takes names as texts, most of them of tables in the procedure's own catalog.
+    """
+    if plan.nodeName() != "Call":
+        return set()
+    procedure = [str(part).lower() for part in each(plan.procedure().nameParts())]
+    in_spark = procedure[0] == _SESSION_CATALOG or procedure[-1] in _TAKE_FROM_SPARK
+    names = set()
+    for argument in each(plan.args()):
+        named = argument.nodeName() == "NamedArgumentExpression"
+        text = _literal(argument.value() if named else argument)
+        try:
+            parser = session._jsparkSession.sessionState().sqlParser()
+            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text or ""))))
+        except ParseException:
+            continue
+        if in_spark or parts[0].lower() == _SESSION_CATALOG:
+            names.add(parts)
+    return names
 
 
 def _relations_in(plan: Any) -> Iterator[Any]:

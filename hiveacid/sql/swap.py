@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.jvm.plans import dataframe_of, named, with_fields
 from hiveacid.jvm.py4j import each, java
-from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead
+from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import Statement, TableFunction
 from hiveacid.sql.stored_views import guarded
 
@@ -68,9 +68,10 @@ def swap(
     pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
     pairs += [(function.node, plan) for function, plan in functions]
     if statement.kind == "AlterViewAs":
+        tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
         raise AcidTargetError(
-            "ALTER VIEW … AS cannot store a view over transactional Hive tables. Use CREATE OR "
-            "REPLACE VIEW."
+            f"ALTER VIEW … AS cannot store a view over transactional Hive tables ({tables}). Use "
+            "CREATE OR REPLACE VIEW."
         )
     plan = statement.with_plans(context, pairs)
     if statement.is_permanent_view:
@@ -115,6 +116,6 @@ def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any])
     context = session.sparkContext
     if isinstance(read, ViewRead):
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
-        return read.view.showing(context, read.statement.with_plans(context, pairs))
+        return read.view.showing(session, read.statement.with_plans(context, pairs))
     table = read.table
     return named(context, rows(read), table.table, (SESSION_CATALOG, table.database))
