@@ -36,6 +36,10 @@ class AcidTargetError(AdapterError):
     """A model has the name of a transactional table, which it would replace."""
 
 
+class UndescribedTargetError(AdapterError):
+    """A model has the name of a table that Spark cannot describe, and would replace it."""
+
+
 class ViewOverAcidError(AdapterError):
     """A permanent view or function over an ACID source was asked for; it could hold no snapshot."""
 
