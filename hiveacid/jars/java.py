@@ -22,10 +22,13 @@ def java_command() -> Path:
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None or not Path(found).is_file():
-        where = f"JAVA_HOME is {home}, and" if home else "JAVA_HOME is not set, and PATH has none:"
+        missing = (
+            f"JAVA_HOME is {home}, and {found} does not exist"
+            if home
+            else "JAVA_HOME is not set, and PATH has no java"
+        )
         raise JavaNotFoundError(
-            f"No Java was found: {where} {found or 'java'} does not exist. Install a JDK 17, and "
-            "set JAVA_HOME to its directory."
+            f"No Java was found: {missing}. Install a JDK 17, and set JAVA_HOME to its directory."
         )
     return Path(found)
 
