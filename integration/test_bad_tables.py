@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from dbt_common.events.base_types import EventMsg
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore import ttypes
 
-from integration.support.dbt_project import DbtProject, failures, node_results
+from integration.support.dbt_project import DbtProject, node_results
 from integration.support.hive import HiveClient, HiveServer
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
@@ -139,11 +140,20 @@ def test_a_model_of_such_a_name_is_told(
 def test_such_a_table_is_neither_dropped_nor_renamed(
     project: DbtProject, hive: HiveServer, database: str
 ) -> None:
+    errors: list[str] = []
+
+    def listen(event: EventMsg) -> None:
+        if event.info.level == "error":
+            errors.append(event.info.msg)
+
     for name in BAD:
         for macro in ("drop", "rename"):
-            result = project.invoke("run-operation", macro, "--args", f"{{name: {name}}}")
-            assert f"{database}.{name} is a table or view that Spark cannot" in failures(result)
-    result = project.invoke("run-operation", "drop_schema_of_target")
-    assert "is a table or view that Spark cannot describe" in failures(result)
+            errors.clear()
+            arguments = ("run-operation", macro, "--args", f"{{name: {name}}}")
+            assert not project.invoke(*arguments, on_event=listen).success
+            assert f"{database}.{name} is a table or view that Spark cannot" in "".join(errors)
+    errors.clear()
+    assert not project.invoke("run-operation", "drop_schema_of_target", on_event=listen).success
+    assert "is a table or view that Spark cannot describe" in "".join(errors)
     with metastore_client(hive) as metastore:
         assert {*BAD, "orders"} <= set(metastore.get_all_tables(database))
