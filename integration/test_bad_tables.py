@@ -144,7 +144,7 @@ def test_such_a_table_is_neither_dropped_nor_renamed(
 
     def listen(event: EventMsg) -> None:
         if event.info.level == "error":
-            errors.append(event.info.msg)
+            errors.append(event.info.msg)  # type: ignore[attr-defined]
 
     for name in BAD:
         for macro in ("drop", "rename"):
