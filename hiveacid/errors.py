@@ -80,3 +80,11 @@ class InvalidStateError(HiveAcidError):
 
 class VerificationError(HiveAcidError):
     """A table's files are not as Hive writes them, or the reader does not show their rows."""
+
+
+class FetchError(HiveAcidError):
+    """A file of a Maven repository could not be fetched, or has another checksum."""
+
+
+class JavaNotFoundError(HiveAcidError):
+    """There is no Java on this machine."""

@@ -22,6 +22,7 @@ from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt.flags import get_flags
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
@@ -40,7 +41,7 @@ from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.catalog import Catalog, DescribedRows, new_comments
 from dbt.adapters.hiveacid.metadata.freshness import Freshness
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.metadata.schemas import Schemas
+from dbt.adapters.hiveacid.metadata.schemas import Schemas, is_undescribed
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
@@ -57,6 +58,8 @@ from hiveacid.formatting import text_literal
 from hiveacid.metastore.models import TableName
 
 logger = AdapterLogger("HiveAcid")
+
+_BUILDING_COMMANDS = ("build", "clone", "run", "seed", "snapshot", "test")
 
 
 class HiveAcidAdapter(SparkAdapter):
@@ -111,7 +114,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._states = StateOperations(stores, self.Relation, self.get_relation)
         services = RunServices(self, self.run, statements, self._staging, stores, self._recovery)
         self._model_runs = ModelRuns(services, self._open_node)
-        project = Project(self.get_macro_resolver)
+        self._project = project = Project(self.get_macro_resolver)
         self._catalog = Catalog(
             self.connections, project, self.run.tables.get, self.run.see, self._describe
         )
@@ -351,9 +354,15 @@ class HiveAcidAdapter(SparkAdapter):
         """Return a relation of Spark's catalog, or an ACID source in another metastore.
 
         The source has the name of the table, which Spark cannot read: a statement needs `source()`.
+
+        Raises:
+            UndescribedTargetError: the running node would replace a table that Spark cannot
+                describe.
         """
         found: BaseRelation | None = super().get_relation(database, schema, identifier)
         if found is not None:
+            if is_undescribed(found) and self._is_built_here(_ours(found)):
+                self._schemas.refuse_undescribed(found)
             return found
         source = self.Relation.create(schema=schema, identifier=identifier, type=RelationType.Table)
         return source if self._catalog.is_acid_elsewhere(source) else None
@@ -502,6 +511,14 @@ class HiveAcidAdapter(SparkAdapter):
         """Return the node of this thread, if its connection is open."""
         handle = getattr(self.connections.get_if_exists(), "_handle", None)
         return handle if isinstance(handle, NodeContext) else None
+
+    def _is_built_here(self, relation: HiveAcidRelation) -> bool:
+        """Return whether the node that runs on this thread builds a relation."""
+        if getattr(get_flags(), "WHICH", None) not in _BUILDING_COMMANDS:
+            return False
+        # dbt names a connection after the node that runs on it.
+        name = getattr(self.connections.get_if_exists(), "name", None) or ""
+        return self._project.is_made_by(relation.table_name(), name)
 
     def _foreseen(self) -> set[TableName]:
         sources = self._selection.sources(self.get_macro_resolver())

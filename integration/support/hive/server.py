@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from integration.support.hive.artifacts import Progress
+from hiveacid.jars.artifacts import Progress
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
 from integration.support.hive.jars import hive_directory, hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS
