@@ -294,7 +294,6 @@ def test_is_refused_by_name(corpus: Corpus, contents: dict[str, object], group: 
         cases(group, refused.GROUPS[group]), lambda case: corpus.accept_refusal(case, words)
     )
     assert problems == []
-    assert corpus.contents() == contents
 
 
 def test_is_refused_by_a_lake_itself(corpus: Corpus, contents: dict[str, object]) -> None:
@@ -304,6 +303,9 @@ def test_is_refused_by_a_lake_itself(corpus: Corpus, contents: dict[str, object]
         return None if is_error else str(outcome)
 
     assert corpus.problems(cases("lakes themselves", refused.LAKES_THEMSELVES), accept) == []
+
+
+def test_what_was_refused_has_changed_nothing(corpus: Corpus, contents: dict[str, object]) -> None:
     assert corpus.contents() == contents
 
 
