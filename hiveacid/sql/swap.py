@@ -118,4 +118,7 @@ def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any])
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
         return read.view.showing(session, read.statement.with_plans(context, pairs))
     table = read.table
-    return named(context, rows(read), table.table, (SESSION_CATALOG, table.database))
+    # In a session that tells upper from lower case, columns go by the table's name as written.
+    case_sensitive = session.conf.get("spark.sql.caseSensitive") == "true"
+    name = read.relation.parts[-1] if case_sensitive else table.table
+    return named(context, rows(read), name, (SESSION_CATALOG, table.database))

@@ -211,11 +211,13 @@ def _run(client: HiveClient, statement: str) -> None:
 
 
 def _store(side: Side, client: HiveClient, spark: SparkSession) -> None:
+    session = spark.newSession()
+    session.sql(f"use {side.tables}")
     for settings, text in STORED_BY_SPARK:
-        session = spark.newSession()
+        before = {key: str(session.conf.get(key)) for key in settings}
         _set(session, settings)
-        session.sql(f"use {side.tables}")
         session.sql(side.fill(text))
+        _set(session, before)
     for text in STORED_BY_HIVE:
         client.execute(side.fill(text))
 
