@@ -80,7 +80,7 @@ class Past:
             of_table = [row for row in compactions if row["tabname"] == name]
             return all(row["state"] != "ready for cleaning" for row in of_table)
 
-        eventually(is_done)
+        assert eventually(is_done, seconds=60)
 
     def snapshot(self) -> hiveacid.Snapshot:
         """A snapshot of the table."""
