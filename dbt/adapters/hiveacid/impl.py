@@ -108,7 +108,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._states = StateOperations(stores, self.Relation, self.get_relation)
         services = RunServices(self, self.run, statements, self._staging, stores, self._recovery)
         self._model_runs = ModelRuns(services, self._open_node)
-        project = Project(self.get_macro_resolver)
+        self._project = project = Project(self.get_macro_resolver)
         self._catalog = Catalog(
             self.connections, project, self.run.tables.get, self.run.see, self._describe
         )
@@ -199,6 +199,18 @@ class HiveAcidAdapter(SparkAdapter):
             RawAcidReferenceError: it names the table itself.
         """
         self.run.refuse_view(self._handle().session, sql)
+
+    @available
+    def hiveacid_own_materialization(self, context: Mapping[str, Any], name: str) -> Any | None:
+        """Return the project's own materialization of a name, as a macro to call.
+
+        It takes the place of this adapter's, as it takes the place of dbt-spark's or dbt's.
+
+        Returns:
+            None if neither the project nor a package has one: see `Project.materialization`.
+        """
+        found = self._project.materialization(name, self.config.project_name)
+        return None if found is None else context[found[0]][found[1]]
 
     @available
     def hiveacid_shows_samples(self) -> bool:
