@@ -31,8 +31,7 @@
 {% macro described(relation) %}
   {%- for column in adapter.get_columns_in_relation(relation) %}
   select {{ dbt.string_literal(relation.identifier) }} as relation,
-    '{{ column.name }}' as name, '{{ column.data_type }}' as type,
-    {{ column.is_string() }} as is_string, {{ column.is_numeric() }} as is_numeric
+    '{{ column.name }}' as name, '{{ column.data_type }}' as type
   {% if not loop.last %}union all{% endif %}
   {%- endfor -%}
 {% endmacro %}
@@ -67,6 +66,6 @@
 {%- endmacro %}
 
 
-{% test is_at_most(model, column_name, limit) %}
-select {{ column_name }} from {{ model }} where {{ column_name }} > {{ limit }}
+{% test is_at_most(model, column_name, most) %}
+select {{ column_name }} from {{ model }} where {{ column_name }} > {{ most }}
 {% endtest %}

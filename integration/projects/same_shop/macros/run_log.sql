@@ -10,7 +10,7 @@
 {% macro write_run_log(results) %}
   {%- if results -%}
   insert into {{ target.schema }}.run_log values
-  {%- for result in results %}
+  {%- for result in results | sort(attribute='node.unique_id') %}
     ('{{ result.node.name }}', '{{ result.status }}', {{ result.failures if result.failures is not none else 'null' }})
     {%- if not loop.last %},{% endif -%}
   {%- endfor -%}
