@@ -179,6 +179,56 @@ class TestTableAndView:
             assert tables(project) == ["changing"]
 
 
+OWN_MATERIALIZATIONS = """
+{% materialization test, default %}
+  {% do context.update({'sql': 'select id from range(2)'}) %}
+  {{ return(dbt.materialization_test_default()) }}
+{% endmaterialization %}
+
+{% materialization table, adapter='spark' %}
+  {%- set relation = this.incorporate(type='table') -%}
+  {%- call statement('main') -%}
+    create table {{ relation }} as select 'own' as made_by
+  {%- endcall -%}
+  {{ return({'relations': [relation]}) }}
+{% endmaterialization %}
+
+{% materialization view, default %}
+  {% do exceptions.raise_compiler_error("dbt prefers dbt-spark's") %}
+{% endmaterialization %}
+"""
+
+
+class TestOwnMaterializations:
+    """dbt's rule for dbt-spark says which of the project's materializations are called."""
+
+    @pytest.fixture(scope="class")
+    def macros(self):
+        return {"own.sql": OWN_MATERIALIZATIONS}
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "made.sql": "{{ config(materialized='table') }} " + GOOD,
+            "seen.sql": "{{ config(materialized='view') }} " + GOOD,
+        }
+
+    @pytest.fixture(scope="class")
+    def tests(self):
+        return {"passes.sql": "select id from {{ ref('seen') }} where id < 0"}
+
+    def test_they_take_the_place_of_the_adapters(self, project):
+        run_dbt(["run"])
+        assert project.run_sql("select * from {schema}.made", fetch="one")[0] == "own"
+        assert count(project, "seen") == 3
+
+    @pytest.mark.parametrize("flags", [(), ("--store-failures",)])
+    def test_a_test_is_the_projects_with_stored_failures_too(self, project, flags):
+        run_dbt(["run", "--select", "seen"])
+        (result,) = run_dbt(["test", *flags], expect_pass=False)
+        assert (result.status, result.failures) == ("fail", 2)
+
+
 class TestTableThatWouldBecomeAViewOfRawFiles:
     @pytest.fixture(scope="class")
     def models(self):

@@ -228,6 +228,18 @@ class HiveAcidAdapter(SparkAdapter):
             self.run.check_view(self._handle(), sql)
 
     @available
+    def hiveacid_own_materialization(self, context: Mapping[str, Any], name: str) -> Any | None:
+        """Return the project's own materialization of a name, as a macro to call.
+
+        It takes the place of this adapter's, as it takes the place of dbt-spark's or dbt's.
+
+        Returns:
+            None if neither the project nor a package has one: see `Project.materialization`.
+        """
+        found = self._project.materialization(name, self.config.project_name)
+        return None if found is None else context[found[0]][found[1]]
+
+    @available
     def hiveacid_shows_samples(self) -> bool:
         """Tell whether the run is one with --sample, which `flags` does not say."""
         return getattr(getattr(self.config, "args", None), "sample", None) is not None

@@ -144,8 +144,6 @@ select * from {d}.orders with (read = 'nonsense')
 select * from {d}.orders with (`fetchsize` = 10) o where o.id > 1
 select * from {d}.orders version as of 'abc'
 select * from {d}.orders for version as of 999999
-select * from {d}.orders timestamp as of '1999-01-01'
-select * from {d}.orders for system_time as of '1999-01-01' as o
 select * from (select id from {d}.customers where id in (select id from {d}.orders version as of
     999999))
 insert into {d}.customers with (a = 'b') select * from {d}.customers

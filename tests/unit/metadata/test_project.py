@@ -40,3 +40,20 @@ def test_a_command_without_a_manifest_declares_nothing():
     nothing = Project(lambda: None)
     assert nothing.sources() == set() and not nothing.makes(ORDERS)
     assert nothing.functions_in("marts") == set()
+
+
+def test_a_materialization_is_the_projects_or_a_packages_own():
+    macros = {
+        ("table", "spark"): SimpleNamespace(package_name="dbt_spark", name="…_table_spark"),
+        ("test", "spark"): SimpleNamespace(package_name="checks", name="…_test_default"),
+    }
+    found = SimpleNamespace(
+        find_materialization_macro_by_name=lambda root, name, adapter: (
+            macros.get((name, adapter)) if root == "shop" else None
+        )
+    )
+    declared = Project(lambda: found)
+    assert declared.materialization("test", "shop") == ("checks", "…_test_default")
+    assert declared.materialization("table", "shop") is None
+    assert declared.materialization("unknown", "shop") is None
+    assert Project(lambda: None).materialization("test", "shop") is None

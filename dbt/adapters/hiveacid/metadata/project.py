@@ -1,10 +1,11 @@
-"""Names that the project declares: its sources, what its nodes make, its functions."""
+"""What the project declares: its sources, what its nodes make, its functions, materializations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from dbt.adapters.hiveacid.selected_nodes import INTERNAL_PACKAGES
 from hiveacid.metastore.models import TableName
 
 
@@ -54,6 +55,21 @@ class Project:
             for function in self._values("functions")
             if function.schema.lower() == schema.lower()
         }
+
+    def materialization(self, name: str, root: str) -> tuple[str, str] | None:
+        """Return the package and the name of the macro by which the project materializes.
+
+        dbt prefers a materialization of this adapter to all others. So this is the one that dbt
+        would choose for dbt-spark. `root` is the name of the root project.
+
+        Returns:
+            None if dbt would choose its own materialization, or dbt-spark's.
+        """
+        find = getattr(self._manifest(), "find_materialization_macro_by_name", None)
+        macro = None if find is None else find(root, name, "spark")
+        if macro is None or macro.package_name in INTERNAL_PACKAGES:
+            return None
+        return macro.package_name, macro.name
 
     def _nodes_in(self, schemas: Collection[str]) -> Iterator[Any]:
         for node in self._values("nodes"):

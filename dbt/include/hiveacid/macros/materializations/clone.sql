@@ -2,6 +2,10 @@
      (dbt-spark replaces it); one that --full-refresh replaces stays until its clone is there. Delta
      refuses a shallow clone over a table that holds rows. --#}
 {% materialization clone, adapter='hiveacid' %}
+  {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'clone') -%}
+  {%- if own_materialization is not none -%}
+    {{ return(own_materialization()) }}
+  {%- endif -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- if not (defer_relation and flags.FULL_REFRESH and existing_relation) -%}
     {{ return(materialization_clone_spark()) }}

@@ -3,6 +3,10 @@
      after, before the target changes; a model over acid_changes keeps the state of its source with
      its rows; a strategy may be the user's own. --#}
 {% materialization incremental, adapter='hiveacid', supported_languages=['sql', 'python'] -%}
+  {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'incremental') -%}
+  {%- if own_materialization is not none -%}
+    {{ return(own_materialization()) }}
+  {%- endif -%}
   {%- set file_format = dbt_spark_validate_get_file_format(config.get('file_format', default='parquet')) -%}
   {%- set strategy = config.get('incremental_strategy') or 'append' -%}
   {%- if strategy in ['append', 'merge', 'insert_overwrite', 'microbatch', 'delete+insert'] -%}

@@ -1,6 +1,10 @@
 {#-- dbt-spark's table materialization, but what has the target's name stays until the new table is
      there: see hiveacid_build_table. --#}
 {% materialization table, adapter='hiveacid', supported_languages=['sql', 'python'] %}
+  {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'table') -%}
+  {%- if own_materialization is not none -%}
+    {{ return(own_materialization()) }}
+  {%- endif -%}
   {%- set grant_config = config.get('grants') -%}
   {%- set target_relation = api.Relation.create(
       identifier=model['alias'], schema=schema, database=database, type='table') -%}

@@ -1,6 +1,10 @@
 {#-- dbt's test materialization, but the table of a previous run's failures stays until this run's
      is there and the snapshot still holds: see hiveacid_build_table. --#}
 {% materialization test, adapter='hiveacid' %}
+  {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'test') -%}
+  {%- if own_materialization is not none -%}
+    {{ return(own_materialization()) }}
+  {%- endif -%}
   {%- if not should_store_failures() or config.get('store_failures_as') not in [none, 'table'] -%}
     {{ return(materialization_test_default()) }}
   {%- endif -%}
