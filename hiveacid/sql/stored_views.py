@@ -38,17 +38,20 @@ class StoredView:
         database: the database in which one-part names of the text are looked up; None without one.
         relation: Spark's plan of the view, around `query`: with the view's name, and with the
             stored columns and types.
+        evolves: whether the view shows the columns of its query as they are (WITH SCHEMA
+            EVOLUTION), so that `relation` casts nothing.
     """
 
     text: str
     query: Any = field(repr=False)
     database: str | None
     relation: Any = field(repr=False)
+    evolves: bool = False
 
     def showing(self, context: SparkContext, query: Any) -> Any:
         """Return the plan of the view with another plan of its query."""
         view = self.relation.child()
-        columns = with_child(context, view.child(), query)
+        columns = query if self.evolves else with_child(context, view.child(), query)
         return with_child(context, self.relation, with_child(context, view, columns))
 
 
@@ -59,20 +62,34 @@ def open_view(session: SparkSession, metadata: Any) -> StoredView:
     stores with the view, and after Hive's rules for a view of Hive's.
     """
     context = session.sparkContext
-    kept = guarded_text(metadata)
+    kept, opened = guarded_text(metadata), metadata
     if kept is not None:
         some = java(context, "scala.Option").apply(kept)
-        metadata = with_fields(context, metadata, viewText=some)
+        opened = with_fields(context, metadata, viewText=some)
     options = java(context, "org.apache.spark.sql.util.CaseInsensitiveStringMap").empty()
     with active(session):
-        relation = session_catalog(session).getRelation(metadata, options)
+        relation = session_catalog(session).getRelation(opened, options)
+    if kept is not None:
+        # Spark stores the columns of an evolving view again, with the text that the plan has.
+        view = with_fields(context, relation.child(), desc=metadata)
+        relation = with_child(context, relation, view)
     namespace = list(each(metadata.viewCatalogAndNamespace()))
+    evolves = _evolves(session, metadata)
+    shown = relation.child().child()
     return StoredView(
-        str(metadata.viewText().get()),
-        relation.child().child().child(),
+        str(opened.viewText().get()),
+        shown if evolves else shown.child(),
         str(namespace[-1]) if namespace else None,
         relation,
+        evolves,
     )
+
+
+def _evolves(session: SparkSession, metadata: Any) -> bool:
+    # Spark 3 has no such views.
+    if session.version.startswith("3."):
+        return False
+    return str(metadata.viewSchemaMode().getClass().getSimpleName()) == "SchemaEvolution$"
 
 
 def guarded_text(metadata: Any) -> str | None:
