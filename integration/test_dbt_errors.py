@@ -41,24 +41,6 @@ def errors(project: DbtProject, *arguments: str) -> dict[str, str]:
     return messages
 
 
-def test_a_view_over_an_acid_source(project: DbtProject, database: str) -> None:
-    view = "{{ config(materialized='view') }}"
-    project.models(
-        direct=f"{view} select * from {{{{ source('shop', 'orders') }}}}",
-        inlined="{{ config(materialized='ephemeral') }}"
-        " select * from {{ source('shop', 'orders') }}",
-        indirect=f"{view} select * from {{{{ ref('inlined') }}}}",
-    )
-    assert errors(project, "run") == {
-        name: (
-            f"Model {name} would be a permanent view over the ACID table {database}.orders, read "
-            "directly or through ephemeral models. A permanent view cannot hold a run's snapshot. "
-            "Materialize it as ephemeral, table or incremental (`view` is dbt's default)."
-        )
-        for name in ("direct", "indirect")
-    }
-
-
 def test_a_function_over_an_acid_source(project: DbtProject, database: str) -> None:
     project.write(
         "functions/orders_after.sql", "select count(*) from {{ source('shop', 'orders') }}"

@@ -40,9 +40,12 @@ def analyzed_in(session: Any, context: SparkContext, plan: Any) -> Any:
 
 
 def leaves(plan: Any) -> Iterator[Any]:
-    """Yield every leaf of a plan and of the queries in its expressions."""
+    """Yield every leaf of a plan and of the queries in its expressions.
+
+    Of equal leaves in one query the first stands for all: each leaf costs calls to the JVM.
+    """
     for root in (plan, *each(plan.subqueriesAll())):
-        yield from each(root.collectLeaves())
+        yield from each(root.collectLeaves().distinct())
 
 
 def replaced(context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:

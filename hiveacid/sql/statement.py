@@ -295,7 +295,7 @@ def _targets(plan: Any) -> Iterator[Any]:
         yield from _relations_in(plan.table())
     elif kind in _CHANGES_ROWS:
         yield from _relations_in(getattr(plan, _CHANGES_ROWS[kind])())
-    elif kind in ("WithCTE", "Union"):
+    elif kind == "WithCTE" or _is_union_of_inserts(plan, kind):
         for child in each(plan.children()):
             yield from _targets(child)
 
@@ -321,6 +321,11 @@ def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
         if in_spark or parts[0].lower() == _SESSION_CATALOG:
             names.add(parts)
     return names
+
+
+def _is_union_of_inserts(plan: Any, kind: str) -> bool:
+    # A union of queries may be thousands of unions deep.
+    return kind == "Union" and plan.children().head().nodeName() == "InsertIntoStatement"
 
 
 def _relations_in(plan: Any) -> Iterator[Any]:

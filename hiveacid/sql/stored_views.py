@@ -42,6 +42,8 @@ class StoredView:
             stored columns and types.
         namespace: the catalog and the namespace in which the view was made.
         settings: Spark's `SQLConf` with the settings that are stored with the view.
+        evolves: whether the view shows the columns of its query as they are (WITH SCHEMA
+            EVOLUTION), so that `relation` casts nothing.
     """
 
     text: str
@@ -50,6 +52,7 @@ class StoredView:
     relation: Any = field(repr=False)
     namespace: tuple[str, ...] = field(repr=False)
     settings: Any = field(repr=False)
+    evolves: bool = False
 
     def showing(self, session: SparkSession, query: Any) -> Any:
         """Return the analysed plan of the view with another plan of its query.
@@ -60,7 +63,7 @@ class StoredView:
         """
         context = session.sparkContext
         view = self.relation.child()
-        columns = with_child(context, view.child(), query)
+        columns = query if self.evolves else with_child(context, view.child(), query)
         plan = with_child(context, self.relation, with_child(context, view, columns))
         return analyzed_in(self._session(session), context, plan)
 
@@ -86,21 +89,28 @@ def open_view(session: SparkSession, metadata: Any) -> StoredView:
     stores with the view, and after Hive's rules for a view of Hive's.
     """
     context = session.sparkContext
-    kept = guarded_text(metadata)
+    kept, opened = guarded_text(metadata), metadata
     if kept is not None:
         some = java(context, "scala.Option").apply(kept)
-        metadata = with_fields(context, metadata, viewText=some)
+        opened = with_fields(context, metadata, viewText=some)
     options = java(context, "org.apache.spark.sql.util.CaseInsensitiveStringMap").empty()
     with active(session):
-        relation = session_catalog(session).getRelation(metadata, options)
+        relation = session_catalog(session).getRelation(opened, options)
+    if kept is not None:
+        # Spark stores the columns of an evolving view again, with the text that the plan has.
+        view = with_fields(context, relation.child(), desc=metadata)
+        relation = with_child(context, relation, view)
     namespace = tuple(map(str, each(metadata.viewCatalogAndNamespace())))
+    evolves = _evolves(session, metadata)
+    shown = relation.child().child()
     return StoredView(
-        str(metadata.viewText().get()),
-        relation.child().child().child(),
+        str(opened.viewText().get()),
+        shown if evolves else shown.child(),
         namespace[-1] if namespace else None,
         relation,
         namespace,
         _settings(session, metadata),
+        evolves,
     )
 
 
@@ -112,6 +122,13 @@ def _settings(session: SparkSession, metadata: Any) -> Any:
             return view.effectiveSQLConf(configs, False, metadata.createVersion())
         except Py4JError:  # before Spark 4.1
             return view.effectiveSQLConf(configs, False)
+
+
+def _evolves(session: SparkSession, metadata: Any) -> bool:
+    # Spark 3 has no such views.
+    if session.version.startswith("3."):
+        return False
+    return str(metadata.viewSchemaMode().getClass().getSimpleName()) == "SchemaEvolution$"
 
 
 def guarded_text(metadata: Any) -> str | None:
