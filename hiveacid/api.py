@@ -33,7 +33,8 @@ from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.relations import AcidRead, find_acid, tables_of
+from hiveacid.sql.describe import describe_table
+from hiveacid.sql.relations import AcidRead, described_elsewhere, find_acid, tables_of
 from hiveacid.sql.statement import parse
 from hiveacid.sql.swap import swap
 
@@ -243,6 +244,10 @@ class Snapshot(RunSnapshot):
         statement = parse(session, text)
         reads = () if statement.plan is None else find_acid(session, statement, _Known(self))
         if not reads:
+            described = described_elsewhere(session, statement, _Known(self))
+            if described is not None:
+                table = self._metadata(described)
+                return describe_table(session, statement, table).run(session)
             return session.sql(text)
         if statement.is_permanent_view:
             return swap(session, statement, reads, partial(self._columns, session)).run(session)
@@ -360,9 +365,11 @@ class Snapshot(RunSnapshot):
 
     def _columns(self, spark: SparkSession, read: AcidRead) -> Any:
         ReadClauses.of(read.table, read.relation)
+        return self.columns_of(spark, self._metadata(read.table))._jdf.queryExecution().analyzed()
+
+    def _metadata(self, name: TableName) -> Table:
         with self._client_factory() as client:
-            table = client.get_tables([read.table])[read.table]
-        return self.columns_of(spark, table)._jdf.queryExecution().analyzed()
+            return client.get_tables([name])[name]
 
     def _whole(self, name: TableName) -> PinnedTable:
         return self.pin({name, *self._together()})[name]

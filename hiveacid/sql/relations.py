@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.catalog import (
     identifier,
@@ -22,7 +22,9 @@ from hiveacid.sql.catalog import (
     table_metadata,
     transactional_in,
 )
-from hiveacid.sql.statement import NameParts, Relation, Statement, of_plan
+from hiveacid.sql.clauses import refuse_ignored
+from hiveacid.sql.hidden import HiddenReads
+from hiveacid.sql.statement import DESCRIBES, NameParts, Relation, Statement, of_plan
 from hiveacid.sql.stored_views import StoredView, open_view
 
 SESSION_CATALOG = "spark_catalog"
@@ -81,7 +83,18 @@ def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -
     """
     search = _Search(session, known)
     search.refuse_targets(statement)
+    search.refuse_uses(statement)
     return search.find(statement, default_database=None, path=())
+
+
+def described_elsewhere(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> TableName | None:
+    """Return the transactional table that DESCRIBE or SHOW COLUMNS is about, if Spark has none."""
+    if statement.kind not in DESCRIBES or len(statement.mentions) != 1:
+        return None
+    (parts,) = statement.mentions
+    return _Search(session, known).elsewhere(parts)
 
 
 class _Search:
@@ -93,21 +106,40 @@ class _Search:
         self._catalog = session_catalog(session)
         self._manager = session._jsparkSession.sessionState().catalogManager()
         self._metadata: dict[tuple[str, str], Any] = {}
+        self._hidden = HiddenReads(session, self._acid, self._tables_of)
 
     def find(
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> tuple[Read, ...]:
         """Return what a statement reads; `path` has the views that led to it."""
-        if statement.opaque is not None:
-            raise RawAcidReferenceError(
-                f"{statement.opaque}{through(path)} hides which tables the statement reads, and "
-                "Spark reads transactional Hive tables wrong. So the statement was not run. Write "
-                "the statements and names out; dbt's Jinja can compute them."
-            )
+        self._hidden.refuse_reads(statement, default_database, path)
+        for relation in statement.ignored:
+            refuse_ignored(relation, "defined by a `with` clause")
         found = (
             self._look_up(relation, default_database, path) for relation in statement.relations
         )
         return tuple(read for read in found if read is not None)
+
+    def refuse_uses(self, statement: Statement) -> None:
+        """Refuse what uses the files of a transactional table without reading its rows."""
+        self._hidden.refuse_uses(statement)
+
+    def elsewhere(self, parts: NameParts) -> TableName | None:
+        """Return a transactional table that Spark's catalog does not have."""
+        name = self._qualify(parts, None)
+        if name is None or self._table(name) is not None or not self._is_acid(name):
+            return None
+        return name
+
+    def _acid(self, parts: NameParts) -> TableName | None:
+        """Return the transactional table that a name means."""
+        name = self._qualify(parts, None)
+        return name if name is not None and self._is_acid(name) else None
+
+    def _tables_of(
+        self, statement: Statement, database: str | None, path: tuple[str, ...]
+    ) -> set[str]:
+        return {str(read.table) for read in tables_of(self.find(statement, database, path))}
 
     def refuse_targets(self, statement: Statement) -> None:
         """Refuse to change the rows or the files of transactional tables, or to drop them."""
@@ -130,11 +162,18 @@ class _Search:
     ) -> Read | None:
         name = self._qualify(relation.parts, default_database)
         if name is None:
+            if self._is_temporary(relation.parts):
+                refuse_ignored(relation, "a temporary view")
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
             return self._follow(relation, name, metadata, path)
-        return AcidRead(relation, name, path) if self._is_acid(name, metadata) else None
+        if self._is_acid(name, metadata):
+            return AcidRead(relation, name, path)
+        if metadata is None and len(relation.parts) == 2:
+            # Spark reads files by such a name: orc.`/path`.
+            self._hidden.refuse_path(relation.parts[1], path)
+        return None
 
     def _is_acid(self, name: TableName, metadata: Any = None) -> bool:
         metadata = metadata or self._table(name)
@@ -160,6 +199,11 @@ class _Search:
         statement = of_plan(self._session, view.text, view.query)
         database = view.database or name.database
         reads = self.find(statement, database, (*path, str(name)))
+        if reads and (relation.options or relation.version or relation.timestamp):
+            raise InvalidSettingError(
+                f"{name} is a view over transactional Hive tables. It has no options in `with (…)` "
+                "and no earlier versions of its own. Give them to the tables in the view's text."
+            )
         return ViewRead(relation, view, statement, reads) if reads else None
 
     def _table(self, name: TableName) -> Any:
@@ -179,10 +223,15 @@ class _Search:
         if default_database is None:
             if self._manager.currentCatalog().name() != SESSION_CATALOG:
                 return None
-            if self._catalog.isTempView(identifier(self._session, None, parts[0])):
+            if self._is_temporary(parts):
                 return None
             default_database = self._catalog.getCurrentDatabase()
         return TableName(default_database.lower(), parts[0].lower())
+
+    def _is_temporary(self, parts: NameParts) -> bool:
+        return len(parts) == 1 and bool(
+            self._catalog.isTempView(identifier(self._session, None, parts[0]))
+        )
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
@@ -195,8 +244,3 @@ def about_target(database: str, table: str) -> str:
         "Hive's locks, and its rows would be lost to Hive. Give the model, seed or snapshot of "
         "this name another `alias` or `schema`. To remove the table itself, drop it in Hive."
     )
-
-
-def through(path: tuple[str, ...]) -> str:
-    """Return a remark on the views that lead to a table; empty without any."""
-    return f" (through the view {' > '.join(path)})" if path else ""
