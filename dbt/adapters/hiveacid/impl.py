@@ -378,6 +378,22 @@ class HiveAcidAdapter(SparkAdapter):
         return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
 
     @raising_dbt_errors
+    def calculate_freshness_from_custom_sql(
+        self,
+        source: BaseRelation,
+        sql: str,
+        macro_resolver: MacroResolverProtocol | None = None,
+    ) -> Any:
+        """Return a source's freshness by its `loaded_at_query`.
+
+        dbt renders `this` as a plain name. So the source's options hold where the query names the
+        table without any.
+        """
+        ours = _ours(source)
+        with self._handle().reading(ours.table_name(), ours.options):
+            return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
+
+    @raising_dbt_errors
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:

@@ -20,7 +20,8 @@ from dbt.adapters.hiveacid.sources.acid_sources import (
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.relations import AcidRead, find_acid, tables_of
+from hiveacid.sql.describe import describe_table
+from hiveacid.sql.relations import AcidRead, described_elsewhere, find_acid, tables_of
 from hiveacid.sql.statement import Statement, TableFunction, parse
 from hiveacid.sql.swap import SwappedStatement, swap
 
@@ -37,7 +38,7 @@ def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
     reads = find_acid(node.session, statement, sources) if statement.plan is not None else ()
     behind = node.sources_behind(statement.reads)
     return SourcesBehind(
-        frozenset(_source(read) for read in tables_of(reads)) | behind.sources,
+        frozenset(_source(node, read) for read in tables_of(reads)) | behind.sources,
         frozenset(_changes_in(statement)) | behind.changes,
     )
 
@@ -66,6 +67,9 @@ def prepare_statement(
         return
     found = find_acid(session, statement, sources)
     changes = {ChangesOf.of(it): it for it in statement.functions if it.name == ACID_CHANGES}
+    described = described_elsewhere(session, statement, sources)
+    if described is not None:
+        node.swapped = describe_table(session, statement, sources.metadata(described))
     if found or changes:
         work = _Preparation(node, sources, makers, reads)
         node.swapped = work.swapped(statement, found)
@@ -75,7 +79,7 @@ def prepare_statement(
     if statement.temporary_view is not None:
         node.temporary_views[statement.temporary_view] = node.reads
         behind = node.sources_behind(statement.reads)
-        named = frozenset(map(_source, tables_of(found)))
+        named = frozenset(_source(node, read) for read in tables_of(found))
         node.temporary_sources[statement.temporary_view] = SourcesBehind(
             named | behind.sources, frozenset(changes) | behind.changes
         )
@@ -101,7 +105,7 @@ class _Preparation:
         return swap(session, statement, reads, self._rows, self._changes)
 
     def _rows(self, read: AcidRead) -> Any:
-        plan, files = self._sources.rows(self._node.session, _source(read))
+        plan, files = self._sources.rows(self._node.session, _source(self._node, read))
         return self._seen(plan, files)
 
     def _changes(self, function: TableFunction) -> Any:
@@ -114,7 +118,7 @@ class _Preparation:
         return self._seen(frame._jdf.queryExecution().analyzed(), files)
 
     def _columns(self, read: AcidRead) -> Any:
-        _source(read)
+        _source(self._node, read)
         return self._sources.columns(self._node.session, read.table)
 
     def _no_changes(self, function: TableFunction) -> Any:
@@ -148,7 +152,11 @@ def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> No
         )
 
 
-def _source(read: AcidRead) -> Source:
+def _source(node: NodeContext, read: AcidRead) -> Source:
+    default = node.default_options.get(read.table)
+    if default is not None and not read.path and not read.relation.options:
+        ReadClauses.of(read.table, read.relation)
+        return Source(read.table, default)
     clauses = ReadClauses.of(read.table, read.relation)
     return Source(read.table, SourceOptions(clauses.partitions, clauses.static))
 
