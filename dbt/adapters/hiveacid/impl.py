@@ -126,7 +126,11 @@ class HiveAcidAdapter(SparkAdapter):
             self.Relation,
             lambda rows: self._build_spark_relation_list(rows, self._get_relation_information),
         )
-        self._python_models = PythonModels(self.connections, self.run.prepare)
+        self._python_models = PythonModels(
+            self.connections,
+            self.run.prepare,
+            lambda node, sql: self.run.look_at(node, sql).sources,
+        )
 
     @raising_dbt_errors
     def cleanup_connections(self) -> None:
