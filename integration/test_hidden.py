@@ -61,11 +61,12 @@ def test_functions_over_an_acid_table_are_refused(
 ) -> None:
     for sql in FUNCTIONS.format(database=database).split(";"):
         session.sql(sql)
+    session.sql(f"use {database}")
     try:
         for sql in (
             f"select {database}.highest()",
             f"select * from values (1) t(x) where {database}.above(x)",
-            f"select * from {database}.of_day('a')",
+            "select * from of_day('a')",
             f"select {database}.above(id) from {orders}",
         ):
             with pytest.raises(
@@ -73,6 +74,7 @@ def test_functions_over_an_acid_table_are_refused(
             ):
                 snapshot.sql(sql)
     finally:
+        session.sql("use default")
         for name in ("above", "highest", "of_day"):
             session.sql(f"drop function {database}.{name}")
 
