@@ -49,7 +49,15 @@ from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.relations import AcidRead, ChangesRead, find_acid, find_changes, tables_of
+from hiveacid.sql.describe import describe_table
+from hiveacid.sql.relations import (
+    AcidRead,
+    ChangesRead,
+    described_elsewhere,
+    find_acid,
+    find_changes,
+    tables_of,
+)
 from hiveacid.sql.statement import parse
 from hiveacid.sql.swap import refuse_changes_in_view, swap
 
@@ -278,6 +286,10 @@ class Snapshot(RunSnapshot):
         reads = find_acid(session, statement, known)
         changes = find_changes(session, statement, known)
         if not reads and not changes:
+            described = described_elsewhere(session, statement, known)
+            if described is not None:
+                table = self._metadata(described)
+                return describe_table(session, statement, table).run(session)
             return session.sql(text)
         if statement.is_permanent_view:
             for change in changes:
@@ -468,9 +480,11 @@ class Snapshot(RunSnapshot):
 
     def _columns(self, spark: SparkSession, read: AcidRead) -> Any:
         ReadClauses.of(spark, read.table, read.relation)
+        return self.columns_of(spark, self._metadata(read.table))._jdf.queryExecution().analyzed()
+
+    def _metadata(self, name: TableName) -> Table:
         with self._client_factory() as client:
-            table = client.get_tables([read.table])[read.table]
-        return self.columns_of(spark, table)._jdf.queryExecution().analyzed()
+            return client.get_tables([name])[name]
 
     def _plan_kind(
         self,

@@ -136,6 +136,18 @@ class MethodHandles:
             test, self._handles.dropArguments(then, 0, takes), otherwise
         )
 
+    def where(self, test: Any, then: Any) -> Any:
+        """Return the function of an object that calls `then` with it if `test` of it is true.
+
+        It returns nothing. `test` takes any object.
+        """
+        takes = self._array("Class", [self.class_("Object")])
+        kind = self._method_type(self.class_("void"), takes)
+        nothing = self._handles.dropArguments(
+            self._handles.constant(self.class_("Object"), None), 0, takes
+        )
+        return self._handles.guardWithTest(test, then.asType(kind), nothing.asType(kind))
+
     def implement(self, interface: str, handle: Any) -> Any:
         """Return an object of an interface with a single method, which calls `handle`."""
         return self._as_interface(self.class_(interface), handle)

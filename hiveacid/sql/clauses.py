@@ -88,6 +88,21 @@ class ReadClauses:
         return options
 
 
+def refuse_ignored(relation: Relation, kind: str) -> None:
+    """Refuse options of a transactional table behind a name where Spark ignores them.
+
+    Raises:
+        InvalidSettingError: naming the relation, which is of a `kind`, and the options.
+    """
+    ours = [key for key in (*OPTIONS, "read") if key in relation.options]
+    if ours:
+        raise InvalidSettingError(
+            f"{'.'.join(relation.parts)} is {kind}, so Spark ignores the option "
+            f"{', '.join(ours)} in its `with (…)`. Write the option behind the name of the "
+            "transactional table itself."
+        )
+
+
 def render_options(options: dict[str, str]) -> str:
     """Return a `with (…)` clause, with a space before it; empty without options."""
     if not options:

@@ -23,9 +23,18 @@ from hiveacid.sql.catalog import (
     table_metadata,
     transactional_in,
 )
+from hiveacid.sql.clauses import refuse_ignored
 from hiveacid.sql.functions import called_in, is_named_by_expression, made_by
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
-from hiveacid.sql.statement import NameParts, Relation, Statement, TableFunction, of_plan, parse
+from hiveacid.sql.statement import (
+    DESCRIBES,
+    NameParts,
+    Relation,
+    Statement,
+    TableFunction,
+    of_plan,
+    parse,
+)
 from hiveacid.sql.stored_views import StoredView, open_view
 
 SESSION_CATALOG = "spark_catalog"
@@ -134,6 +143,16 @@ def _changes_read(call: TableFunction, table: TableName) -> ChangesRead:
     )
 
 
+def described_elsewhere(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> TableName | None:
+    """Return the transactional table that DESCRIBE or SHOW COLUMNS is about, if Spark has none."""
+    if statement.kind not in DESCRIBES or len(statement.mentions) != 1:
+        return None
+    (parts,) = statement.mentions
+    return _Search(session, known).elsewhere(parts)
+
+
 class _Search:
     """Search through a statement and the views that it reads."""
 
@@ -158,6 +177,8 @@ class _Search:
                 "the statements and names out; dbt's Jinja can compute them."
             )
         self._refuse_functions(statement, default_database, path)
+        for relation in statement.ignored:
+            refuse_ignored(relation, "defined by a `with` clause")
         found = (
             self._look_up(relation, default_database, path) for relation in statement.relations
         )
@@ -194,6 +215,13 @@ class _Search:
                     "statement, or make a view of it."
                 )
 
+    def elsewhere(self, parts: NameParts) -> TableName | None:
+        """Return a transactional table that Spark's catalog does not have."""
+        name = self._qualify(parts, None)
+        if name is None or self._table(name) is not None or not self._is_acid(name):
+            return None
+        return name
+
     def refuse_targets(self, statement: Statement) -> None:
         """Refuse to change the rows or the files of transactional tables, or to drop them."""
         schema = statement.changed_schema or ()
@@ -220,6 +248,8 @@ class _Search:
     ) -> Read | None:
         name = self._qualify(relation.parts, default_database)
         if name is None:
+            if self._is_temporary(relation.parts):
+                refuse_ignored(relation, "a temporary view")
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
@@ -254,6 +284,11 @@ class _Search:
         statement = of_plan(self._session, view.text, view.query)
         database = view.database or name.database
         reads = self.find(statement, database, (*path, str(name)))
+        if reads and (relation.options or relation.version or relation.timestamp):
+            raise InvalidSettingError(
+                f"{name} is a view over transactional Hive tables. It has no options in `with (…)` "
+                "and no earlier versions of its own. Give them to the tables in the view's text."
+            )
         return ViewRead(relation, view, statement, reads) if reads else None
 
     def _table(self, name: TableName) -> Any:
@@ -273,10 +308,15 @@ class _Search:
         if default_database is None:
             if self._manager.currentCatalog().name() != SESSION_CATALOG:
                 return None
-            if self._catalog.isTempView(identifier(self._session, None, parts[0])):
+            if self._is_temporary(parts):
                 return None
             default_database = self._catalog.getCurrentDatabase()
         return TableName(default_database.lower(), parts[0].lower())
+
+    def _is_temporary(self, parts: NameParts) -> bool:
+        return len(parts) == 1 and bool(
+            self._catalog.isTempView(identifier(self._session, None, parts[0]))
+        )
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])

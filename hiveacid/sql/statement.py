@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -66,6 +67,11 @@ _TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
 
 _ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
 
+
+DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
+"""Statements that show the columns of a table."""
+
+_RELATION = "UnresolvedRelation"
 _WRITTEN = "__required_write_privileges__"
 """Option by which Spark 4's parser marks the relation that a statement changes."""
 
@@ -128,6 +134,8 @@ class Statement:
         changed_schema: the schema that it drops, or all of whose tables it changes.
         opaque: the SQL by which it names tables that cannot be known before it runs.
         temporary_view: the name of the temporary view that it makes.
+        ignored: names that a `with` clause defines and that are read with options, which Spark
+            ignores.
     """
 
     sql: str
@@ -141,6 +149,7 @@ class Statement:
     changed_schema: NameParts | None = None
     opaque: str | None = None
     temporary_view: str | None = None
+    ignored: tuple[Relation, ...] = ()
 
     @property
     def reads(self) -> frozenset[NameParts]:
@@ -151,6 +160,14 @@ class Statement:
     def names(self) -> frozenset[NameParts]:
         """Names of all relations in the statement."""
         return self.reads | self.targets | self.mentions
+
+    @cached_property
+    def plans(self) -> tuple[Any, ...]:
+        """Spark's plan, and the plans of the queries in its expressions."""
+        plan = self.plan
+        while plan.nodeName() in _HOLDERS:
+            plan = getattr(plan, _HOLDERS[plan.nodeName()])()
+        return (plan, *each(plan.subqueriesAll()))
 
     @property
     def is_permanent_view(self) -> bool:
@@ -192,6 +209,8 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
         found.add(leaf)
     found.changes |= _given_to_procedure(session, plan)
     targets = [_parts(leaf) for leaf in _targets(plan)]
+    optional = _with_options(parsed) if _has_with(context, parsed) else []
+    ignored = [relation for relation in optional if relation not in found.relations]
     return Statement(
         sql,
         plan,
@@ -204,6 +223,7 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
         found.changed_schema,
         found.opaque,
         _temporary_view(parsed),
+        tuple(ignored),
     )
 
 
@@ -222,7 +242,7 @@ class _Names:
     def add(self, leaf: Any) -> None:
         """Add the names in a leaf of the plan."""
         kind = leaf.nodeName()
-        if kind == "UnresolvedRelation":
+        if kind == _RELATION:
             relation = _relation(leaf)
             if _WRITTEN not in relation.options:
                 self.relations.append(relation)
@@ -261,6 +281,22 @@ def _with_plans(context: SparkContext, plan: Any, pairs: list[tuple[Any, Any]]) 
         inner = _with_plans(context, getattr(plan, holder)(), pairs)
         return with_fields(context, plan, **{holder: inner})
     return replaced(context, plan, pairs)
+
+
+def _has_with(context: SparkContext, parsed: Any) -> bool:
+    patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    return bool(parsed.containsPattern(patterns.UNRESOLVED_WITH()))
+
+
+def _with_options(parsed: Any) -> list[Relation]:
+    """Return the relations with options in a plan, and in the queries of its `with` clause."""
+    roots = [parsed]
+    if parsed.nodeName() == "UnresolvedWith":
+        roots += [definition._2() for definition in each(parsed.cteRelations())]
+    found = (
+        _relation(leaf) for root in roots for leaf in _leaves(root) if leaf.nodeName() == _RELATION
+    )
+    return [relation for relation in found if relation.options.keys() - {_WRITTEN}]
 
 
 def _temporary_view(parsed: Any) -> str | None:
@@ -329,7 +365,7 @@ def _is_union_of_inserts(plan: Any, kind: str) -> bool:
 
 
 def _relations_in(plan: Any) -> Iterator[Any]:
-    return (leaf for leaf in leaves(plan) if leaf.nodeName() == "UnresolvedRelation")
+    return (leaf for leaf in leaves(plan) if leaf.nodeName() == _RELATION)
 
 
 def _relation(leaf: Any, node: Any = None, **clauses: str | None) -> Relation:

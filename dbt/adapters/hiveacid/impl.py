@@ -132,7 +132,11 @@ class HiveAcidAdapter(SparkAdapter):
             self.Relation,
             lambda rows: self._build_spark_relation_list(rows, self._get_relation_information),
         )
-        self._python_models = PythonModels(self.connections, self.run.prepare)
+        self._python_models = PythonModels(
+            self.connections,
+            self.run.prepare,
+            lambda node, sql: self.run.look_at(node, sql).sources,
+        )
 
     @raising_dbt_errors
     def cleanup_connections(self) -> None:
@@ -422,6 +426,22 @@ class HiveAcidAdapter(SparkAdapter):
         """Return a source's freshness by a field; the query reads the run's snapshot."""
         read = _ours(source).as_read()
         return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
+
+    @raising_dbt_errors
+    def calculate_freshness_from_custom_sql(
+        self,
+        source: BaseRelation,
+        sql: str,
+        macro_resolver: MacroResolverProtocol | None = None,
+    ) -> Any:
+        """Return a source's freshness by its `loaded_at_query`.
+
+        dbt renders `this` as a plain name. So the source's options hold where the query names the
+        table without any.
+        """
+        ours = _ours(source)
+        with self._handle().reading(ours.table_name(), ours.options):
+            return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
     @raising_dbt_errors
     def calculate_freshness_from_metadata_batch(

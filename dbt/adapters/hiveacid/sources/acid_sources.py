@@ -191,13 +191,22 @@ class AcidSources:
         Raises:
             TableNotFoundError: the table has been dropped.
         """
+        frame = self._snapshot.columns_of(session, self.metadata(name))
+        return frame._jdf.queryExecution().analyzed()
+
+    def metadata(self, name: TableName) -> Table:
+        """Return what the metastore has of a table. Takes no lock.
+
+        Raises:
+            TableNotFoundError: the table has been dropped.
+        """
         table = self._tables.get(name)
         if table is None:
             raise TableNotFoundError(
                 f"The metastore has no table {name}. Check the names of the database and the "
                 "table; it may just have been dropped."
             )
-        return self._snapshot.columns_of(session, table)._jdf.queryExecution().analyzed()
+        return table
 
     def plan_changes(
         self,

@@ -21,7 +21,16 @@ from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
 from hiveacid.jvm.plans import analyzed
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.relations import AcidRead, ChangesRead, Read, find_acid, find_changes, tables_of
+from hiveacid.sql.describe import describe_table
+from hiveacid.sql.relations import (
+    AcidRead,
+    ChangesRead,
+    Read,
+    described_elsewhere,
+    find_acid,
+    find_changes,
+    tables_of,
+)
 from hiveacid.sql.statement import Statement, TableFunction, parse
 from hiveacid.sql.swap import SwappedStatement, refuse_changes_in_view, swap
 
@@ -38,7 +47,7 @@ def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
     reads = find_acid(node.session, statement, sources) if statement.plan is not None else ()
     behind = node.sources_behind(statement.reads)
     return SourcesBehind(
-        frozenset(_source(node.session, read) for read in tables_of(reads)) | behind.sources,
+        frozenset(_source(node, read) for read in tables_of(reads)) | behind.sources,
         frozenset(_changes_in(statement)) | behind.changes,
     )
 
@@ -68,6 +77,9 @@ def prepare_statement(
     found = find_acid(session, statement, sources)
     changes = {ChangesOf.of(it): it for it in statement.functions if it.name == ACID_CHANGES}
     feeds = find_changes(session, statement, sources)
+    described = described_elsewhere(session, statement, sources)
+    if described is not None:
+        node.swapped = describe_table(session, statement, sources.metadata(described))
     if found or changes or feeds:
         work = _Preparation(node, sources, makers, reads)
         node.swapped = work.swapped(statement, found, changes, feeds)
@@ -77,7 +89,7 @@ def prepare_statement(
     if statement.temporary_view is not None:
         node.temporary_views[statement.temporary_view] = node.reads
         behind = node.sources_behind(statement.reads)
-        named = frozenset(_source(session, read) for read in tables_of(found))
+        named = frozenset(_source(node, read) for read in tables_of(found))
         node.temporary_sources[statement.temporary_view] = SourcesBehind(
             named | behind.sources, frozenset(changes) | behind.changes
         )
@@ -145,8 +157,8 @@ class _Preparation:
         return swap(session, statement, reads, self._rows, functions)
 
     def _rows(self, read: AcidRead) -> Any:
-        session = self._node.session
-        return self._seen(*self._sources.rows(session, _source(session, read)))
+        source = _source(self._node, read)
+        return self._seen(*self._sources.rows(self._node.session, source))
 
     def _changes(self, changes: ChangesOf) -> Any:
         maker = self._makers.get(changes)
@@ -156,7 +168,7 @@ class _Preparation:
         return self._seen(frame._jdf.queryExecution().analyzed(), files)
 
     def _columns(self, read: AcidRead) -> Any:
-        _source(self._node.session, read)
+        _source(self._node, read)
         return self._sources.columns(self._node.session, read.table)
 
     def _seen(self, plan: Any, files: FilesRead) -> Any:
@@ -185,9 +197,12 @@ def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> No
         )
 
 
-def _source(session: SparkSession, read: AcidRead) -> Source:
-    clauses = ReadClauses.of(session, read.table, read.relation)
+def _source(node: NodeContext, read: AcidRead) -> Source:
+    clauses = ReadClauses.of(node.session, read.table, read.relation)
     options = SourceOptions(clauses.partitions, clauses.static)
+    default = node.default_options.get(read.table)
+    if default is not None and not read.path and not read.relation.options:
+        options = default
     return Source(read.table, options, clauses.as_of, clauses.read)
 
 
