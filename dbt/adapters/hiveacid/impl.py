@@ -500,7 +500,13 @@ class HiveAcidAdapter(SparkAdapter):
     @raising_dbt_errors
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         """Rename a table or view, whose rows stay its own; refuse a transactional table."""
-        self._schemas.rename(from_relation, to_relation, super().rename_relation)
+        self._schemas.rename(from_relation, to_relation, self._rename_in_spark)
+
+    def _rename_in_spark(self, old: BaseRelation, new: BaseRelation) -> None:
+        if self._schemas.rename_guarded_view(old, new):
+            self.cache_renamed(old, new)
+        else:
+            super().rename_relation(old, new)
 
     # rows of seeds and of Python models
 
