@@ -25,6 +25,7 @@ from hiveacid.api import Changes, Snapshot, snapshot
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import (
+    AcidTargetError,
     ConcurrentDdlError,
     HistoryLostError,
     HiveAcidError,
@@ -33,6 +34,7 @@ from hiveacid.errors import (
     LockTimeoutError,
     MetastoreError,
     MetastoreUnavailableError,
+    RawAcidReferenceError,
     SnapshotEndedError,
     TableNotFoundError,
     TransactionLostError,
@@ -48,6 +50,7 @@ from hiveacid.snapshots.tables import PinnedTable
 __version__ = "0.1.0"
 
 __all__ = [
+    "AcidTargetError",
     "Changes",
     "ConcurrentDdlError",
     "Extent",
@@ -60,6 +63,7 @@ __all__ = [
     "MetastoreError",
     "MetastoreUnavailableError",
     "PinnedTable",
+    "RawAcidReferenceError",
     "Snapshot",
     "SnapshotEndedError",
     "SnapshotReport",

@@ -19,18 +19,23 @@ from hiveacid.changes.rows import deleted_rows, inserted_rows
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import HistoryLostError, InvalidSettingError, TransactionLostError
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import TableName
+from hiveacid.metastore.models import Table, TableName
+from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.reader.read import plan_read, to_dataframe, write_ids_without_directory
+from hiveacid.reader.read import no_rows, plan_read, to_dataframe, write_ids_without_directory
 from hiveacid.reader.read_warnings import ReadWarnings
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.sql.clauses import ReadClauses
+from hiveacid.sql.relations import AcidRead, find_acid, tables_of
+from hiveacid.sql.statement import parse
+from hiveacid.sql.swap import swap
 
 _ANSI = "spark.sql.ansi.enabled"
 _casts_lock = threading.RLock()
@@ -214,6 +219,36 @@ class Snapshot(RunSnapshot):
         with _hives_casts(spark):
             return to_dataframe(spark, plan)
 
+    def sql(self, text: str, *, spark: SparkSession | None = None) -> DataFrame:
+        """Run a statement of Spark SQL in which each transactional table shows its snapshot.
+
+        Tables go by their own names, also behind stored views. All of them are read as of the same
+        moment. A query is run when its rows are fetched, a command at once. A stored view that the
+        statement makes over transactional tables can be read by this method only.
+
+        Args:
+            text: one statement.
+            spark: another session than the snapshot's.
+
+        Raises:
+            RawAcidReferenceError: the statement hides which tables it reads.
+            AcidTargetError: the statement would change or remove a transactional table.
+            InvalidSettingError: an option of a table is unknown or wrong.
+            UnreadableTableError: a table cannot be read exactly; the message says why.
+            TransactionLostError: the transaction is lost.
+            SnapshotEndedError: the snapshot has ended.
+            PySparkException: Spark's own errors.
+        """
+        session = self._session(spark)
+        statement = parse(session, text)
+        reads = () if statement.plan is None else find_acid(session, statement, _Known(self))
+        if not reads:
+            return session.sql(text)
+        if statement.is_permanent_view:
+            return swap(session, statement, reads, partial(self._columns, session)).run(session)
+        self.pin_with_foreseen(read.table for read in tables_of(reads))
+        return swap(session, statement, reads, partial(self._rows, session)).run(session)
+
     def changes(
         self,
         name: str | TableName,
@@ -264,6 +299,10 @@ class Snapshot(RunSnapshot):
         """Return a table with the chosen partitions, pinned with those that belong together."""
         return choice.of_table(self._whole(name))
 
+    def pin_with_foreseen(self, names: Iterable[TableName]) -> None:
+        """Pin some tables, together with those that belong to the snapshot."""
+        self.pin({*names, *self._together()})
+
     def plan_table(self, spark: SparkSession, name: TableName, choice: PartitionChoice) -> ReadPlan:
         """Plan the read of a table, once for each choice of partitions.
 
@@ -309,6 +348,22 @@ class Snapshot(RunSnapshot):
         self._warnings.warn_of_missing(name, plan.missing)
         return plan
 
+    def columns_of(self, spark: SparkSession, table: Table) -> DataFrame:
+        """Return a DataFrame with the columns of a table and no row. Takes no lock."""
+        with _hives_casts(spark):
+            return no_rows(spark, table_columns(table))
+
+    def _rows(self, spark: SparkSession, read: AcidRead) -> Any:
+        clauses = ReadClauses.of(read.table, read.relation)
+        plan = self.plan_table(spark, read.table, clauses.partitions)
+        return self.frame(spark, plan)._jdf.queryExecution().analyzed()
+
+    def _columns(self, spark: SparkSession, read: AcidRead) -> Any:
+        ReadClauses.of(read.table, read.relation)
+        with self._client_factory() as client:
+            table = client.get_tables([read.table])[read.table]
+        return self.columns_of(spark, table)._jdf.queryExecution().analyzed()
+
     def _whole(self, name: TableName) -> PinnedTable:
         return self.pin({name, *self._together()})[name]
 
@@ -328,6 +383,23 @@ class Snapshot(RunSnapshot):
         self, pinned: PinnedTable, write_ids: frozenset[int]
     ) -> frozenset[int]:
         return write_ids_without_directory(self._session(None), pinned, write_ids)
+
+
+class _Known:
+    """Tables that a snapshot knows without Spark's catalog."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def has(self, name: TableName, *, in_spark: bool) -> bool:
+        """See `KnownTables.has`."""
+        if name in self._snapshot._together():
+            return True
+        if in_spark:
+            return False
+        with self._snapshot._client_factory() as client:
+            table = client.get_tables([name]).get(name)
+        return table is not None and table.is_transactional
 
 
 class Changes:

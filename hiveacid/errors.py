@@ -54,6 +54,14 @@ class UnreadableTableError(HiveAcidError):
     """A table, directory or file that cannot be read exactly is refused, with the reason."""
 
 
+class RawAcidReferenceError(HiveAcidError):
+    """A statement would have Spark itself read a transactional table, which it reads wrong."""
+
+
+class AcidTargetError(HiveAcidError):
+    """A statement would have Spark change or remove a transactional table, or files of it."""
+
+
 class VanishedFileError(UnreadableTableError):
     """A file of the snapshot is no longer there."""
 

@@ -32,3 +32,10 @@ def first_few(items: Sequence[str], most: int, separator: str = ", ") -> str:
 def quoted(*names: str) -> str:
     """Return a name in backticks for Spark's parser, its parts joined by dots: `` `shop`.`a` ``."""
     return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def text_literal(value: str) -> str:
+    """Return a text as a literal of Spark's SQL, with its quotes."""
+    # Spark replaces `${…}` by settings of its own, in literals, too.
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"

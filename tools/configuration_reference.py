@@ -43,7 +43,7 @@ Spark's settings may hold secrets; `dbt debug` does not show them. What only a n
 The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, \
 `incremental_strategy`, …). What differs:
 
-- `materialized: view` over an ACID source is refused, directly or through ephemeral models.
+- `materialized: view` over an ACID source is read through dbt-hiveacid only ([views](views.md)).
 - With `location_root` each build of a `table` gets a directory of its own below \
 `<location_root>/<model>`, and the previous one is removed after the switch. \
 It must not be the directory of the model's database, where managed tables are. Delta, Iceberg \

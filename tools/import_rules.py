@@ -18,6 +18,7 @@ ADAPTER = "dbt.adapters.hiveacid"
 
 LAYERS = (
     ("api",),
+    ("sql",),
     ("changes",),
     ("reader",),
     ("snapshots",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -69,6 +70,28 @@ class PartitionChoice:
                 if text is not None and isinstance(value, int | float):
                     kinds.append((key, "boolean" if isinstance(value, bool) else "number", text))
         return cls.of(values, kinds)
+
+    @classmethod
+    def from_json(cls, text: str) -> PartitionChoice:
+        """Make a choice from the text that `to_json` returns.
+
+        Raises:
+            ValueError: saying what is given instead.
+        """
+        return cls.parse(json.loads(text))
+
+    def to_json(self) -> str:
+        """Return the choice as a JSON object: for each key a list of values."""
+        kinds = {(key, text) for key, _, text in self.kinds}
+
+        def as_json(key: str, text: str | None) -> str:
+            return text if text is not None and (key, text) in kinds else json.dumps(text)
+
+        values = (
+            f"{json.dumps(key)}: [{', '.join(as_json(key, text) for text in texts)}]"
+            for key, texts in self.values
+        )
+        return f"{{{', '.join(values)}}}"
 
     def __bool__(self) -> bool:
         return bool(self.values)

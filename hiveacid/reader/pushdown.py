@@ -76,8 +76,12 @@ def scan_options(spark: SparkSession) -> dict[str, str]:
     }
 
 
-def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, str]:
+def search_arguments_of_command(
+    spark: SparkSession, sql: str, plan: Any = None
+) -> Mapping[str, str]:
     """Return what `search_arguments` finds for a command before it is run; nothing for a query.
+
+    `plan` is what runs in place of the text.
 
     Return nothing either for a command that asks what time it is: Spark plans the command once more
     to run it, and midnight may lie between.
@@ -86,9 +90,10 @@ def search_arguments_of_command(spark: SparkSession, sql: str) -> Mapping[str, s
         PySparkException: the statement cannot be parsed or analysed.
     """
     state = spark._jsparkSession.sessionState()
-    with active(spark):
-        parsed = state.sqlParser().parsePlan(sql)
-    execution = state.executePlan(parsed, _not_run(spark))
+    if plan is None:
+        with active(spark):
+            plan = state.sqlParser().parsePlan(sql)
+    execution = state.executePlan(plan, _not_run(spark))
     if not _is_a(spark, execution.analyzed(), "Command") or _tells_time(spark, sql, execution):
         return {}
     return search_arguments(spark, execution)

@@ -1,17 +1,15 @@
-"""A transactional table does not reach Spark's plain readers and writers, by whatever way."""
+"""Transactional tables of a statement are found, and are not changed by Spark, by whatever way."""
 
 import threading
 
 import pytest
 
-from dbt.adapters.hiveacid.errors import AcidTargetError, RawAcidReferenceError
-from dbt.adapters.hiveacid.spark.guard import (
-    is_plain_table,
-    refuse_acid_in_schema,
-    refuse_raw_acid,
-)
+from dbt.adapters.hiveacid.spark.guard import is_plain_table, refuse_acid_in_schema
 from dbt.adapters.hiveacid.spark.session import SessionHandle
-from dbt.adapters.hiveacid.spark.statements import parse
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.metastore.models import TableName
+from hiveacid.sql.relations import find_acid, tables_of
+from hiveacid.sql.statement import parse
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +34,23 @@ def session(spark):
     session.sql("drop database guard cascade")
 
 
-def refuse(session, sql):
-    refuse_raw_acid(session, parse(session, sql))
+class Known:
+    """Tables that another metastore than Spark's has."""
+
+    def __init__(self, *names):
+        self.names = {TableName(*name) for name in names}
+
+    def has(self, name, *, in_spark):
+        return name in self.names
+
+
+def found(session, sql, known=None):
+    """The transactional tables that a statement reads, each with the views on the way to it."""
+    reads = find_acid(session, parse(session, sql), known or Known())
+    return [(str(read.table), read.path) for read in tables_of(reads)]
+
+
+ACID = ("guard.acid", ())
 
 
 @pytest.mark.parametrize(
@@ -50,37 +63,40 @@ def refuse(session, sql):
         "create table t using parquet as with x as (select * from guard.acid) select * from x",
         "create view v as select * from guard.acid",
         "create temporary view v as select * from guard.acid",
-        "insert into guard.acid values (1)",
         "insert into guard.plain select * from guard.acid",
         "merge into guard.plain p using guard.acid a on p.i = a.i when matched then delete",
+        "explain select * from guard.acid",
+        "select * from guard.acid version as of 3",
     ],
 )
-def test_a_raw_reference_is_refused(session, sql):
-    with pytest.raises(RawAcidReferenceError) as error:
-        refuse(session, sql)
-    assert error.value.msg == (
-        "guard.acid is a transactional Hive table, which Spark reads wrong without an error. "
-        "So the statement was not run. Declare the table as a source, and read it with "
-        "{{ source('guard', 'acid') }}."
-    )
+def test_a_transactional_table_is_found(session, sql):
+    assert found(session, sql) == [ACID]
 
 
 @pytest.mark.parametrize(
     "view, path",
-    [("over_acid", "guard.over_acid"), ("over_view", "guard.over_view > guard.over_acid")],
+    [
+        ("over_acid", ("guard.over_acid",)),
+        ("over_view", ("guard.over_view", "guard.over_acid")),
+    ],
 )
 def test_views_are_followed(session, view, path):
-    with pytest.raises(RawAcidReferenceError) as error:
-        refuse(session, f"select count(*) from guard.{view}")
-    assert error.value.msg.startswith(f"guard.acid (through the view {path}) is a transactional")
+    assert found(session, f"select count(*) from guard.{view}") == [("guard.acid", path)]
+
+
+def test_a_table_of_another_metastore_is_found_if_spark_has_none(session):
+    known = Known(("guard", "elsewhere"), ("guard", "plain"))
+    assert found(session, "select * from guard.elsewhere", known) == [("guard.elsewhere", ())]
+    assert found(session, "select * from guard.over_plain") == []
+    with pytest.raises(RawAcidReferenceError, match="guard.plain is a transactional table in the"):
+        found(session, "select * from guard.plain", known)
 
 
 def test_an_unqualified_name_is_looked_up_in_the_current_database(session):
     session.sql("use guard")
     try:
-        refuse(session, "select * from plain")
-        with pytest.raises(RawAcidReferenceError):
-            refuse(session, "select * from over_acid")
+        assert found(session, "select * from plain") == []
+        assert found(session, "select * from over_acid") == [("guard.acid", ("guard.over_acid",))]
     finally:
         session.sql("use default")
 
@@ -102,8 +118,8 @@ def test_an_unqualified_name_is_looked_up_in_the_current_database(session):
         "drop view if exists guard.over_acid",
     ],
 )
-def test_what_is_right_passes(session, sql):
-    refuse(session, sql)
+def test_what_is_no_transactional_table_is_left_to_spark(session, sql):
+    assert found(session, sql) == []
 
 
 @pytest.mark.parametrize(
@@ -113,19 +129,25 @@ def test_what_is_right_passes(session, sql):
         "load data inpath '/x' into table Guard.acid",
         "drop table if exists spark_catalog.guard.acid",
         "alter table guard.acid rename to guard.other",
+        "insert into guard.acid values (1)",
+        "insert overwrite table guard.acid select * from guard.plain",
+        "explain insert into guard.acid values (1)",
+        "delete from guard.acid where i = 1",
+        "update guard.acid set i = 1",
+        "merge into guard.acid a using guard.plain p on p.i = a.i when matched then delete",
     ],
 )
-def test_files_of_a_transactional_table_are_hives(session, sql):
+def test_rows_and_files_of_a_transactional_table_are_hives(session, sql):
     with pytest.raises(AcidTargetError, match="guard.acid is .* Run the statement in Hive"):
-        refuse(session, sql)
+        found(session, sql)
     assert [row.i for row in session.sql("select count(*) as i from guard.acid").collect()] == [0]
 
 
 def test_a_view_whose_text_hides_a_name_is_refused(session):
     with pytest.raises(RawAcidReferenceError) as error:
-        refuse(session, "select * from guard.over_hidden")
-    hidden = r"IDENTIFIER(…) (through the view guard.over_hidden) hides from dbt-hiveacid"
-    assert error.value.msg.startswith(hidden)
+        found(session, "select * from guard.over_hidden")
+    hidden = "IDENTIFIER(…) (through the view guard.over_hidden) hides which tables"
+    assert error.value.message.startswith(hidden)
 
 
 def test_a_schema_with_a_transactional_table_is_not_dropped(session):
@@ -133,8 +155,8 @@ def test_a_schema_with_a_transactional_table_is_not_dropped(session):
         refuse_acid_in_schema(session, "guard")
     for sql in ("drop schema guard cascade", "drop database if exists spark_catalog.Guard cascade"):
         with pytest.raises(AcidTargetError, match="guard.acid is a transactional Hive table. Sp"):
-            refuse(session, sql)
-    refuse(session, "drop schema if exists nowhere cascade")
+            found(session, sql)
+    assert found(session, "drop schema if exists nowhere cascade") == []
     refuse_acid_in_schema(session, "default")
     refuse_acid_in_schema(session, "nowhere")
 
@@ -146,25 +168,22 @@ def test_sparks_own_tables_are_told_from_those_of_hive(session):
 
 
 def test_names_that_cannot_be_known_are_refused(session):
-    with pytest.raises(RawAcidReferenceError, match=r"IDENTIFIER\(…\) hides from dbt-hiveacid"):
-        refuse(session, "select * from identifier('guard.plain')")
+    with pytest.raises(RawAcidReferenceError, match=r"IDENTIFIER\(…\) hides which tables"):
+        found(session, "select * from identifier('guard.plain')")
 
 
 @pytest.mark.parametrize("used_before", [False, True])
 def test_a_name_in_a_variable_of_the_session_is_found_on_any_thread(spark, session, used_before):
     """What a thread has used before must not matter: PySpark leaves a session active there."""
-    refused = []
+    names = []
 
     def on_a_thread_of_its_own():
         if used_before:
             spark.newSession().createDataFrame([(1,)], "i int")
-        try:
-            refuse(session, "select * from ${guard.src}")
-        except RawAcidReferenceError as error:
-            refused.append(error.msg)
+        names.extend(found(session, "select * from ${guard.src}"))
 
     session.conf.set("guard.src", "guard.acid")
     thread = threading.Thread(target=on_a_thread_of_its_own)
     thread.start()
     thread.join()
-    assert refused and refused[0].startswith("guard.acid is a transactional Hive table")
+    assert names == [ACID]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.hiveacid.incremental.stage import by_key, key_parts, summary
-from dbt.adapters.hiveacid.spark.sql import text_literal
+from hiveacid.formatting import text_literal
 
 KEYS = ["${spark.master}", "it's", "back\\slash", "", "ü€😀", "a\nb"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.hiveacid.spark.statements import Statement, parse
+from hiveacid.sql.statement import Relation, TableFunction, parse
 
 A, B, C = ("db", "a"), ("b",), ("c",)
 
@@ -24,13 +24,13 @@ READS = {
     "create or replace table t using delta as select * from db.a": {A},
     "create view v as select * from db.a": {A},
     "create or replace temporary view v as select * from db.a": {A},
-    "insert into db.a select * from b": {A, B},
-    "insert overwrite table db.a partition (p) select * from b": {A, B},
-    "with x as (select * from b) insert into db.a select * from x": {A, B},
-    "from b insert into db.a select * insert into c select *": {A, B, C},
-    "merge into db.a using (select * from b) s on a.i = s.i when matched then delete": {A, B},
-    "delete from db.a where i in (select i from b)": {A, B},
-    "update db.a set v = (select max(v) from b)": {A, B},
+    "insert into db.a select * from b": {B},
+    "insert overwrite table db.a partition (p) select * from b": {B},
+    "with x as (select * from b) insert into db.a select * from x": {B},
+    "from b insert into db.a select * insert into c select *": {B},
+    "merge into db.a using (select * from b) s on a.i = s.i when matched then delete": {B},
+    "delete from db.a where i in (select i from b)": {B},
+    "update db.a set v = (select max(v) from b)": {B},
     "cache table t as select * from db.a": {A},
     "describe select * from db.a": {A},
     "explain select * from db.a": {A},
@@ -62,6 +62,39 @@ NEITHER = [
 @pytest.mark.parametrize("sql", READS)
 def test_what_a_statement_reads(spark, sql):
     assert parse(spark, sql).reads == READS[sql]
+
+
+@pytest.mark.parametrize(
+    "sql, targets",
+    [
+        ("insert into db.a select * from b", {A}),
+        ("with x as (select * from b) insert into db.a select * from x", {A}),
+        ("from b insert into db.a select * insert into c select *", {A, C}),
+        ("merge into db.a using b on a.i = b.i when matched then delete", {A}),
+        ("delete from db.a where i in (select i from b)", {A}),
+        ("update db.a set v = (select max(v) from b)", {A}),
+        ("explain insert into db.a select * from b", {A}),
+        ("select * from db.a", set()),
+    ],
+)
+def test_what_a_statement_changes(spark, sql, targets):
+    assert parse(spark, sql).targets == targets
+
+
+def test_clauses_of_a_relation(spark):
+    (plain,) = parse(spark, "select * from db.a").relations
+    assert plain == Relation(A)
+    (of_version,) = parse(spark, "select * from db.a version as of 3").relations
+    assert of_version == Relation(A, version="3")
+    (of_time,) = parse(spark, "select * from db.a timestamp as of '2026-01-31'").relations
+    assert of_time == Relation(A, timestamp="'2026-01-31'")
+    (with_options,) = parse(spark, "select * from db.a with (Read = 'x', n = 3)").relations
+    assert with_options == Relation(A, {"read": "x", "n": "3"})
+
+
+def test_table_functions(spark):
+    (function,) = parse(spark, "select * from Acid_Changes('db.a', 'm', null, 1 + 2) c").functions
+    assert function == TableFunction("acid_changes", ("db.a", "m", None, None))
 
 
 @pytest.mark.parametrize("sql", MENTIONS_ONLY)
@@ -97,7 +130,8 @@ def test_what_changes_no_files_or_those_of_what_it_reads(spark, sql):
 
 @pytest.mark.parametrize("sql", NEITHER)
 def test_what_names_nothing_that_is_there(spark, sql):
-    assert parse(spark, sql) == Statement()
+    statement = parse(spark, sql)
+    assert statement.names == frozenset() and statement.opaque is None
 
 
 @pytest.mark.parametrize(

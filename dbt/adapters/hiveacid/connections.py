@@ -97,7 +97,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def add_query(
         self, sql: str, auto_begin: bool = True, bindings: Any = None, *args: Any, **kwargs: Any
     ) -> tuple[Connection, Any]:
-        """Run a statement after the views of its ACID sources are made."""
+        """Run a statement; its ACID tables show the run's snapshot."""
         # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
         node: NodeContext = connection.handle
@@ -105,7 +105,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         node.name = connection.name or ""
         with self.exception_handler(sql):
             if bindings:
-                node.named, node.reads = frozenset(), frozenset()
+                node.named, node.reads, node.swapped = frozenset(), frozenset(), None
             else:
                 self.run.prepare(node, sql)
         return super().add_query(sql, auto_begin, bindings, *args, **kwargs)

@@ -28,14 +28,6 @@ class AdapterError(DbtRuntimeError):
     """Base class of every error that the adapter itself raises on purpose."""
 
 
-class RawAcidReferenceError(AdapterError):
-    """A statement names a transactional table directly, which Spark would read wrong."""
-
-
-class AcidTargetError(AdapterError):
-    """A model has the name of a transactional table, which it would replace."""
-
-
 class ViewOverAcidError(AdapterError):
     """A permanent view or function over an ACID source was asked for; it could hold no snapshot."""
 

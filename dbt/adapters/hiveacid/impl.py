@@ -46,13 +46,13 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.report import keep
 from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
 from dbt.adapters.hiveacid.signals import TerminationHandler
-from dbt.adapters.hiveacid.spark.sql import text_literal
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
 from dbt.adapters.hiveacid.targets.staging import Staging, build_location
 from dbt.adapters.hiveacid.targets.state import OtherRuns
 from dbt.adapters.hiveacid.targets.stores import TargetStores
+from hiveacid.formatting import text_literal
 from hiveacid.metastore.models import TableName
 
 logger = AdapterLogger("HiveAcid")
@@ -84,13 +84,13 @@ class HiveAcidAdapter(SparkAdapter):
             get_invocation_id(),
             f"{config.profile_name}.{config.target_name}",
             foreseen=self._foreseen,
+            declared=Project(self.get_macro_resolver).sources,
             needing=self._needing,
             on_lost=self.connections.stop_reading,
             raise_if_cancelled=self.connections.raise_if_cancelled,
             keep_report=partial(keep, None if target_path is None else Path(target_path)),
         )
         self.connections.run = self.run
-        self.Relation = HiveAcidRelation.bound_to(self.run.views)
         self._build_collaborators()
         self._termination = TerminationHandler()
         self._termination.install()
@@ -191,14 +191,13 @@ class HiveAcidAdapter(SparkAdapter):
         return bool(self._handle().has_read)
 
     @available
-    def hiveacid_refuse_view(self, sql: str) -> None:
-        """Refuse to make a permanent view of `sql` if it reads an ACID source.
+    def hiveacid_refuse_function(self, sql: str) -> None:
+        """Refuse to make a permanent function with the body `sql` if it reads an ACID table.
 
         Raises:
-            ViewOverAcidError: naming the model, the sources and what to do instead.
-            RawAcidReferenceError: it names the table itself.
+            ViewOverAcidError: naming the function, the tables and what to do instead.
         """
-        self.run.refuse_view(self._handle().session, sql)
+        self.run.refuse_function(self._handle().session, sql)
 
     @available
     def hiveacid_shows_samples(self) -> bool:
@@ -377,18 +376,6 @@ class HiveAcidAdapter(SparkAdapter):
         """Return a source's freshness by a field; the query reads the run's snapshot."""
         read = _ours(source).as_read()
         return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
-
-    @raising_dbt_errors
-    def calculate_freshness_from_custom_sql(
-        self,
-        source: BaseRelation,
-        sql: str,
-        macro_resolver: MacroResolverProtocol | None = None,
-    ) -> Any:
-        """Return a source's freshness by its `loaded_at_query`, in which `this` is a plain name."""
-        if isinstance(source, HiveAcidRelation):
-            sql = source.read_in(sql)
-        return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
     @raising_dbt_errors
     def calculate_freshness_from_metadata_batch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,14 +11,13 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
-from dbt.adapters.hiveacid.node_context import NodeContext, ViewMaker, ViewMakers
+from dbt.adapters.hiveacid.node_context import NodeContext, RowMaker, RowMakers, SourcesBehind
 from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_release
 from dbt.adapters.hiveacid.report import as_dict
+from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, SourceTables
 from dbt.adapters.hiveacid.sources.missing import explain_missing_tables, vanished_file
-from dbt.adapters.hiveacid.sources.prepare import prepare_statement, refuse_view
+from dbt.adapters.hiveacid.sources.prepare import look_at, prepare_statement, refuse_function
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
-from dbt.adapters.hiveacid.sources.views import SourceTables, SourceViews
-from dbt.adapters.hiveacid.spark.statements import NameParts
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.api import Snapshot, open_footers
 from hiveacid.errors import VanishedFileError, VerificationError, WriteIdsNotSupportedError
@@ -30,6 +29,7 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.verification import SHOWN
 from hiveacid.snapshots.tables import UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.sql.statement import NameParts
 
 logger = AdapterLogger("HiveAcid")
 INVOCATION = "invocation"
@@ -49,6 +49,7 @@ class Invocation:
         invocation_id: str,
         target: str,
         foreseen: Callable[[], set[TableName]],
+        declared: Callable[[], Collection[TableName]],
         needing: Callable[[], frozenset[str] | None],
         on_lost: Callable[[], None],
         raise_if_cancelled: Callable[[], None],
@@ -58,6 +59,7 @@ class Invocation:
 
         Args:
             foreseen: names the sources of the selected nodes.
+            declared: names the sources of the project.
             needing: names the nodes that may read an ACID source; None if they are not known.
             on_lost: called once the transaction is found lost, to stop what reads under it, on any
                 thread.
@@ -88,21 +90,25 @@ class Invocation:
         self._hold_warning = HoldWarning(
             self.snapshot, self.release.nodes_to_come, credentials.hold_warning
         )
-        self.views = SourceViews(self.tables, self.snapshot)
-        self.models: dict[str, ViewMaker] = {}
+        self.sources = AcidSources(self.tables, self.snapshot, declared)
+        self.models: dict[ChangesOf, RowMaker] = {}
         self.reads = ReadLog()
 
-    def prepare(self, node: NodeContext, sql: str, makers: ViewMakers | None = None) -> None:
+    def prepare(self, node: NodeContext, sql: str, makers: RowMakers | None = None) -> None:
         """Make a statement ready to run (`prepare_statement`).
 
-        `makers` are makers of views of changes for this statement only, before those of `models`.
+        `makers` are makers of changes for this statement only, before those of `models`.
         """
         chosen = {**self.models, **(makers or {})}
-        prepare_statement(node, sql, self.views, chosen, self.reads)
+        prepare_statement(node, sql, self.sources, chosen, self.reads)
 
-    def refuse_view(self, session: SparkSession, sql: str) -> None:
-        """Refuse the query of a permanent view that reads an ACID table: see `refuse_view`."""
-        refuse_view(session, sql, self.views)
+    def look_at(self, node: NodeContext, sql: str) -> SourcesBehind:
+        """Return the ACID sources that a statement reads: see `look_at`."""
+        return look_at(node, sql, self.sources)
+
+    def refuse_function(self, session: SparkSession, sql: str) -> None:
+        """Refuse a permanent function that reads an ACID table: see `refuse_function`."""
+        refuse_function(session, sql, self.sources)
 
     def verify(self, session: SparkSession, name: TableName) -> None:
         """Check a table and print the report.

@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
-from dbt.adapters.hiveacid.spark.statements import NameParts
+from hiveacid.sql.statement import NameParts
+from hiveacid.sql.swap import SwappedStatement
 
 T = TypeVar("T")
+GLOBAL_TEMPORARY = "global_temp"
+"""Spark's database of temporary views that sessions share."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +36,22 @@ class Stage:
     location_root: str | None = None
 
 
-class ViewMaker(Protocol):
-    """Maker of a temporary view that shows changes of a source instead of its rows."""
+class RowMaker(Protocol):
+    """Maker of the rows that `acid_changes` shows in a statement."""
 
-    def create_view(self, session: SparkSession) -> FilesRead:
-        """Make the temporary view in `session` and return the files that it reads."""
+    def rows(self, session: SparkSession) -> tuple[DataFrame, FilesRead]:
+        """Return the rows, lazily, and the files that they are read from."""
 
 
-ViewMakers = Mapping[str, ViewMaker]
-"""Makers of views, by the names of the views."""
+RowMakers = Mapping[ChangesOf, RowMaker]
+"""Makers of rows, by the changes that the rows show."""
+
+
+class SourcesBehind(NamedTuple):
+    """ACID sources behind temporary views: whole, and what changed in them."""
+
+    sources: frozenset[Source] = frozenset()
+    changes: frozenset[ChangesOf] = frozenset()
 
 
 class NodeContext:
@@ -52,15 +63,16 @@ class NodeContext:
         spark: the Spark session of the connection.
         name: the connection's name: a node's unique id, or what else dbt does (`master` for hooks).
         named: the relations that the current statement names.
+        swapped: the current statement with its ACID tables swapped; None if it reads none.
         reads: the files of ACID tables that the current statement reads, also through temporary
             views of the session.
         has_read: the files that all statements of the node have read.
         temporary_views: the files that each temporary view of the session reads.
-        temporary_sources: the views of sources that each temporary view is made of.
+        temporary_sources: the ACID sources that each temporary view is made of.
         stages: the tables in which the node's target is being built, by their roles.
         write_lock: the lock that keeps other threads from writing the node's target, while held.
-        changes_view: the view of changes that the node's model is built from, once the
-            materialization has begun.
+        changes: the changes that the node's model is built from, once the materialization has
+            begun.
         is_full_load: whether an incremental run has turned into building its table again.
     """
 
@@ -68,13 +80,14 @@ class NodeContext:
         self.spark = spark
         self.name = ""
         self.named: frozenset[NameParts] = frozenset()
+        self.swapped: SwappedStatement | None = None
         self.reads: frozenset[FilesRead] = frozenset()
         self.has_read: frozenset[FilesRead] = frozenset()
         self.temporary_views: dict[str, frozenset[FilesRead]] = {}
-        self.temporary_sources: dict[str, frozenset[str]] = {}
+        self.temporary_sources: dict[str, SourcesBehind] = {}
         self.stages: dict[str, Stage] = {}
         self.write_lock: Lock | None = None
-        self.changes_view: str | None = None
+        self.changes: ChangesOf | None = None
         self.is_full_load = False
 
     @property
@@ -108,14 +121,21 @@ class NodeContext:
     def rollback(self) -> None:
         """Undo nothing: Spark has no transactions."""
 
-    def sources_behind(self, names: Iterable[NameParts]) -> frozenset[str]:
-        """Return the names of the sources' views behind the temporary views among `names`."""
-        return frozenset(
-            source
-            for parts in names
-            if len(parts) == 1
-            for source in self.temporary_sources.get(parts[0].lower(), ())
-        )
+    def run_sql(self, sql: str) -> DataFrame:
+        """Run the statement that was prepared last, or another one that reads no ACID table."""
+        if self.swapped is not None:
+            return self.swapped.run(self.session)
+        return self.session.sql(sql)
+
+    def sources_behind(self, names: Iterable[NameParts]) -> SourcesBehind:
+        """Return the ACID sources behind the temporary views among `names`."""
+        found = SourcesBehind()
+        for parts in names:
+            if len(parts) > 1 and parts[0].lower() != GLOBAL_TEMPORARY:
+                continue
+            behind = self.temporary_sources.get(parts[-1].lower(), SourcesBehind())
+            found = SourcesBehind(found.sources | behind.sources, found.changes | behind.changes)
+        return found
 
     def make_temporary_view(
         self, target: HiveAcidRelation, role: str, frame: DataFrame
@@ -132,7 +152,7 @@ class NodeCursor(Cursor):
     """Cursor for a statement of a node; `has_read` are the files that the node has read by then."""
 
     def __init__(self, node: NodeContext) -> None:
-        super().__init__(node.spark, node.name, reads_acid=bool(node.reads))
+        super().__init__(node.spark, node.name, reads_acid=bool(node.reads), swapped=node.swapped)
         self.has_read = node.has_read
 
 

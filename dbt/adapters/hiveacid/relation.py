@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
@@ -14,54 +14,35 @@ from dbt.adapters.spark.relation import SparkRelation
 from dbt.adapters.hiveacid.errors import raising_dbt_errors
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
+from hiveacid.sql.clauses import render_options
 
 # Iceberg's mark on tables in a Hive catalog (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`).
 _ICEBERG = re.compile(r"^Table Properties: .*\btable_type=iceberg\b", re.IGNORECASE | re.MULTILINE)
 
 
-class SourceNames(Protocol):
-    """Names by which Spark reads sources (`SourceViews`)."""
-
-    def name_of(self, table: TableName, options: SourceOptions) -> str | None:
-        """Return the name of a source's view; None for a source that Spark reads right itself."""
-
-
-@dataclass(frozen=True)
-class View:
-    """View of the run's snapshot, and the table that it shows."""
-
-    name: str
-    table: TableName
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class HiveAcidRelation(SparkRelation):
-    """Relation; `view` is set for a source that is read through the run's snapshot.
+    """Relation; a source may have options, or show its changes instead of its rows.
 
-    The path stays the Hive table's, so that macros find database and identifier in it. `options`
-    is set for a source that has options.
+    Attributes:
+        options: the options of a source; None without any.
+        shown: the SQL that stands for the relation in a statement, and the table that the SQL
+            shows; None for the relation's own name.
     """
 
-    view: View | None = None
     options: SourceOptions | None = None
-
-    sources: ClassVar[SourceNames | None] = None
-
-    @classmethod
-    def bound_to(cls, sources: SourceNames) -> type[HiveAcidRelation]:
-        """Return a subclass whose `create_from` knows the sources of one adapter instance."""
-        return type(cls.__name__, (cls,), {"sources": sources, "__module__": cls.__module__})
+    shown: tuple[str, TableName] | None = None
 
     @classmethod
     @raising_dbt_errors
     def create_from(
         cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any
     ) -> HiveAcidRelation:
-        """Return the relation of a node or of a source.
+        """Return the relation of a node or of a source. Asks nobody.
 
         dbt resolves `source()` for a statement with `limit` among the arguments (None for no
-        limit). The parser, freshness and the docs never give `limit`: there a source is named as in
-        dbt-spark, and the metastore is not asked.
+        limit). The parser, freshness and the docs never give `limit`: there a source is its plain
+        name, without options.
         """
         relation: HiveAcidRelation = super().create_from(quoting, relation_config, **kwargs)
         if relation_config.resource_type != "source":
@@ -72,35 +53,15 @@ class HiveAcidRelation(SparkRelation):
         return relation.as_read() if "limit" in kwargs else relation
 
     def as_read(self) -> HiveAcidRelation:
-        """Return this source as a statement reads it."""
-        if self.sources is None:
+        """Return this source as a statement reads it: with its options."""
+        if self.options is None:
             return self
-        view = self.sources.name_of(self.table_name(), self.options or SourceOptions())
-        return self if view is None else self.read_through(view)
+        name = self.replace(shown=None, limit=None, event_time_filter=None).render()
+        return self.showing(name + render_options(self.options.as_clauses().options()))
 
-    def read_through(self, view: str) -> HiveAcidRelation:
-        """Return this table as a statement reads it through a view of this name."""
-        return self.replace(view=View(view, self.table_name()))
-
-    @property
-    def acid_view(self) -> str | None:
-        """Name of the view that shows this table; None without one.
-
-        A macro may have given a source another identifier or schema: then it is another table.
-        """
-        if self.view is None or self.view.table != self.table_name():
-            return None
-        return self.view.name
-
-    def read_in(self, sql: str) -> str:
-        """Return a query that names this source as dbt-spark does, with the name of its view.
-
-        Longer names stay as they are, and so does the name in quotation marks.
-        """
-        if self.as_read() is self:
-            return sql
-        name = re.escape(super().render())
-        return re.sub(rf"(?<![\w.`'\"]){name}(?![\w`'\"])", self.as_read().render(), sql)
+    def showing(self, sql: str) -> HiveAcidRelation:
+        """Return this table with `sql` in place of its name."""
+        return self.replace(shown=(sql, self.table_name()))
 
     def table_name(self) -> TableName:
         """Return the name of the table in the metastore."""
@@ -131,9 +92,14 @@ class HiveAcidRelation(SparkRelation):
         return self.path.get_lowered_part(field) == value.lower()
 
     def render(self) -> str:
-        """Return the name in SQL: the view of an ACID source, otherwise as dbt-spark renders it."""
-        if self.acid_view is not None and self.include_policy.identifier and self.identifier:
-            return self.acid_view
+        """Return the relation in SQL.
+
+        A macro may have given a source another identifier or schema: then it is another table.
+        """
+        if self.shown is not None and self.include_policy.identifier:
+            sql, table = self.shown
+            if table == self.table_name():
+                return sql
         return super().render()
 
 

@@ -33,6 +33,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.plans import dataframe_of
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, within_length
@@ -346,9 +347,7 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
         _none(context),
         _some(context, _partitions(spark, layout, files)),
     )
-    version = "" if spark.version.startswith("3.") else "classic."
-    dataset = java(context, f"org.apache.spark.sql.{version}Dataset")
-    frame = DataFrame(dataset.ofRows(spark._jsparkSession, relation), spark)
+    frame = dataframe_of(spark, relation)
     # Spark drops a filter on partition columns alone where it is given the partitions: it takes
     # them for those that the filter has left. So the path must depend on a column of the files.
     first = as_column(named(layout.columns.data.names[0]))

@@ -16,13 +16,18 @@ from pyspark.errors import PySparkException
 from dbt import selected_resources
 from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import AcidTargetError, PythonModelError
+from dbt.adapters.hiveacid.errors import PythonModelError
 from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from hiveacid.errors import MetastoreError, MetastoreUnavailableError, TransactionLostError
+from hiveacid.errors import (
+    AcidTargetError,
+    MetastoreError,
+    MetastoreUnavailableError,
+    TransactionLostError,
+)
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from hiveacid.snapshots.tables import PinnedTable
 

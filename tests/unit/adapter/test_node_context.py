@@ -2,8 +2,10 @@
 
 from types import SimpleNamespace
 
-from dbt.adapters.hiveacid.node_context import NodeContext
+from dbt.adapters.hiveacid.node_context import NodeContext, SourcesBehind
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
+from hiveacid.metastore.models import TableName
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="Orders", type="table")
 
@@ -30,10 +32,12 @@ def test_a_temporary_view_reads_what_the_statement_behind_it_has_read():
 
 
 def test_sources_are_found_behind_temporary_views_only():
-    found = node()
-    found.temporary_sources["recent"] = frozenset({"hiveacid__shop__orders__01234567"})
-    names = [("Recent",), ("marts", "recent"), ("other",)]
-    assert found.sources_behind(names) == {"hiveacid__shop__orders__01234567"}
+    found, orders = node(), Source(TableName("shop", "orders"))
+    behind = SourcesBehind(frozenset({orders}), frozenset({ChangesOf(orders, "marts.m")}))
+    found.temporary_sources["recent"] = behind
+    assert found.sources_behind([("Recent",), ("other",)]) == behind
+    assert found.sources_behind([("global_temp", "Recent")]) == behind
+    assert found.sources_behind([("marts", "recent"), ("other",)]) == SourcesBehind()
 
 
 def test_a_cursor_keeps_what_the_node_has_read_by_then():

@@ -5,23 +5,9 @@ import pytest
 from dbt.adapters.base.relation import EventTimeFilter
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
-from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
 
 QUOTING = SimpleNamespace(quoting={})
-
-
-class Sources:
-    """Knows one ACID table, and counts how often it is asked."""
-
-    def __init__(self):
-        self.asked = []
-        self.options = []
-
-    def name_of(self, table: TableName, options: SourceOptions) -> str | None:
-        self.asked.append(table)
-        self.options.append(str(options))
-        return "hiveacid__shop__orders__00000000" if table.table == "orders" else None
 
 
 def node(resource_type="source", identifier="Orders", config=None):
@@ -38,56 +24,36 @@ def node(resource_type="source", identifier="Orders", config=None):
     )
 
 
-def create(sources, *args, **kwargs):
-    return HiveAcidRelation.bound_to(sources).create_from(QUOTING, *args, **kwargs)
+def create(*args, **kwargs):
+    return HiveAcidRelation.create_from(QUOTING, *args, **kwargs)
 
 
-def test_the_parser_names_a_source_as_dbt_spark_does_and_asks_nobody():
-    sources = Sources()
-    assert str(create(sources, node())) == "Shop.Orders"
-    assert sources.asked == []
+JANUARY = {"hiveacid": {"partitions": {"day": "2026-01-31"}}}
+READ_IN_JANUARY = 'Shop.Orders with (partitions = \'{"day": ["2026-01-31"]}\')'
 
 
-def test_a_source_of_a_statement_is_named_by_its_view():
-    relation = create(Sources(), node(), limit=None, event_time_filter=None)
-    assert str(relation) == "hiveacid__shop__orders__00000000"
-    assert (relation.schema, relation.identifier) == ("Shop", "Orders")
+def test_a_source_is_named_as_dbt_spark_names_it():
+    assert str(create(node())) == "Shop.Orders"
+    relation = create(node(), limit=None, event_time_filter=None)
+    assert str(relation) == "Shop.Orders"
     assert relation.table_name() == TableName("shop", "orders")
     assert str(relation.without_identifier()) == "Shop"
 
 
-def test_freshness_reads_what_the_options_of_a_source_say():
-    """dbt makes the relation as the parser does, and asks for the rows later."""
-    sources = Sources()
-    config = {"hiveacid": {"partitions": {"day": "2026-01-31"}}}
-    relation = create(sources, node(config=config))
-    assert sources.asked == []
-    assert relation.replace().as_read().acid_view == "hiveacid__shop__orders__00000000"
-    create(sources, node(config=config), limit=None)
-    create(sources, node(), limit=None)
-    of_freshness, of_model, of_other = sources.options
-    assert of_freshness == of_model != of_other
+def test_a_statement_reads_a_source_with_its_options():
+    """The parser and the docs name it; freshness makes the relation as they do, and reads later."""
+    relation = create(node(config=JANUARY))
+    assert str(relation) == "Shop.Orders"
+    assert str(relation.as_read()) == READ_IN_JANUARY
+    assert str(create(node(config=JANUARY), limit=None)) == READ_IN_JANUARY
+    static = create(node(config={"hiveacid": {"static": True}}), limit=None)
+    assert str(static) == "Shop.Orders with (static = 'true')"
 
 
-@pytest.mark.parametrize(
-    ("sql", "as_read"),
-    [
-        ("select max(t) from Shop.Orders", "select max(t) from VIEW"),
-        ("select max(Shop.Orders.t) from (Shop.Orders)", "select max(VIEW.t) from (VIEW)"),
-        ("select 'Shop.Orders', t from Shop.Orders o", "select 'Shop.Orders', t from VIEW o"),
-        ("select t from Shop.Orders_2, My_Shop.Orders, lake.Shop.Orders, `Shop.Orders`", None),
-    ],
-)
-def test_this_in_a_query_of_freshness_is_the_source(sql, as_read):
-    view = "hiveacid__shop__orders__00000000"
-    wanted = sql if as_read is None else as_read.replace("VIEW", view)
-    assert create(Sources(), node()).read_in(sql) == wanted
-    assert create(Sources(), node(identifier="plain")).read_in("Shop.plain") == "Shop.plain"
-
-
-def test_empty_reads_no_rows_of_the_view():
-    relation = create(Sources(), node(), limit=0)
-    assert str(relation) == "(select * from hiveacid__shop__orders__00000000 where false limit 0)"
+def test_options_stand_before_the_limit_of_empty():
+    relation = create(node(config=JANUARY), limit=0)
+    assert str(relation) == f"(select * from {READ_IN_JANUARY} where false limit 0)"
+    assert str(create(node(), limit=0)) == "(select * from Shop.Orders where false limit 0)"
 
 
 def day(of_january, **fraction):
@@ -110,42 +76,25 @@ def day(of_january, **fraction):
 )
 def test_batches_are_times_of_the_sessions_clock(start, end, condition):
     by_time = EventTimeFilter("at", start=start, end=end)
-    relation = create(Sources(), node(), limit=None, event_time_filter=by_time)
-    view = "hiveacid__shop__orders__00000000"
-    assert str(relation) == f"(select * from {view} where {condition})"
+    relation = create(node(), limit=None, event_time_filter=by_time)
+    assert str(relation) == f"(select * from Shop.Orders where {condition})"
 
 
-def test_a_source_that_is_not_transactional_stays_as_it_is():
-    assert str(create(Sources(), node(identifier="plain"), limit=None)) == "Shop.plain"
+def test_a_model_has_no_options():
+    assert str(create(node(resource_type="model", config=JANUARY), limit=None)) == "Shop.Orders"
 
 
-def test_a_model_is_never_looked_up():
-    sources = Sources()
-    assert str(create(sources, node(resource_type="model"), limit=None)) == "Shop.Orders"
-    assert sources.asked == []
-
-
-def test_two_adapters_do_not_share_their_sources():
-    one, other = Sources(), Sources()
-    first, second = HiveAcidRelation.bound_to(one), HiveAcidRelation.bound_to(other)
-    first.create_from(QUOTING, node(), limit=None)
-    assert one.asked and not other.asked
-    assert second.sources is other
-    assert HiveAcidRelation.sources is None
-
-
-def test_relations_of_the_bound_class_survive_what_dbt_does_with_them():
-    relation = create(Sources(), node(), limit=None)
-    assert relation.incorporate(type="table").acid_view == relation.acid_view
-    assert relation.include(schema=False).render() == relation.acid_view
-    assert relation.incorporate(path={"identifier": "ORDERS"}).acid_view == relation.acid_view
+def test_a_source_keeps_its_options_through_what_dbt_does_with_it():
+    relation = create(node(config=JANUARY), limit=None)
+    assert str(relation.incorporate(type="table")) == READ_IN_JANUARY
+    assert str(relation.incorporate(path={"identifier": "ORDERS"})) == READ_IN_JANUARY
     assert relation == relation.replace()
     assert isinstance(relation, HiveAcidRelation)
 
 
-def test_another_table_than_the_source_is_not_shown_by_its_view():
-    """A macro makes it of the source: a table of another year, say. The guard looks at its name."""
-    relation = create(Sources(), node(), limit=None)
+def test_another_table_than_the_source_has_none_of_its_options():
+    """A macro makes it of the source: a table of another year, say."""
+    relation = create(node(config=JANUARY), limit=None)
     others = {
         "Shop.orders_2023": relation.incorporate(path={"identifier": "orders_2023"}),
         "Shop.orders_2024": relation.replace_path(identifier="orders_2024"),
@@ -153,7 +102,6 @@ def test_another_table_than_the_source_is_not_shown_by_its_view():
     }
     for name, other in others.items():
         assert str(other) == name
-        assert other.acid_view is None
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def make(monkeypatch):
                 "0123",
                 "shop.dev",
                 foreseen=set,
+                declared=set,
                 needing=lambda: frozenset(needing) if known else None,
                 on_lost=lambda: None,
                 raise_if_cancelled=lambda: None,

@@ -12,13 +12,14 @@ from dbt.adapters.hiveacid.incremental.decision import PlannedRun
 from dbt.adapters.hiveacid.incremental.plans import ChangesModel, SourcePlans
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.views import SourceView
+from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.metastore.models import TableName
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="orders", type="table")
 STAGE = TARGET.incorporate(path={"identifier": "orders__dbt_changes_0123abcd"})
-SOURCE = SourceView("hiveacid__shop__orders__01234567", TableName("shop", "orders"))
+SOURCE = Source(TableName("shop", "orders"))
+CHANGES = ChangesOf(SOURCE, "marts.orders")
 
 
 class Statements:
@@ -49,15 +50,15 @@ class Statements:
 def model(*, is_incremental=True, is_partial=False, **config):
     """A model over the changes of `shop.orders`."""
     options = IncrementalConfig.of("m", {"incremental_strategy": "acid_changes", **config})
-    return ChangesModel("m", SOURCE, SOURCE, TARGET, options, is_incremental, is_partial)
+    return ChangesModel("m", SOURCE, CHANGES, TARGET, options, is_incremental, is_partial)
 
 
-def context(statements=None, others=(), views=None, *, is_partial=False, services=None, **config):
+def context(statements=None, others=(), sources=None, *, is_partial=False, services=None, **config):
     """The run of such a model; `services` are more of its collaborators."""
     fakes = SimpleNamespace(
         statements=statements or Statements(), execute=lambda sql: None, **(services or {})
     )
-    return RunContext(fakes, model(is_partial=is_partial, **config), SourcePlans(views), others)
+    return RunContext(fakes, model(is_partial=is_partial, **config), SourcePlans(sources), others)
 
 
 def planned(run, *, remaining=(), previous=None, stored=()):

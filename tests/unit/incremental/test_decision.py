@@ -7,7 +7,7 @@ import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental.decision import FullRun, QuietRun, plan_run
-from dbt.adapters.hiveacid.incremental.plans import ViewAfterRun, source_state
+from dbt.adapters.hiveacid.incremental.plans import NoRowsAfterRun, source_state
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.targets.state import LostState
@@ -61,9 +61,9 @@ def state(options=""):
 
 def test_two_parts_of_one_table_have_a_state_each():
     part = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
-    other = replace(SOURCE, name="hiveacid__part", options=SourceOptions(part))
+    other = replace(SOURCE, options=SourceOptions(part))
     run = context(others=(other,), on_multi_source="full_refresh")
-    run.plans._wholes[other.name] = SimpleNamespace(state=state(str(other.options)))
+    run.plans._wholes[other] = SimpleNamespace(state=state(str(other.options)))
     known = run.next_state(None, SimpleNamespace(state=state()))
     assert source_state(known, SOURCE) == state()
     assert source_state(known, other) == state(str(other.options))
@@ -85,10 +85,10 @@ def test_a_state_has_the_key_that_its_rows_are_made_with():
 
 def test_a_build_as_a_whole_has_the_state_of_the_whole_source():
     run = context()
-    run.plans._wholes[SOURCE.name] = SimpleNamespace(state=state("all"))
+    run.plans._wholes[SOURCE] = SimpleNamespace(state=state("all"))
     assert source_state(run.next_state(None, None), SOURCE).options == "all"
 
 
 def test_post_hooks_cannot_read_changes_that_are_applied():
     with pytest.raises(IncrementalError, match="m reads acid_changes in a post-hook, .* marts.ord"):
-        ViewAfterRun(model()).create_view(None)
+        NoRowsAfterRun(model()).rows(None)

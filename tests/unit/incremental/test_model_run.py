@@ -1,4 +1,4 @@
-"""What `acid_changes` renders to, and who makes its view, from pre-hooks to post-hooks."""
+"""What `acid_changes` renders to, and who makes its rows, from pre-hooks to post-hooks."""
 
 from types import SimpleNamespace
 
@@ -6,12 +6,12 @@ import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns
-from dbt.adapters.hiveacid.incremental.plans import ViewAfterRun, ViewBeforeRun
-from dbt.adapters.hiveacid.sources.views import SourceView
-from tests.unit.incremental.runs import SOURCE, TARGET, context
+from dbt.adapters.hiveacid.incremental.plans import NoRowsAfterRun, RowsBeforeRun
+from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
+from hiveacid.metastore.models import TableName
+from tests.unit.incremental.runs import CHANGES, SOURCE, TARGET, context, model
 
-CHANGES = SourceView("hiveacid__shop__orders__changes0", SOURCE.table)
-ORDERS = TARGET.incorporate(path={"schema": "shop"}).read_through(SOURCE.name)
+ORDERS = TARGET.incorporate(path={"schema": "shop"})
 
 
 class Node:
@@ -19,8 +19,8 @@ class Node:
 
     is_full_load = False
 
-    def __init__(self, changes_view=None):
-        self.changes_view = changes_view
+    def __init__(self, changes=None):
+        self.changes = changes
 
 
 def model_of(**config):
@@ -30,8 +30,7 @@ def model_of(**config):
 
 @pytest.fixture
 def invocation():
-    views = SimpleNamespace(changes_of=lambda source, target: (SOURCE, CHANGES))
-    return SimpleNamespace(views=views, models={})
+    return SimpleNamespace(sources=None, models={})
 
 
 def declare(invocation, node=None, source=ORDERS, **config):
@@ -41,31 +40,39 @@ def declare(invocation, node=None, source=ORDERS, **config):
     )
 
 
-def test_a_model_reads_changes_by_the_name_of_a_view_of_its_own(invocation):
-    assert str(declare(invocation)) == CHANGES.name
-    maker = invocation.models[CHANGES.name]
-    assert isinstance(maker, ViewBeforeRun)
+def test_changes_are_rendered_as_a_function_and_ask_nobody(invocation):
+    assert str(declare(invocation)) == "acid_changes('shop.orders', 'marts.orders')"
+    maker = invocation.models[CHANGES]
+    assert isinstance(maker, RowsBeforeRun)
     assert (maker.model.name, maker.model.source) == ("m", SOURCE)
     assert maker.model.target.is_table, "it is dropped and renamed as a table"
 
 
-@pytest.mark.parametrize("node", [None, Node(), Node("hiveacid__of__another")])
+ANOTHER = ChangesOf(Source(TableName("shop", "other")), "marts.orders")
+
+
+@pytest.mark.parametrize("node", [None, Node(), Node(ANOTHER)])
 def test_the_sql_of_a_node_that_has_not_begun_is_declared_again(invocation, node):
-    invocation.models[CHANGES.name] = "the maker of an earlier compilation"
+    invocation.models[CHANGES] = "the maker of an earlier compilation"
     declare(invocation, node)
-    assert isinstance(invocation.models[CHANGES.name], ViewBeforeRun)
+    assert isinstance(invocation.models[CHANGES], RowsBeforeRun)
 
 
-def test_rendering_the_sql_of_a_run_that_has_begun_leaves_its_view_alone(invocation):
-    invocation.models[CHANGES.name] = "the run's maker"
-    assert str(declare(invocation, Node(CHANGES.name))) == CHANGES.name
-    assert invocation.models[CHANGES.name] == "the run's maker"
+def test_rendering_the_sql_of_a_run_that_has_begun_leaves_its_rows_alone(invocation):
+    invocation.models[CHANGES] = "the run's maker"
+    assert str(declare(invocation, Node(CHANGES))) == CHANGES.render()
+    assert invocation.models[CHANGES] == "the run's maker"
+
+
+def test_the_changes_of_a_table_that_is_not_transactional_are_refused():
+    plans = SimpleNamespace(sources=SimpleNamespace(is_acid=lambda source: False))
+    with pytest.raises(IncrementalError, match=r"m uses acid_changes\(shop.orders\), which is not"):
+        RowsBeforeRun(model(), plans, lambda: None).rows(None)
 
 
 @pytest.mark.parametrize(
     ("source", "config", "message"),
     [
-        (TARGET, {}, r"m uses acid_changes\(marts.orders\), which is not an ACID table"),
         (ORDERS, {"materialized": "ephemeral"}, "m uses acid_changes, which shows what changed"),
         (ORDERS, {"incremental_strategy": None}, "m uses acid_changes and has no `incremental_st"),
     ],
@@ -84,7 +91,7 @@ def test_an_open_node_tells_whether_it_loads_in_full():
     assert ModelRuns(services, lambda: node).is_full_load()
 
 
-def test_the_view_is_refused_once_the_run_has_ended(invocation):
+def test_the_rows_are_refused_once_the_run_has_ended(invocation):
     run = context(services={"invocation": invocation})
     ModelRun(run).end()
-    assert isinstance(invocation.models[run.model.view.name], ViewAfterRun)
+    assert isinstance(invocation.models[run.model.changes], NoRowsAfterRun)

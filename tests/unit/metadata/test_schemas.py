@@ -8,11 +8,11 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row
 
-from dbt.adapters.hiveacid.errors import AcidTargetError
 from dbt.adapters.hiveacid.metadata import schemas
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.metadata.schemas import Schemas
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from hiveacid.errors import AcidTargetError
 from tests.unit.metadata.fakes import Connections, manifest
 
 MARTS = HiveAcidRelation.create(schema="marts", identifier="")

@@ -19,13 +19,13 @@ from dbt.adapters.hiveacid.incremental.key_checks import (
 from dbt.adapters.hiveacid.incremental.plans import (
     ChangedRows,
     Rows,
-    SnapshotView,
+    WholeSource,
     source_state,
     state_before,
 )
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.incremental.stage import staged_changes
-from dbt.adapters.hiveacid.node_context import ViewMaker
+from dbt.adapters.hiveacid.node_context import RowMaker
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.targets.state import LostState, StateLookup, TargetState
 from hiveacid.changes.losses import Extent, Loss
@@ -78,14 +78,14 @@ class FullRun:
 class QuietRun:
     """A run that leaves its target as it is.
 
-    `maker` makes the view over which the model's SQL is still to be checked; None if it has been
+    `maker` makes the rows over which the model's SQL is still to be checked; None if it has been
     checked. A run of a part of the rows (`is_partial`) does not change the target's columns either.
     """
 
     context: RunContext
     sql: str
     stored_columns: Sequence[str] = ()
-    maker: ViewMaker | None = None
+    maker: RowMaker | None = None
 
     is_full_load = False
     is_quiet = True
@@ -185,7 +185,7 @@ def plan_run(
     """
     model, statements = context.model, context.services.statements
     if model.is_partial:
-        maker = SnapshotView(model, context.plans)
+        maker = WholeSource(model, context.plans)
         context.model_rows(sql, maker)
         return QuietRun(context, sql, stored_columns, maker)
     found = statements.run(

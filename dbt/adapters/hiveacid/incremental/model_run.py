@@ -22,16 +22,18 @@ from dbt.adapters.hiveacid.incremental.config import STRATEGY, IncrementalConfig
 from dbt.adapters.hiveacid.incremental.decision import FullRun, PlannedRun, QuietRun, plan_run
 from dbt.adapters.hiveacid.incremental.plans import (
     ChangesModel,
-    SnapshotView,
+    NoRowsAfterRun,
+    RowsBeforeRun,
     SourcePlans,
-    ViewAfterRun,
-    ViewBeforeRun,
+    WholeSource,
+    check_source,
 )
 from dbt.adapters.hiveacid.incremental.run_context import RunContext, RunServices
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.views import SourceView
-from dbt.adapters.hiveacid.spark.statements import check_syntax, parse
+from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
+from dbt.adapters.hiveacid.sources.options import SourceOptions
+from hiveacid.sql.statement import check_syntax, parse
 
 logger = AdapterLogger("HiveAcid")
 
@@ -84,7 +86,7 @@ class ModelRun:
     def end(self) -> None:
         """Let nobody read the model's changes from here on, in post-hooks."""
         model = self.context.model
-        self.context.services.invocation.models[model.view.name] = ViewAfterRun(model)
+        self.context.services.invocation.models[model.changes] = NoRowsAfterRun(model)
 
 
 class ModelRuns:
@@ -107,23 +109,23 @@ class ModelRuns:
         """Return the relation that `acid_changes(source)` renders to in a model.
 
         Raises:
-            IncrementalError: the source is no ACID table, or the model is not incremental.
+            IncrementalError: the model is not incremental.
             DbtRuntimeError: the model's configuration, with everything that is wrong.
         """
         _check_use(source, model)
-        assert source.acid_view is not None
         invocation = self._services.invocation
-        view, changes = invocation.views.changes_of(source.acid_view, str(target))
+        read = Source(source.table_name(), source.options or SourceOptions())
+        changes = ChangesOf(read, str(target))
         node = self._open_node()
-        if node is None or node.changes_view != changes.name:
+        if node is None or node.changes != changes:
             name = str(model["name"])
             options = IncrementalConfig.of(name, model["config"])
             table = target.incorporate(type="table")
-            declared = ChangesModel(name, view, changes, table, options, is_incremental, is_partial)
+            declared = ChangesModel(name, read, changes, table, options, is_incremental, is_partial)
             read_state = partial(self._services.read_state, declared)
-            plans = SourcePlans(invocation.views)
-            invocation.models[changes.name] = ViewBeforeRun(declared, plans, read_state)
-        return source.read_through(changes.name)
+            plans = SourcePlans(invocation.sources)
+            invocation.models[changes] = RowsBeforeRun(declared, plans, read_state)
+        return source.showing(changes.render())
 
     def is_full_load(self) -> bool:
         """Tell whether the incremental run of this thread has turned into a build as a whole."""
@@ -140,14 +142,14 @@ class ModelRuns:
         """
         services = self._services
         node, models = services.statements.node, services.invocation.models
-        node.changes_view, node.is_full_load = None, False
-        reads = parse(node.session, compiled_code).reads
-        behind = node.sources_behind(reads)
-        views = services.invocation.views.among(reads | {(name,) for name in behind})
-        makers = [models[view.name] for view in views if view.name in models]
-        ours = [maker for maker in makers if isinstance(maker, ViewBeforeRun)]
+        node.changes, node.is_full_load = None, False
+        with services.statements.errors(compiled_code):
+            read = services.invocation.look_at(node, compiled_code)
+        behind = node.sources_behind(parse(node.session, compiled_code).reads)
+        makers = [models[changes] for changes in read.changes if changes in models]
+        ours = [maker for maker in makers if isinstance(maker, RowsBeforeRun)]
         name = model["name"]
-        if any(maker.model.view.name in behind for maker in ours):
+        if any(maker.model.changes in behind.changes for maker in ours):
             raise IncrementalError(
                 f"Model {name} reads acid_changes through a temporary view, as a hook or the "
                 "`sql_header` makes it. A run needs what was inserted and what was deleted apart: "
@@ -156,11 +158,16 @@ class ModelRuns:
         if not ours:
             self._check_strategy(model, compiled_code)
             return None
+        ours.sort(key=lambda maker: str(maker.model.source.table))
         (first, *more) = ours
-        others = [v for v in views if v.name not in models and not v.options.static]
+        check_source(first.model, services.invocation.sources)
+        others = sorted(
+            (source for source in read.sources if not source.options.static),
+            key=lambda source: (source.table, str(source.options)),
+        )
         _check_others(first.model, [maker.model for maker in more], others)
-        node.changes_view = first.model.view.name
-        models[first.model.view.name] = SnapshotView(first.model, first.plans)
+        node.changes = first.model.changes
+        models[first.model.changes] = WholeSource(first.model, first.plans)
         return ModelRun(RunContext(services, first.model, first.plans, tuple(others)))
 
     def build_in_place(
@@ -199,12 +206,6 @@ class ModelRuns:
 def _check_use(source: HiveAcidRelation, model: Mapping[str, Any]) -> None:
     """Refuse `acid_changes` where it cannot be used."""
     name, config = str(model["name"]), model["config"]
-    if getattr(source, "acid_view", None) is None:
-        raise IncrementalError(
-            f"Model {name} uses acid_changes({source}), which is not an ACID table, so that "
-            "nobody keeps its changes. acid_changes takes a source that is: "
-            "{{ acid_changes(source(…)) }}."
-        )
     if config.get("materialized") != "incremental":
         raise IncrementalError(
             f"{name} uses acid_changes, which shows what changed since the last run of an "
@@ -221,10 +222,10 @@ def _check_use(source: HiveAcidRelation, model: Mapping[str, Any]) -> None:
         )
 
 
-def _check_others(model: ChangesModel, more: list[ChangesModel], others: list[SourceView]) -> None:
+def _check_others(model: ChangesModel, more: list[ChangesModel], others: list[Source]) -> None:
     """Refuse a model that reads several sources whose changes count."""
     if more or (others and model.config.on_multi_source == "error"):
-        tables = [str(view.table) for view in (*(m.source for m in more), *others)]
+        tables = [str(source.table) for source in (*(m.source for m in more), *others)]
         raise IncrementalError(
             f"Model {model.name} reads the changes of {model.source.table}, and "
             f"{' and '.join(tables)} besides: changes of the second source would be missed. "

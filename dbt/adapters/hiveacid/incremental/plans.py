@@ -1,4 +1,4 @@
-"""Plans of what changed in the sources of one model, and the views that show changed rows."""
+"""Plans of what changed in the sources of one model, and the rows that changed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
-from dbt.adapters.hiveacid.node_context import ViewMaker
+from dbt.adapters.hiveacid.node_context import RowMaker
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, Source
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
-from dbt.adapters.hiveacid.sources.views import SourceView, SourceViews
 from dbt.adapters.hiveacid.targets.state import LostState, StateLookup, TargetState
 from hiveacid.acid.layout import ListedFile
 from hiveacid.changes.plan import (
@@ -42,8 +42,8 @@ class ChangesModel:
 
     Attributes:
         name: the model's name.
-        source: the source's ordinary view.
-        view: the view of changes, which the model's SQL names.
+        source: the source.
+        changes: the changes of the source, which the model's SQL names.
         target: the relation that the model makes.
         config: the model's configuration.
         is_incremental: whether dbt has compiled the model for an incremental run.
@@ -51,26 +51,26 @@ class ChangesModel:
     """
 
     name: str
-    source: SourceView
-    view: SourceView
+    source: Source
+    changes: ChangesOf
     target: HiveAcidRelation
     config: IncrementalConfig
     is_incremental: bool
     is_partial: bool
 
 
-def source_key(view: SourceView) -> str:
+def source_key(source: Source) -> str:
     """Return the key of a source in a state: one model may read several parts of a table."""
-    return f"{view.table} ({view.options})" if str(view.options) else str(view.table)
+    return f"{source.table} ({source.options})" if str(source.options) else str(source.table)
 
 
-def source_state(known: TargetState, view: SourceView) -> SourceState | LostState:
+def source_state(known: TargetState, source: Source) -> SourceState | LostState:
     """Return the state of one source in a target's state."""
     # A state from before parts of a table were distinguished has the table's name alone.
-    found = known.sources.get(source_key(view)) or known.sources.get(str(view.table))
+    found = known.sources.get(source_key(source)) or known.sources.get(str(source.table))
     if found is None:
         return LostState(
-            f"its rows come from {', '.join(known.sources)}, not from {source_key(view)}"
+            f"its rows come from {', '.join(known.sources)}, not from {source_key(source)}"
         )
     try:
         return SourceState.from_json(found)
@@ -90,29 +90,29 @@ def state_before(previous: StateLookup, model: ChangesModel) -> SourceState | Lo
 class SourcePlans:
     """Plans of the sources of one model. The plan of a whole source is made once."""
 
-    def __init__(self, views: SourceViews) -> None:
-        self.views = views
-        self._wholes: dict[str, ChangePlan] = {}
+    def __init__(self, sources: AcidSources) -> None:
+        self.sources = sources
+        self._wholes: dict[Source, ChangePlan] = {}
 
     def changes(
         self,
         session: SparkSession,
-        view: SourceView,
+        source: Source,
         since: SourceState | None,
         max_write_ids: int | None = None,
     ) -> ChangePlan:
         """Plan the changes of a source since a state; without a state, all rows are inserts."""
-        return self.views.plan_changes(session, view, since, max_write_ids)
+        return self.sources.plan_changes(session, source, since, max_write_ids)
 
-    def whole(self, session: SparkSession, view: SourceView) -> ChangePlan:
+    def whole(self, session: SparkSession, source: Source) -> ChangePlan:
         """Plan all rows of a source as inserts."""
-        if view.name not in self._wholes:
-            self._wholes[view.name] = self.changes(session, view, None)
-        return self._wholes[view.name]
+        if source not in self._wholes:
+            self._wholes[source] = self.changes(session, source, None)
+        return self._wholes[source]
 
 
 class Rows(Enum):
-    """Rows that a view of changes can show."""
+    """Rows that the changes of a source can show."""
 
     INSERTS = "what was inserted"
     DELETED = "the rows that were deleted, as they were shown when they were inserted"
@@ -143,9 +143,9 @@ class ChangedRows:
         self._looked_up: dict[ListedFile, int] = {}
         """Files besides the plan's that rows were looked up in, and their partitions."""
 
-    def showing(self, rows: Rows) -> ViewMaker:
-        """Return the maker of the view that shows these rows."""
-        return _MadeView(self._model.view.name, lambda session: self._frame(session, rows), self)
+    def showing(self, rows: Rows) -> RowMaker:
+        """Return the maker of these rows."""
+        return _ChosenRows(lambda session: self._frame(session, rows), self)
 
     def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
         """Return the row ids of the target's rows that must go, in one column."""
@@ -158,7 +158,7 @@ class ChangedRows:
     def files_read(self) -> FilesRead:
         """Return the files that the rows made so far are read from."""
         return FilesRead.of(
-            self._plans.views.pinned(self._model.source),
+            self._plans.sources.pinned(self._model.source),
             [*self._plan.files_read, *self._looked_up.items()],
             self._plan.deletes_read,
         )
@@ -194,72 +194,89 @@ class ChangedRows:
 
 
 @dataclass(frozen=True)
-class _MadeView:
-    """Maker of the view of one kind of changed rows."""
+class _ChosenRows:
+    """Maker of one kind of changed rows."""
 
-    name: str
     frame: Callable[[SparkSession], DataFrame]
     changed: ChangedRows
 
-    def create_view(self, session: SparkSession) -> FilesRead:
-        """See `ViewMaker.create_view`."""
-        self.frame(session).createOrReplaceTempView(self.name)
-        return self.changed.files_read()
+    def rows(self, session: SparkSession) -> tuple[DataFrame, FilesRead]:
+        """See `RowMaker.rows`."""
+        return self.frame(session), self.changed.files_read()
 
 
 @dataclass(frozen=True)
-class SnapshotView:
-    """Maker of a view of changes that shows the whole snapshot as inserts."""
+class WholeSource:
+    """Maker of all rows of a source as inserts."""
 
     model: ChangesModel
     plans: SourcePlans
 
-    def create_view(self, session: SparkSession) -> FilesRead:
-        """See `ViewMaker.create_view`."""
+    def rows(self, session: SparkSession) -> tuple[DataFrame, FilesRead]:
+        """See `RowMaker.rows`."""
         whole = self.plans.whole(session, self.model.source)
-        inserted_rows(session, whole).createOrReplaceTempView(self.model.view.name)
-        pinned = self.plans.views.pinned(self.model.source)
-        return FilesRead.of(pinned, whole.files_read, whole.deletes_read)
+        pinned = self.plans.sources.pinned(self.model.source)
+        files = FilesRead.of(pinned, whole.files_read, whole.deletes_read)
+        return inserted_rows(session, whole), files
 
 
 @dataclass(frozen=True)
-class ViewBeforeRun:
-    """Maker of a model's view for statements before its run: pre-hooks, `dbt show`."""
+class RowsBeforeRun:
+    """Maker of a model's changes for statements before its run: pre-hooks, `dbt show`."""
 
     model: ChangesModel
     plans: SourcePlans
     read_state: Callable[[], StateLookup]
 
-    def create_view(self, session: SparkSession) -> FilesRead:
-        """See `ViewMaker.create_view`."""
-        return self._maker(session).create_view(session)
+    def rows(self, session: SparkSession) -> tuple[DataFrame, FilesRead]:
+        """See `RowMaker.rows`.
 
-    def _maker(self, session: SparkSession) -> ViewMaker:
-        model, snapshot = self.model, SnapshotView(self.model, self.plans)
+        Raises:
+            IncrementalError: the source is no ACID table.
+        """
+        check_source(self.model, self.plans.sources)
+        return self._maker(session).rows(session)
+
+    def _maker(self, session: SparkSession) -> RowMaker:
+        model, whole = self.model, WholeSource(self.model, self.plans)
         if not model.is_incremental or model.is_partial:
-            return snapshot
+            return whole
         since = state_before(self.read_state(), model)
         if isinstance(since, LostState):
-            return snapshot
+            return whole
         plan = self.plans.changes(session, model.source, since, model.config.max_write_ids)
         if plan.losses:
-            return snapshot
+            return whole
         return ChangedRows(model, plan, self.plans).showing(Rows.ALL)
 
 
 @dataclass(frozen=True)
-class ViewAfterRun:
-    """Maker that refuses to make a model's view once the changes are in the target."""
+class NoRowsAfterRun:
+    """Refusal of a model's changes once they are in the target."""
 
     model: ChangesModel
 
-    def create_view(self, session: SparkSession) -> FilesRead:
-        """Refuse the view.
+    def rows(self, session: SparkSession) -> tuple[DataFrame, FilesRead]:
+        """Refuse to show the changes.
 
         Raises:
-            IncrementalError: always; only post-hooks are left to ask for the view.
+            IncrementalError: always; only post-hooks are left to ask for them.
         """
         raise IncrementalError(
             f"Model {self.model.name} reads acid_changes in a post-hook, when the changes are in "
             f"{self.model.target} already. Read them in a pre-hook, or in the SQL of the model."
+        )
+
+
+def check_source(model: ChangesModel, sources: AcidSources) -> None:
+    """Refuse the changes of a table that is not transactional.
+
+    Raises:
+        IncrementalError: naming the model and the table.
+    """
+    if not sources.is_acid(model.source):
+        raise IncrementalError(
+            f"Model {model.name} uses acid_changes({model.source.table}), which is not an ACID "
+            "table, so that nobody keeps its changes. acid_changes takes a source that is: "
+            "{{ acid_changes(source(…)) }}."
         )

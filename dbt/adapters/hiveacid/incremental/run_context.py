@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.hiveacid.incremental.plans import ChangesModel, SourcePlans, source_key
 from dbt.adapters.hiveacid.invocation import Invocation
-from dbt.adapters.hiveacid.node_context import Statements, ViewMaker
+from dbt.adapters.hiveacid.node_context import RowMaker, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.views import SourceView
+from dbt.adapters.hiveacid.sources.acid_sources import Source
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.staging import Staging
 from dbt.adapters.hiveacid.targets.state import StateLookup, TargetState, next_state
@@ -79,7 +79,7 @@ class RunContext:
     services: RunServices = field(repr=False)
     model: ChangesModel
     plans: SourcePlans
-    others: tuple[SourceView, ...] = ()
+    others: tuple[Source, ...] = ()
 
     def next_state(self, previous: StateLookup, applied: ChangePlan | None) -> TargetState:
         """Return the state of the target after this run; runs as a statement.
@@ -93,14 +93,14 @@ class RunContext:
             f"look up what {model.name} has read", lambda: self._next_state(previous, applied)
         )
 
-    def model_rows(self, sql: str, maker: ViewMaker) -> DataFrame:
-        """Return the rows of the model's SQL over the view of changes that `maker` makes."""
-        services, makers = self.services, {self.model.view.name: maker}
+    def model_rows(self, sql: str, maker: RowMaker) -> DataFrame:
+        """Return the rows of the model's SQL over the changes that `maker` makes."""
+        services, makers = self.services, {self.model.changes: maker}
         node = services.statements.node
 
         def rows() -> DataFrame:
             services.invocation.prepare(node, sql, makers)
-            return node.session.sql(sql.strip().removesuffix(";"))
+            return node.run_sql(sql.strip().removesuffix(";"))
 
         return services.statements.run(sql, rows)
 

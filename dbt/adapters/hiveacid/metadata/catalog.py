@@ -142,14 +142,10 @@ class Catalog:
 
         Unit tests ask for a source by its plain name.
         """
-        if relation.acid_view is not None:
-            return True
         return bool(relation.identifier) and relation.table_name() in self._project.sources()
 
     def _is_sparks_own(self, relation: HiveAcidRelation) -> bool:
         """Return whether a catalog of Spark's own has a table with the name of an ACID source."""
-        if relation.acid_view is not None:
-            return False
         name = relation.table_name()
         with self._connections.exception_handler(f"look {name} up in Spark's catalog"):
             return is_plain_table(self._connections.session(), name.database, name.table)

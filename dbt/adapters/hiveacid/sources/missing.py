@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlparse
 
-from dbt.adapters.hiveacid.sources.views import SourceTables
-from dbt.adapters.hiveacid.spark.statements import NameParts
+from dbt.adapters.hiveacid.sources.acid_sources import SourceTables
 from hiveacid.api import Snapshot
 from hiveacid.errors import VanishedFileError
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.sql.statement import NameParts
 
 
 def explain_missing_tables(

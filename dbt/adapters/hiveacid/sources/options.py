@@ -16,6 +16,7 @@ from dbt.adapters.hiveacid.options import (
     read_options,
 )
 from hiveacid.reader.partition_choice import PartitionChoice
+from hiveacid.sql.clauses import ReadClauses
 
 OPTIONS_KEY = "hiveacid"
 
@@ -67,6 +68,20 @@ class SourceOptions:
                 f"{list_problems(read.problems)}\nAllowed keys: {allowed}"
             )
         return cls(**read.values)
+
+    @classmethod
+    def of_clauses(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Read the options of a `with (…)` clause.
+
+        Raises:
+            ValueError: they are not such options.
+        """
+        choice = PartitionChoice.from_json(options.get("partitions", "{}"))
+        return cls(choice, options.get("static") == "true")
+
+    def as_clauses(self) -> ReadClauses:
+        """Return the clauses of a statement that reads a source so."""
+        return ReadClauses(self.partitions, self.static)
 
     def __str__(self) -> str:
         """Describe what part of the table the source shows; empty for all of it."""

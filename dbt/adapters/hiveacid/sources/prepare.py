@@ -1,93 +1,157 @@
-"""Preparation of a statement: the views of its ACID sources, and what it must not name."""
+"""Preparation of a statement: its ACID tables are swapped for the run's snapshot of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import ViewOverAcidError
-from dbt.adapters.hiveacid.node_context import NodeContext, ViewMakers
-from dbt.adapters.hiveacid.sources.read_log import ReadLog
-from dbt.adapters.hiveacid.sources.views import SourceView, SourceViews
-from dbt.adapters.hiveacid.spark.guard import refuse_raw_acid
-from dbt.adapters.hiveacid.spark.statements import parse
+from dbt.adapters.hiveacid.node_context import NodeContext, RowMakers, SourcesBehind
+from dbt.adapters.hiveacid.sources.acid_sources import (
+    ACID_CHANGES,
+    AcidSources,
+    ChangesOf,
+    Source,
+    not_of_a_model,
+)
+from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
+from hiveacid.sql.clauses import ReadClauses
+from hiveacid.sql.relations import AcidRead, find_acid, tables_of
+from hiveacid.sql.statement import Statement, TableFunction, parse
+from hiveacid.sql.swap import SwappedStatement, swap
 
-_INSTEAD_OF_A_VIEW = {
-    "model": "Materialize it as ephemeral, table or incremental (`view` is dbt's default).",
-    "test": "Store its failures with `store_failures_as: table`.",
-    "function": "Read the source in the models that call the function.",
-}
-"""What to do with a node, by its resource type."""
+
+def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
+    """Return the ACID sources that a statement reads, also through temporary views of the session.
+
+    Takes no lock, and runs nothing.
+
+    Raises:
+        HiveAcidError: the statement cannot be run as it is.
+    """
+    statement = parse(node.session, sql)
+    reads = find_acid(node.session, statement, sources) if statement.plan is not None else ()
+    behind = node.sources_behind(statement.reads)
+    return SourcesBehind(
+        frozenset(_source(read) for read in tables_of(reads)) | behind.sources,
+        frozenset(_changes_in(statement)) | behind.changes,
+    )
 
 
 def prepare_statement(
-    node: NodeContext,
-    sql: str,
-    views: SourceViews,
-    makers: ViewMakers,
-    reads: ReadLog,
+    node: NodeContext, sql: str, sources: AcidSources, makers: RowMakers, reads: ReadLog
 ) -> None:
-    """Make a statement ready to run: the views of its ACID sources, and `node.reads`.
+    """Make a statement ready to run: its ACID tables are swapped, `node.reads` names their files.
 
     The reads are logged for the node that runs on this thread, else for `node.name`.
 
     Args:
         node: the node whose statement it is.
         sql: the statement.
-        views: the views of sources.
-        makers: the makers of views of changes, by the names of the views.
+        sources: the rows of ACID sources.
+        makers: the makers of the rows of changes.
         reads: where the reads are logged.
 
     Raises:
-        HiveAcidError: a source cannot be read.
-        AdapterError: the statement cannot be run as it is.
+        HiveAcidError: a source cannot be read, or the statement cannot be run as it is.
     """
     session = node.session
     statement = parse(session, sql)
-    node.named, node.reads = statement.reads, frozenset()
-    named = views.among(statement.mentions)
-    if statement.is_permanent_view:
-        _refuse_if_any(named)
-    refuse_raw_acid(session, statement.without({(view.name,) for view in named}))
-    for view in named:
-        maker = makers.get(view.name)
-        files = views.create(session, view) if maker is None else maker.create_view(session)
-        node.reads |= {files}
-        reads.add(get_node_info().get("unique_id") or node.name, files)
+    node.named, node.reads, node.swapped = statement.names, frozenset(), None
+    if statement.plan is None:
+        return
+    found = find_acid(session, statement, sources)
+    changes = {ChangesOf.of(it): it for it in statement.functions if it.name == ACID_CHANGES}
+    if found or changes:
+        work = _Preparation(node, sources, makers, reads)
+        node.swapped = work.swapped(statement, found)
     for parts in statement.reads:
         node.reads |= node.temporary_views.get(parts[-1].lower(), frozenset())
     node.has_read |= node.reads
     if statement.temporary_view is not None:
         node.temporary_views[statement.temporary_view] = node.reads
-        node.temporary_sources[statement.temporary_view] = frozenset(
-            view.name for view in named
-        ) | node.sources_behind(statement.reads)
+        behind = node.sources_behind(statement.reads)
+        named = frozenset(map(_source, tables_of(found)))
+        node.temporary_sources[statement.temporary_view] = SourcesBehind(
+            named | behind.sources, frozenset(changes) | behind.changes
+        )
 
 
-def refuse_view(session: SparkSession, sql: str, views: SourceViews) -> None:
-    """Refuse the query of a permanent view that reads an ACID table.
+class _Preparation:
+    """Rows that are put into one statement of a node."""
+
+    def __init__(
+        self, node: NodeContext, sources: AcidSources, makers: RowMakers, log: ReadLog
+    ) -> None:
+        self._node = node
+        self._sources = sources
+        self._makers = makers
+        self._log = log
+
+    def swapped(self, statement: Statement, found: Iterable[Any]) -> SwappedStatement:
+        """Return the statement with rows of the snapshot in place of its ACID tables."""
+        session, reads = self._node.session, tuple(found)
+        if statement.is_permanent_view:
+            return swap(session, statement, reads, self._columns, self._no_changes)
+        self._sources.pin(read.table for read in tables_of(reads))
+        return swap(session, statement, reads, self._rows, self._changes)
+
+    def _rows(self, read: AcidRead) -> Any:
+        plan, files = self._sources.rows(self._node.session, _source(read))
+        return self._seen(plan, files)
+
+    def _changes(self, function: TableFunction) -> Any:
+        if function.name != ACID_CHANGES:
+            return None
+        maker = self._makers.get(ChangesOf.of(function))
+        if maker is None:
+            raise not_of_a_model()
+        frame, files = maker.rows(self._node.session)
+        return self._seen(frame._jdf.queryExecution().analyzed(), files)
+
+    def _columns(self, read: AcidRead) -> Any:
+        _source(read)
+        return self._sources.columns(self._node.session, read.table)
+
+    def _no_changes(self, function: TableFunction) -> Any:
+        if function.name == ACID_CHANGES:
+            raise not_of_a_model()
+        return None
+
+    def _seen(self, plan: Any, files: FilesRead) -> Any:
+        node = self._node
+        node.reads |= {files}
+        self._log.add(get_node_info().get("unique_id") or node.name, files)
+        return plan
+
+
+def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> None:
+    """Refuse a permanent function whose body reads an ACID table.
 
     Raises:
-        ViewOverAcidError: naming the node, the sources and what to do instead.
-        RawAcidReferenceError: the query names the table itself.
+        ViewOverAcidError: naming the function, the sources and what to do instead.
     """
-    statement = parse(session, sql)
-    _refuse_if_any(views.among(statement.reads))
-    refuse_raw_acid(session, statement)
-
-
-def _refuse_if_any(views: Sequence[SourceView]) -> None:
-    if not views:
+    statement = parse(session, f"select ({sql}\n)")
+    if statement.plan is None:
         return
-    node = get_node_info()
-    kind = node.get("resource_type", "statement")
-    thing = "function" if kind == "function" else "view"
-    name = f"{kind} {node.get('node_name', '')}".strip()
-    sources = ", ".join(str(view.table) for view in views)
-    raise ViewOverAcidError(
-        f"{name[0].upper()}{name[1:]} would be a permanent {thing} over the ACID table {sources}, "
-        f"read directly or through ephemeral models. A permanent {thing} cannot hold a run's "
-        f"snapshot. {_INSTEAD_OF_A_VIEW.get(kind, 'Make a table of it.')}"
-    )
+    tables = sorted({str(it.table) for it in tables_of(find_acid(session, statement, sources))})
+    if tables:
+        name = f"function {get_node_info().get('node_name', '')}".strip()
+        raise ViewOverAcidError(
+            f"{name[0].upper()}{name[1:]} would be a permanent function over the ACID table "
+            f"{', '.join(tables)}, read directly or through ephemeral models. A permanent function "
+            "cannot hold a run's snapshot. Read the source in the models that call the function."
+        )
+
+
+def _source(read: AcidRead) -> Source:
+    clauses = ReadClauses.of(read.table, read.relation)
+    return Source(read.table, SourceOptions(clauses.partitions, clauses.static))
+
+
+def _changes_in(statement: Statement) -> Iterable[ChangesOf]:
+    return (ChangesOf.of(it) for it in statement.functions if it.name == ACID_CHANGES)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from dbt.adapters.hiveacid.spark.sql import text_literal
-from hiveacid.formatting import quoted
+from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import each, java
+from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
 
 
 def table_names(session: SparkSession, schema: str) -> set[str]:
@@ -92,29 +92,6 @@ def created_at(session: SparkSession, database: str, table: str) -> float:
     """Return when a table was created, in seconds since the epoch; 0 if there is no such table."""
     metadata = table_metadata(session, database, table)
     return 0 if metadata is None else metadata.createTime() / 1000
-
-
-def table_metadata(session: SparkSession, database: str, table: str) -> Any:
-    """Return Spark's `CatalogTable`.
-
-    None for a table that Spark's own catalog does not have, and for what is no table there
-    (`` parquet.`/path` ``): Spark has an error of its own for it when it runs a statement.
-    """
-    name = identifier(session, database, table)
-    return unless_missing(lambda: session_catalog(session).getTableMetadata(name))
-
-
-def session_catalog(session: SparkSession) -> Any:
-    """Return Spark's own catalog (`SessionCatalog`)."""
-    return session._jsparkSession.sessionState().catalog()
-
-
-def identifier(session: SparkSession, database: str | None, table: str) -> Any:
-    """Return a table's name as Spark's own catalog takes it (`TableIdentifier`)."""
-    context = session.sparkContext
-    return java(context, "org.apache.spark.sql.catalyst.TableIdentifier")(
-        table, java(context, "scala.Option").apply(database)
-    )
 
 
 def _partition_columns(metadata: Any) -> tuple[str, ...]:

@@ -20,9 +20,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
-from dbt.adapters.hiveacid.spark.sql import as_shown, text_literal
+from dbt.adapters.hiveacid.spark.sql import as_shown
+from hiveacid.formatting import text_literal
 from hiveacid.jvm.py4j import each
 from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
+from hiveacid.sql.swap import SwappedStatement
 
 T = TypeVar("T")
 _CANCEL_PERIOD = 0.2
@@ -103,8 +105,23 @@ class SessionHandle:
 class Cursor:
     """One statement, from its execution to its rows (the part of PEP 249 that dbt uses)."""
 
-    def __init__(self, handle: SessionHandle, name: str = "", *, reads_acid: bool = False) -> None:
-        """`name` says on the progress line what runs. `reads_acid`: ACID tables are read."""
+    def __init__(
+        self,
+        handle: SessionHandle,
+        name: str = "",
+        *,
+        reads_acid: bool = False,
+        swapped: SwappedStatement | None = None,
+    ) -> None:
+        """Run nothing yet.
+
+        Args:
+            handle: the session.
+            name: says on the progress line what runs.
+            reads_acid: whether ACID tables are read.
+            swapped: the statement to run in place of its text; None if it names no ACID table.
+        """
+        self._swapped = swapped
         self._reads_acid = reads_acid
         self._handle = handle
         self._name = name
@@ -119,9 +136,12 @@ class Cursor:
         if bindings is not None:
             sql = sql % tuple(_literal(value) for value in bindings)
         session = self._handle.session
-        arguments = self._search_arguments(lambda: search_arguments_of_command(session, sql))
+        swapped = self._swapped
+        arguments = self._search_arguments(
+            lambda: search_arguments_of_command(session, sql, swapped and swapped.plan)
+        )
         with self._jobs(), pushed_down(session, arguments):
-            self._frame = session.sql(sql)
+            self._frame = session.sql(sql) if swapped is None else swapped.run(session)
 
     def run_query(self) -> None:
         """Compute a query's rows and drop them: it may be there for its errors (`assert_true`).

@@ -16,16 +16,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hiveacid.formatting import quoted
+from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.py4j import java
 from hiveacid.reader.types import with_leaves
-
-
-def text_literal(value: str) -> str:
-    """Return a text as a literal of Spark's SQL, with its quotes."""
-    # Spark replaces `${…}` by settings of its own, in literals, too.
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
-    return f"'{escaped}'"
 
 
 def text_of_bytes(digits: str) -> str:

@@ -11,11 +11,10 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.catalog import identifier, session_catalog, table_metadata
-from dbt.adapters.hiveacid.spark.sql import text_literal
-from hiveacid.formatting import quoted
+from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import java
+from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:

@@ -21,7 +21,7 @@ from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from hiveacid.errors import HiveAcidError
-from hiveacid.jvm.py4j import java
+from hiveacid.jvm.plans import dataframe_of
 from hiveacid.reader.pushdown import for_every_session
 
 
@@ -62,8 +62,9 @@ class PythonModels:
             # pandas-on-Spark may run what it makes of the rows in another session.
             with for_every_session():
                 self._prepare(handle, sql)
+                frame = handle.run_sql(sql)
             handle.reads |= before
-            return handle.session.sql(sql)
+            return frame
 
         with self._connections.exception_handler(code):
             found = handle.cursor().run(lambda: _run(model, code, load, handle.session))
@@ -121,7 +122,4 @@ def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """
     if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
         return frame
-    plan = frame._jdf.queryExecution().analyzed()
-    datasets = java(session.sparkContext, "org.apache.spark.sql.classic.Dataset")
-    dataset = datasets.ofRows(session._jsparkSession, plan)
-    return DataFrame(dataset, session)
+    return dataframe_of(session, frame._jdf.queryExecution().analyzed())

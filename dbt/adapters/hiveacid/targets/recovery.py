@@ -186,7 +186,7 @@ class Recovery:
         if self._runs.are_alive(left.invocation):
             return False
         node = self._statements.node
-        if node.has_read or node.changes_view is not None:
+        if node.has_read or node.changes is not None:
             return True
         location = self._location(target, left.name)
         return location is not None and (

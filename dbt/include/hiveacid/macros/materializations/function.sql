@@ -1,7 +1,7 @@
 {#-- SQL functions of Spark's session catalog. One that reads an ACID source is refused like a view:
      it would outlive the snapshot. --#}
 {% macro hiveacid__scalar_function_sql(target_relation) %}
-  {% do adapter.hiveacid_refuse_view(model['compiled_code']) %}
+  {% do adapter.hiveacid_refuse_function(model['compiled_code']) %}
   {{ default__scalar_function_sql(target_relation) }}
 {% endmacro %}
 

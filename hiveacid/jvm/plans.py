@@ -1,0 +1,88 @@
+"""Logical plans of Spark in Python: looking at them, changing them, running them.
+
+A plan is a tree of case classes that never change. So a changed plan is another plan, which shares
+the nodes that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from hiveacid.jvm.py4j import each, java, scala_seq
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+
+
+def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
+    """Return the rows of a logical plan. A command runs at once, as with `spark.sql`.
+
+    Raises:
+        PySparkException: the plan cannot be analysed, or the command fails.
+    """
+    version = "" if spark.version.startswith("3.") else "classic."
+    dataset = java(spark.sparkContext, f"org.apache.spark.sql.{version}Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def analyzed(spark: SparkSession, plan: Any) -> Any:
+    """Return a plan as Spark's analyzer leaves it. Runs nothing, also no command."""
+    modes = java(spark.sparkContext, "org.apache.spark.sql.execution.CommandExecutionMode")
+    return spark._jsparkSession.sessionState().executePlan(plan, modes.SKIP()).analyzed()
+
+
+def leaves(plan: Any) -> Iterator[Any]:
+    """Yield every leaf of a plan and of the queries in its expressions."""
+    for root in (plan, *each(plan.subqueriesAll())):
+        yield from each(root.collectLeaves())
+
+
+def replaced(context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """Return a plan with the second node of each pair wherever it has the first one.
+
+    Nodes are compared by their values. Queries in expressions are looked through, too. What is put
+    in is not looked through.
+    """
+    # A Scala map is a partial function, which is what Spark's transformations take.
+    nodes = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
+    for old, new in pairs:
+        nodes = nodes.updated(old, new)
+    return plan.transformUpWithSubqueries(nodes)
+
+
+def with_child(context: SparkContext, node: Any, child: Any) -> Any:
+    """Return a node that has one child with another child."""
+    children = java(context, "java.util.ArrayList")()
+    children.add(child)
+    return node.withNewChildren(scala_seq(context, children))
+
+
+def with_fields(context: SparkContext, node: Any, **fields: Any) -> Any:
+    """Return a case class's object with other values of some fields."""
+    assert context._gateway is not None
+    names = _field_names(node)
+    values = context._gateway.new_array(java(context, "java.lang.Object"), len(names))
+    for index, name in enumerate(names):
+        values[index] = fields.pop(name) if name in fields else node.productElement(index)
+    assert not fields, f"{node.getClass().getName()} has no {', '.join(fields)}"
+    constructors = node.getClass().getConstructors()
+    (constructor,) = [it for it in constructors if it.getParameterCount() == len(names)]
+    return constructor.newInstance(values)
+
+
+def named(context: SparkContext, plan: Any, name: str, qualifier: Iterable[str]) -> Any:
+    """Return a plan whose columns go by a table's name: `name.x`, `qualifier.name.x`."""
+    parts = java(context, "java.util.ArrayList")()
+    for part in qualifier:
+        parts.add(part)
+    alias = java(context, f"{_CATALYST}.AliasIdentifier")(name, scala_seq(context, parts))
+    return java(context, f"{_CATALYST}.plans.logical.SubqueryAlias")(alias, plan)
+
+
+def _field_names(node: Any) -> list[str]:
+    """Return the names of a case class's fields, in their order."""
+    names = node.productElementNames()
+    return [str(names.next()) for _ in range(node.productArity())]

@@ -1,0 +1,47 @@
+"""Names in Spark's own catalog."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.py4j import each, java
+
+
+def table_metadata(session: SparkSession, database: str, table: str) -> Any:
+    """Return Spark's `CatalogTable`.
+
+    None for a table that Spark's own catalog does not have, and for what is no table there
+    (`` parquet.`/path` ``): Spark has an error of its own for it when it runs a statement.
+    """
+    name = identifier(session, database, table)
+    return unless_missing(lambda: session_catalog(session).getTableMetadata(name))
+
+
+def session_catalog(session: SparkSession) -> Any:
+    """Return Spark's own catalog (`SessionCatalog`)."""
+    return session._jsparkSession.sessionState().catalog()
+
+
+def identifier(session: SparkSession, database: str | None, table: str) -> Any:
+    """Return a table's name as Spark's own catalog takes it (`TableIdentifier`)."""
+    context = session.sparkContext
+    return java(context, "org.apache.spark.sql.catalyst.TableIdentifier")(
+        table, java(context, "scala.Option").apply(database)
+    )
+
+
+def is_transactional(metadata: Any) -> bool:
+    """Return whether a `CatalogTable` is a transactional Hive table."""
+    transactional = metadata.properties().get("transactional")
+    return bool(transactional.isDefined() and transactional.get().lower() == "true")
+
+
+def transactional_in(session: SparkSession, database: str) -> list[str]:
+    """Return the names of the transactional tables in a database; none if it does not exist."""
+    catalog = session_catalog(session)
+    names = unless_missing(lambda: catalog.listTables(database, "*", False))
+    tables = () if names is None else each(catalog.getTablesByName(names))
+    return [str(table.identifier().table()) for table in tables if is_transactional(table)]

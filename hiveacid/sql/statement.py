@@ -1,0 +1,320 @@
+"""Statements as Spark's own parser sees them: the relations that a statement reads and changes.
+
+The parser and Spark's substitution of common table expressions run in the driver's JVM, so scoping
+is Spark's: a name that a `with` clause defines is no table. Nothing is looked up or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from hiveacid.jvm.plans import leaves, replaced, with_fields
+from hiveacid.jvm.py4j import active, each, java
+
+NameParts = tuple[str, ...]
+"""A name as it was written: `("a", "b")` for `a.b`."""
+
+_ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
+
+# Nodes that hold a plan in a field, where walks over the tree do not see the plan.
+_HOLDERS = {"DescribeQueryCommand": "plan", "ExplainCommand": "logicalPlan"}
+
+# Nodes that name tables by text that Spark evaluates after the parser.
+_OPAQUE = {
+    "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
+    "UnresolvedExecuteImmediate": "EXECUTE IMMEDIATE",
+    # A script keeps statements in fields of many kinds, and may change the database between them.
+    "CompoundBody": "A script (BEGIN … END)",
+}
+
+# Statements that remove, bring or move the files of a table, or drop it from the catalog.
+_OF_FILES = frozenset(
+    {
+        "TruncateTable",
+        "TruncatePartition",
+        "LoadData",
+        "DropTable",
+        "AddPartitions",
+        "DropPartitions",
+        "RenamePartitions",
+        "RenameTable",
+        "SetTableLocation",
+        "RepairTable",
+        "RecoverPartitions",
+    }
+)
+
+_WRITTEN = "__required_write_privileges__"
+"""Option by which Spark 4's parser marks the relation that a statement changes."""
+
+# Statements that change rows of a table, and the field that has the table.
+_CHANGES_ROWS = {
+    "DeleteFromTable": "table",
+    "UpdateTable": "table",
+    "MergeIntoTable": "targetTable",
+}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation that a statement reads: its name as it is written, and its clauses.
+
+    Attributes:
+        options: the options of its `with (…)` clause, their keys in lower case.
+        version: the version of its `version as of` clause.
+        timestamp: the expression, as SQL, of its `timestamp as of` clause.
+        is_stream: whether the statement reads it as a stream.
+        node: Spark's node.
+    """
+
+    parts: NameParts
+    options: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+    timestamp: str | None = None
+    is_stream: bool = False
+    node: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """A call of a function whose result a statement reads as a relation.
+
+    `arguments` are its positional arguments as texts; None stands for NULL and for what is no
+    literal.
+    """
+
+    name: str
+    arguments: tuple[str | None, ...]
+    node: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Names in a statement.
+
+    Attributes:
+        sql: the text.
+        plan: Spark's plan, in which the names that `with` clauses define are resolved; None if
+            Spark cannot parse the text.
+        kind: the name of the plan's top node.
+        relations: the relations that the statement reads.
+        functions: the table functions that it calls.
+        targets: the relations whose rows it changes.
+        mentions: the relations that it describes or alters.
+        of_files: the relations whose files it removes, brings or moves.
+        dropped_schema: the schema that it drops.
+        opaque: the SQL by which it names tables that cannot be known before it runs.
+        temporary_view: the name of the temporary view that it makes.
+    """
+
+    sql: str
+    plan: Any = field(default=None, compare=False, repr=False)
+    kind: str = ""
+    relations: tuple[Relation, ...] = ()
+    functions: tuple[TableFunction, ...] = ()
+    targets: frozenset[NameParts] = frozenset()
+    mentions: frozenset[NameParts] = frozenset()
+    of_files: frozenset[NameParts] = frozenset()
+    dropped_schema: NameParts | None = None
+    opaque: str | None = None
+    temporary_view: str | None = None
+
+    @property
+    def reads(self) -> frozenset[NameParts]:
+        """Names of the relations that the statement reads."""
+        return frozenset(relation.parts for relation in self.relations)
+
+    @property
+    def names(self) -> frozenset[NameParts]:
+        """Names of all relations in the statement."""
+        return self.reads | self.targets | self.mentions
+
+    @property
+    def is_permanent_view(self) -> bool:
+        """Whether the statement makes a permanent view."""
+        return self.kind == "CreateView"
+
+    def with_plans(self, context: SparkContext, pairs: list[tuple[Any, Any]]) -> Any:
+        """Return the statement's plan with other nodes in place of some of its own."""
+        return _with_plans(context, self.plan, pairs)
+
+
+def parse(session: SparkSession, sql: str) -> Statement:
+    """Return the names in `sql`; none if Spark cannot parse it, which running it will tell."""
+    try:
+        parsed = check_syntax(session, sql)
+    except (ParseException, Py4JJavaError):
+        return Statement(sql)
+    return of_plan(session, sql, parsed)
+
+
+def check_syntax(session: SparkSession, sql: str) -> Any:
+    """Return Spark's plan of a statement; raise Spark's own error if it cannot be parsed."""
+    with active(session):
+        return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+
+
+def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
+    """Return the names in a plan that Spark's parser has made of `sql`."""
+    context = session.sparkContext
+    try:
+        with active(session):
+            plan = _substituted(context, parsed)
+    except Py4JJavaError:
+        return Statement(sql)
+    found = _Names()
+    found.kind = parsed.nodeName()
+    found.opaque = _OPAQUE.get(found.kind)
+    for leaf in _leaves(plan):
+        found.add(leaf)
+    targets = [_parts(leaf) for leaf in _targets(plan)]
+    return Statement(
+        sql,
+        plan,
+        found.kind,
+        tuple(found.relations),
+        tuple(found.functions),
+        frozenset(targets),
+        frozenset(found.mentions),
+        frozenset(found.of_files),
+        found.dropped_schema,
+        found.opaque,
+        _temporary_view(parsed),
+    )
+
+
+class _Names:
+    """Names found so far in a statement."""
+
+    def __init__(self) -> None:
+        self.kind = ""
+        self.relations: list[Relation] = []
+        self.functions: list[TableFunction] = []
+        self.mentions: set[NameParts] = set()
+        self.of_files: set[NameParts] = set()
+        self.dropped_schema: NameParts | None = None
+        self.opaque: str | None = None
+
+    def add(self, leaf: Any) -> None:
+        """Add the names in a leaf of the plan."""
+        kind = leaf.nodeName()
+        if kind == "UnresolvedRelation":
+            relation = _relation(leaf)
+            if _WRITTEN not in relation.options:
+                self.relations.append(relation)
+        elif kind == "RelationTimeTravel":
+            self.relations.append(_time_travel(leaf))
+        elif kind == "UnresolvedTableValuedFunction":
+            self.functions.append(_table_function(leaf))
+        elif kind in ("UnresolvedTableOrView", "UnresolvedTable", "UnresolvedView"):
+            self.mentions.add(_parts(leaf))
+            if self.kind in _OF_FILES:
+                self.of_files.add(_parts(leaf))
+        elif kind == "UnresolvedIdentifier" and self.kind in _OF_FILES:
+            self.of_files.add(tuple(each(leaf.nameParts())))
+        elif kind == "UnresolvedNamespace" and self.kind == "DropNamespace":
+            self.dropped_schema = _parts(leaf)
+        elif kind in _OPAQUE:
+            self.opaque = _OPAQUE[kind]
+
+
+def _substituted(context: SparkContext, parsed: Any) -> Any:
+    """Return a plan in which names that `with` clauses define are resolved, also in held plans."""
+    holder = _HOLDERS.get(parsed.nodeName())
+    if holder is not None:
+        inner = _substituted(context, getattr(parsed, holder)())
+        return with_fields(context, parsed, **{holder: inner})
+    return java(context, f"{_ANALYSIS}.CTESubstitution").apply(parsed)
+
+
+def _with_plans(context: SparkContext, plan: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    holder = _HOLDERS.get(plan.nodeName())
+    if holder is not None:
+        inner = _with_plans(context, getattr(plan, holder)(), pairs)
+        return with_fields(context, plan, **{holder: inner})
+    return replaced(context, plan, pairs)
+
+
+def _temporary_view(parsed: Any) -> str | None:
+    kind = parsed.nodeName()
+    if kind == "CreateViewCommand":
+        return str(parsed.name().table()).lower()
+    # CACHE TABLE … AS SELECT makes one, too.
+    return str(parsed.tempViewName()).lower() if kind == "CacheTableAsSelect" else None
+
+
+def _leaves(plan: Any) -> Iterator[Any]:
+    """Yield every leaf below a plan: also in subqueries and in held plans."""
+    for leaf in leaves(plan):
+        holder = _HOLDERS.get(leaf.nodeName())
+        if holder is None:
+            yield leaf
+        else:
+            yield from _leaves(getattr(leaf, holder)())
+
+
+def _targets(plan: Any) -> Iterator[Any]:
+    """Yield the relations whose rows a statement changes.
+
+    The table that INSERT writes is no child of its node. Inserts stand at the top: alone, below a
+    `with` clause, or side by side in Hive's `from … insert … insert …`.
+    """
+    kind = plan.nodeName()
+    holder = _HOLDERS.get(kind)
+    if holder is not None:
+        yield from _targets(getattr(plan, holder)())
+    elif kind == "InsertIntoStatement":
+        yield from _relations_in(plan.table())
+    elif kind in _CHANGES_ROWS:
+        yield from _relations_in(getattr(plan, _CHANGES_ROWS[kind])())
+    elif kind in ("WithCTE", "Union"):
+        for child in each(plan.children()):
+            yield from _targets(child)
+
+
+def _relations_in(plan: Any) -> Iterator[Any]:
+    return (leaf for leaf in leaves(plan) if leaf.nodeName() == "UnresolvedRelation")
+
+
+def _relation(leaf: Any, node: Any = None, **clauses: str | None) -> Relation:
+    options = leaf.options()
+    keys = [] if options.isEmpty() else list(options.keySet())
+    return Relation(
+        _parts(leaf),
+        {str(key): str(options.get(key)) for key in keys},
+        is_stream=bool(leaf.isStreaming()),
+        node=leaf if node is None else node,
+        **clauses,
+    )
+
+
+def _time_travel(leaf: Any) -> Relation:
+    timestamp, version = leaf.timestamp(), leaf.version()
+    return _relation(
+        leaf.relation(),
+        leaf,
+        version=str(version.get()) if version.isDefined() else None,
+        timestamp=str(timestamp.get().sql()) if timestamp.isDefined() else None,
+    )
+
+
+def _table_function(leaf: Any) -> TableFunction:
+    name = ".".join(map(str, each(leaf.name())))
+    return TableFunction(name.lower(), tuple(map(_literal, each(leaf.functionArgs()))), leaf)
+
+
+def _literal(expression: Any) -> str | None:
+    if expression.nodeName() != "Literal" or expression.value() is None:
+        return None
+    return str(expression.toString())
+
+
+def _parts(leaf: Any) -> NameParts:
+    return tuple(map(str, each(leaf.multipartIdentifier())))

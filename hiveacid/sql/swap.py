@@ -1,0 +1,111 @@
+"""Statements that read transactional tables from a snapshot.
+
+The relations of a statement are swapped in Spark's own plan of it, after the parser and before the
+analyzer: each transactional table for the rows of the snapshot, under the table's full name. So
+nothing in the text must be found or changed. Aliases, qualified columns, hints and samples work as
+with any table, and Spark's errors point into the user's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.jvm.plans import dataframe_of, named, with_fields
+from hiveacid.jvm.py4j import each, java
+from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead
+from hiveacid.sql.statement import Statement
+from hiveacid.sql.stored_views import guarded
+
+_STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
+
+
+@dataclass(frozen=True)
+class SwappedStatement:
+    """A statement whose transactional tables are swapped: a plan that is yet to run."""
+
+    statement: Statement
+    plan: Any
+
+    def run(self, session: SparkSession) -> DataFrame:
+        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
+        if self.statement.kind != "CacheTableAsSelect":
+            return dataframe_of(session, self.plan)
+        # The temporary view that it makes would keep the text otherwise, which Spark would read.
+        before = session.conf.get(_STORE_PLAN)
+        session.conf.set(_STORE_PLAN, "true")
+        try:
+            return dataframe_of(session, self.plan)
+        finally:
+            session.conf.set(_STORE_PLAN, str(before))
+
+
+def swap(
+    session: SparkSession,
+    statement: Statement,
+    reads: tuple[Read, ...],
+    rows: Callable[[AcidRead], Any],
+    functions: Callable[[Any], Any] = lambda function: None,
+) -> SwappedStatement:
+    """Return a statement that reads `rows` in place of its transactional tables.
+
+    Args:
+        session: the session that runs the statement.
+        statement: the statement.
+        reads: what `find_acid` has found in the statement.
+        rows: returns the analysed plan of the rows of a table.
+        functions: returns the analysed plan of the rows of a table function of ours; None for any
+            other function.
+
+    Raises:
+        RawAcidReferenceError: a view cannot be stored.
+        AcidTargetError: the statement changes the text of a stored view.
+    """
+    context = session.sparkContext
+    pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
+    for function in statement.functions:
+        found = functions(function)
+        if found is not None:
+            pairs.append((function.node, found))
+    if statement.kind == "AlterViewAs":
+        raise AcidTargetError(
+            "ALTER VIEW … AS cannot store a view over transactional Hive tables. Use CREATE OR "
+            "REPLACE VIEW."
+        )
+    plan = statement.with_plans(context, pairs)
+    if statement.is_permanent_view:
+        _check_catalog(plan)
+        plan = guarded(context, plan)
+    elif statement.kind == "CreateViewCommand":
+        # A temporary view with a text would read the text's tables again.
+        none = java(context, "scala.Option").empty()
+        plan = with_fields(context, plan, originalText=none)
+    return SwappedStatement(statement, plan)
+
+
+def _check_catalog(command: Any) -> None:
+    """Refuse a view in another catalog than Spark's own.
+
+    Raises:
+        RawAcidReferenceError: naming the view.
+    """
+    parts = [str(part) for part in each(command.child().nameParts())]
+    if len(parts) > 2 and parts[0].lower() != SESSION_CATALOG:
+        raise RawAcidReferenceError(
+            f"{'.'.join(parts)} would be a view over transactional Hive tables in the catalog "
+            f"{parts[0]}, where its text could not be guarded against other readers. Make the view "
+            "in a schema of Spark's own catalog, or make a table."
+        )
+
+
+def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any]) -> Any:
+    context = session.sparkContext
+    if isinstance(read, ViewRead):
+        pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
+        return read.view.showing(context, read.statement.with_plans(context, pairs))
+    table = read.table
+    return named(context, rows(read), table.table, (SESSION_CATALOG, table.database))
