@@ -27,7 +27,7 @@ _NOT_COMPACTED = frozenset({"failed", "refused", "did not initiate", "aborted"})
 #: work of a query, and fails when its own cleaner has just removed one. No row has been written.
 _CLEANED_MEANWHILE = re.compile(
     "while compiling statement.*(No such file or directory|FileNotFoundException"
-    "|AccessDeniedException|Invalid directory or I/O error)",
+    "|NoSuchFileException|AccessDeniedException|Invalid directory or I/O error)",
     re.DOTALL,
 )
 #: And where a directory disappears while it lists those of a partition, or of a table without any,

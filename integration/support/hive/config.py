@@ -44,6 +44,9 @@ def site_properties(
     properties = {
         # One process, local files, no cluster.
         "fs.defaultFS": "file:///",
+        # Hadoop's own starts a process, `chmod`, for each file that it makes: it has no native
+        # library here.
+        "fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "hadoop.tmp.dir": f"{scratch}/hadoop",
         "hive.execution.engine": "mr",
         "mapreduce.framework.name": "local",
