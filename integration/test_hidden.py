@@ -133,14 +133,8 @@ def model(dbt, session):
     assert spark.read.option("partitions", '{{"day": ["b"]}}').table("{orders}").count() == 0
     session.sql("create temporary view mine as select id from {orders}")
     assert session.table("mine").count() == seen
-    assert session.sql("select :x as x", args={{"x": 3}}).first().x == 3
     assert session.createDataFrame([(1,)], "id int").sparkSession.table("{orders}").count() == seen
     return session.sql("select id, amount, day from {orders}")
-"""
-
-WITH_ARGUMENTS = """
-def model(dbt, session):
-    return session.sql("select * from {orders} where id = :id", args={{"id": 1}})
 """
 
 
@@ -153,10 +147,6 @@ def test_sql_in_a_python_model_reads_the_snapshot(
     written = session.table(f"{dbt_project.database}.in_sql").collect()
     assert sorted(map(tuple, written)) == expected
     assert node.adapter_response["snapshot"] == {orders: 3}
-    dbt_project.write("models/with_arguments.py", WITH_ARGUMENTS.format(orders=orders))
-    result = dbt_project.invoke("run", "--select", "with_arguments")
-    (node,) = node_results(result)
-    assert "args=…) cannot read ACID tables" in str(node.message)
 
 
 def test_a_query_of_freshness_reads_the_partitions_of_its_source(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache
 from typing import Any
 
 from dbt.adapters.contracts.connection import Credentials
@@ -149,7 +150,7 @@ class HiveAcidCredentials(Credentials):
         return self.metastore_uri
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return tuple(key.name for key in declared_options(type(self)) if not key.secret)
+        return _shown_keys()
 
     @classmethod
     def validate(cls, data: Any) -> None:
@@ -176,6 +177,12 @@ class HiveAcidCredentials(Credentials):
         self.database = None
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
+
+
+@cache
+def _shown_keys() -> tuple[str, ...]:
+    """Return the keys that `dbt debug` shows; dbt asks for them hundreds of times in a parse."""
+    return tuple(key.name for key in declared_options(HiveAcidCredentials) if not key.secret)
 
 
 def profile_keys() -> tuple[Option, ...]:

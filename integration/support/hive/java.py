@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,12 @@ _OPENED = [
     "java.base/sun.nio.ch",
     "java.sql/java.sql",
 ]
+#: Classes of jars whose checksums are known need no verification. Hadoop in Spark has no native
+#: library here and starts a process for each file, `chmod`: on Linux without a helper process.
+QUICK_START = ["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
+if sys.platform == "linux":
+    QUICK_START.append("-Djdk.lang.Process.launchMechanism=VFORK")
+
 OPEN_OPTIONS = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
 
 
