@@ -52,9 +52,10 @@ VIEWS = ("stg_customers", "stg_orders", "stg_payments", "stg_columns", "open_ord
 TABLES = ("orders", "customers", "order_log", "daily_payments", "row_counts", "countries")
 
 ROWS = {
-    **dict.fromkeys((*SOURCES, *VIEWS, *TABLES, "run_log", "customer_history"), "*"),
-    # When a row that is gone was missed differs from run to run.
+    **dict.fromkeys((*SOURCES, *VIEWS, *TABLES, "run_log"), "*"),
+    # Without the times of the runs.
     "order_history": "* except (dbt_valid_to), dbt_valid_to is null as is_current",
+    "customer_history": "customer_id, country, dbt_valid_to is null as is_current",
     # The tests' stored failures.
     "small_amounts": "*",
     "seen_small_amounts": "*",
