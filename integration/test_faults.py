@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.support.differential import Differential, canonical
-from integration.support.faults import FAULT_VARIABLE, FAULTS, noticed_by_unit_tests
+from integration.support.faults import FAULTS, noticed_by_unit_tests
 from integration.support.small_tables import TABLES
 
 
@@ -37,15 +36,18 @@ def test_a_fault_in_the_reader_is_noticed(
     assert canonical(rows) != canonical(differential.client.query(f"SELECT * FROM {table}"))
 
 
-ROOT = Path(__file__).parents[1]
 Outcomes = dict[str, tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> Outcomes:
-    """Exit code and output of pytest by fault; those without a fault have an empty name."""
+    """Exit code and output of pytest by fault; those without a fault have an empty name.
+
+    The faults that a functional test must notice are planted by `tests/functional/test_faults.py`.
+    """
     command = [sys.executable, "-m", "integration.support.faults"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     outcomes: Outcomes = json.loads(done.stdout)
     return outcomes
@@ -61,29 +63,6 @@ def test_a_unit_test_notices_a_fault(outcomes: Outcomes, fault: str) -> None:
     code, output = outcomes[fault]
     assert code == pytest.ExitCode.TESTS_FAILED, output
     assert "1 failed" in output
-
-
-def run(test: str, fault: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a functional test in a process of its own, which has a Spark of its own."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", test]
-    environment = dict(os.environ)
-    if fault is not None:
-        command += ["-p", "integration.support.faults"]
-        environment[FAULT_VARIABLE] = fault
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [name for name, f in FAULTS.items() if f.noticed_by.startswith("tests/functional/")],
-)
-def test_a_functional_test_notices_a_fault(fault: str) -> None:
-    test = FAULTS[fault].noticed_by
-    right = run(test)
-    assert right.returncode == pytest.ExitCode.OK, right.stdout
-    wrong = run(test, fault)
-    assert wrong.returncode == pytest.ExitCode.TESTS_FAILED, wrong.stdout
-    assert "1 failed" in wrong.stdout
 
 
 def test_every_fault_has_a_kind_of_test_that_is_run() -> None:

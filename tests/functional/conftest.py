@@ -71,7 +71,7 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
 def _lakes(directory: Path) -> dict[str, str]:
     """Delta and Iceberg; without them on Spark 3, for which their jars are not made.
 
-    `make spark` runs a test there that needs neither (`integration/test_faults.py`).
+    `make spark` runs tests there that need neither (`tools/spark_line.py`).
     """
     if pyspark.__version__.startswith("3."):
         return {}
