@@ -36,6 +36,10 @@ _CLEANED_MEANWHILE = re.compile(
 _TAKEN_FOR_EMPTY = re.compile(rb"FetchOperator: Input path \S+ is empty")
 _ATTEMPTS = 20
 
+_LOST_COMPACTION = "No suitable compaction found"
+"""What COMPACT … AND WAIT answers when it looks for its compaction while Hive's cleaner moves the
+record to those that are done. The compaction has been asked for."""
+
 
 class HiveSqlError(RuntimeError):
     """HiveServer2 refused or failed a statement; the message has both."""
@@ -88,8 +92,13 @@ class HiveClient:
 
     def execute(self, sql: str) -> None:
         """Run one statement. Raises HiveSqlError."""
-        with self._run(sql):
-            pass
+        try:
+            with self._run(sql):
+                pass
+        except HiveSqlError as error:
+            if _LOST_COMPACTION not in str(error):
+                raise
+            self._wait_for_compactions(sql)
 
     def query(self, sql: str) -> list[Row]:
         """Run one statement and return all its rows. Raises HiveSqlError."""
@@ -146,6 +155,17 @@ class HiveClient:
                 raise HiveSqlError(f"The compaction was {state}: {reason}\nStatement: {sql}")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"After {timeout:.0f} s the compaction is {state!r}: {sql}")
+            time.sleep(0.1)
+
+    def _wait_for_compactions(self, sql: str, timeout: float = 120) -> None:
+        """Wait until no compaction is under way. Raises TimeoutError."""
+        deadline = time.monotonic() + timeout
+        while any(
+            row["state"] in ("initiated", "working") or self._is_open(row["txnid"])
+            for row in self.show_compactions()
+        ):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"After {timeout:.0f} s a compaction is under way: {sql}")
             time.sleep(0.1)
 
     def show_compactions(self, database: str | None = None) -> list[Record]:
