@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -66,7 +65,6 @@ _SESSION_CATALOG = "spark_catalog"
 _TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
 
 _ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
-
 
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
@@ -160,14 +158,6 @@ class Statement:
     def names(self) -> frozenset[NameParts]:
         """Names of all relations in the statement."""
         return self.reads | self.targets | self.mentions
-
-    @cached_property
-    def plans(self) -> tuple[Any, ...]:
-        """Spark's plan, and the plans of the queries in its expressions."""
-        plan = self.plan
-        while plan.nodeName() in _HOLDERS:
-            plan = getattr(plan, _HOLDERS[plan.nodeName()])()
-        return (plan, *each(plan.subqueriesAll()))
 
     @property
     def is_permanent_view(self) -> bool:
