@@ -23,7 +23,7 @@ setup(
         include=["hiveacid*", "dbt.adapters.hiveacid*", "dbt.include.hiveacid*"]
     ),
     package_data={
-        "hiveacid": ["py.typed"],
+        "hiveacid": ["py.typed", "jars/*.lock", "jars/*.xml"],
         "dbt.adapters.hiveacid": ["py.typed"],
         "dbt.include.hiveacid": ["dbt_project.yml", "profile_template.yml", "macros/**/*.sql"],
     },

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -13,11 +15,16 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hiveacid.changes.between import plan_between
+from hiveacid.changes.feed import as_change_feed, check_feed_names
+from hiveacid.changes.history import History, look_back
 from hiveacid.changes.losses import Loss
 from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
 from hiveacid.changes.rows import deleted_rows, inserted_rows
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import HistoryLostError, InvalidSettingError, TransactionLostError
+from hiveacid.formatting import pluralize
+from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.columns import table_columns
@@ -25,17 +32,34 @@ from hiveacid.reader.footer_cache import FooterCache
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.reader.read import no_rows, plan_read, to_dataframe, write_ids_without_directory
+from hiveacid.reader.read import (
+    check_readable,
+    no_rows,
+    plan_listed,
+    plan_optimized,
+    plan_read,
+    to_dataframe,
+    write_ids_without_directory,
+)
 from hiveacid.reader.read_warnings import ReadWarnings
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
+from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.relations import AcidRead, find_acid, tables_of
+from hiveacid.sql.describe import describe_table
+from hiveacid.sql.relations import (
+    AcidRead,
+    ChangesRead,
+    described_elsewhere,
+    find_acid,
+    find_changes,
+    tables_of,
+)
 from hiveacid.sql.statement import parse
-from hiveacid.sql.swap import swap
+from hiveacid.sql.swap import refuse_changes_in_view, swap
 
 _ANSI = "spark.sql.ansi.enabled"
 _casts_lock = threading.RLock()
@@ -44,6 +68,8 @@ Partitions = Mapping[str, Any] | PartitionChoice
 """For some partition keys the value to read, or a list of values."""
 
 S = TypeVar("S", bound="Snapshot")
+_PlanKey = tuple[int, TableName, PartitionChoice, AsOf | None, str | None, ReadKind]
+logger = logging.getLogger("hiveacid")
 
 
 def snapshot(
@@ -150,7 +176,7 @@ class Snapshot(RunSnapshot):
         self._together = tables
         self._warnings = ReadWarnings()
         self._plans_lock = threading.Lock()
-        self._plans: dict[tuple[int, TableName, PartitionChoice], _Planned] = {}
+        self._plans: dict[_PlanKey, _Planned] = {}
 
     def __enter__(self: S) -> S:
         """Open the transaction and lock the tables.
@@ -195,24 +221,37 @@ class Snapshot(RunSnapshot):
         name: str | TableName,
         partitions: Partitions | None = None,
         *,
+        version_as_of: int | None = None,
+        timestamp_as_of: str | datetime | None = None,
+        read: str | None = None,
         spark: SparkSession | None = None,
     ) -> DataFrame:
-        """Return the rows that Hive shows of a table, lazily.
+        """Return the rows that Hive shows of a table, lazily; or those that it showed earlier.
 
         Args:
             name: such as `shop.orders`.
             partitions: for some partition keys the value to read, or a list of values, written as
                 SHOW PARTITIONS shows them; None stands for NULL. Other partitions are not even
                 listed.
+            version_as_of: the rows as of a write id of the table: everything that write ids up to
+                it wrote and the snapshot shows. 0 is the table before its first write.
+            timestamp_as_of: the rows as of a time, which is mapped to a write id. A text or a
+                datetime without a zone is in the time zone of the session.
+            read: "snapshot" (the default), or "optimized" for bases and compacted deltas alone,
+                which may be behind.
             spark: another session than the snapshot's.
 
         Raises:
+            InvalidSettingError: the snapshot has no such write id, or an argument is wrong.
+            InstantLostError: the rows of the instant can no longer be told with certainty.
             UnreadableTableError: the table cannot be read exactly; the message says why.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
         """
         session, found = self._session(spark), table_name(name)
-        return self.frame(session, self.plan_table(session, found, _chosen(found, partitions)))
+        as_of, kind = AsOf.of(version_as_of, timestamp_as_of), ReadKind.parse(read)
+        choice = _chosen(found, partitions)
+        return self.frame(session, self.plan_table(session, found, choice, as_of=as_of, read=kind))
 
     def frame(self, spark: SparkSession, plan: ReadPlan) -> DataFrame:
         """Return the rows of a plan that `plan_table` has made, lazily."""
@@ -241,35 +280,51 @@ class Snapshot(RunSnapshot):
         """
         session = self._session(spark)
         statement = parse(session, text)
-        reads = () if statement.plan is None else find_acid(session, statement, _Known(self))
-        if not reads:
+        if statement.plan is None:
+            return session.sql(text)
+        known = _Known(self)
+        reads = find_acid(session, statement, known)
+        changes = find_changes(session, statement, known)
+        if not reads and not changes:
+            described = described_elsewhere(session, statement, known)
+            if described is not None:
+                table = self._metadata(described)
+                return describe_table(session, statement, table).run(session)
             return session.sql(text)
         if statement.is_permanent_view:
+            for change in changes:
+                refuse_changes_in_view(change.function)
             return swap(session, statement, reads, partial(self._columns, session)).run(session)
-        self.pin_with_foreseen(read.table for read in tables_of(reads))
-        return swap(session, statement, reads, partial(self._rows, session)).run(session)
+        tables = {read.table for read in tables_of(reads)} | {it.table for it in changes}
+        self.pin_together(tables)
+        feeds = [(change.function, self._feed(session, change)) for change in changes]
+        return swap(session, statement, reads, partial(self._rows, session), feeds).run(session)
 
     def changes(
         self,
         name: str | TableName,
-        since: SourceState | str | None = None,
+        since: SourceState | str | int | None = None,
         partitions: Partitions | None = None,
         *,
+        until: int | None = None,
         max_write_ids: int | None = None,
         spark: SparkSession | None = None,
     ) -> Changes:
-        """Find what changed in a table since a state. Runs no Spark job.
+        """Find what changed in a table since a state or a write id. Runs no Spark job.
 
         Args:
             name: such as `shop.orders`.
-            since: `state` of the changes that were applied last, or its text; None takes every row
-                as an insert.
+            since: `state` of the changes that were applied last, or its text; or a write id, whose
+                own changes are not among them. None takes every row as an insert.
             partitions: as for `table`; the same each time, or the history counts as lost.
+            until: the last write id whose changes are taken; None goes to the snapshot's newest.
             max_write_ids: take at most this many of the new write ids, the lowest ones.
             spark: another session than the snapshot's.
 
         Raises:
             InvalidStateError: the text is not a state.
+            InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
+            InstantLostError: the table as of one of the write ids can no longer be told.
             UnreadableTableError: the table cannot be read exactly; the message says why.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
@@ -277,8 +332,52 @@ class Snapshot(RunSnapshot):
         session, found = self._session(spark), table_name(name)
         state = SourceState.parse(since) if isinstance(since, str) else since
         choice = _chosen(found, partitions)
-        plan = self.plan_changes(session, found, state, choice, max_write_ids=max_write_ids)
+        if until is None and not isinstance(state, int):
+            plan = self.plan_changes(session, found, state, choice, max_write_ids=max_write_ids)
+            return Changes(session, plan)
+        with self._history(session, found, choice) as history:
+            plan = plan_between(
+                session,
+                history,
+                state,
+                until,
+                self.footers,
+                options=str(choice),
+                max_write_ids=max_write_ids,
+            )
+        self._check_changes(self._whole(found), choice, plan)
         return Changes(session, plan)
+
+    def table_changes(
+        self,
+        name: str | TableName,
+        since: int,
+        until: int | None = None,
+        partitions: Partitions | None = None,
+        *,
+        spark: SparkSession | None = None,
+    ) -> DataFrame:
+        """Return the changes between two write ids in the form of Delta's change data feed.
+
+        The rows are those of `changes`: `since` itself is not among them. Next to the columns of
+        the table there are `_change_type` (insert or delete), `_commit_version` (the write id) and
+        `_commit_timestamp`. The time is that of the commit if the metastore keeps a notification
+        log; otherwise that of the files that the write left; NULL if neither is known.
+
+        Raises:
+            HistoryLostError: the changes cannot be told completely.
+            HiveAcidError: as for `changes`.
+        """
+        session, found = self._session(spark), table_name(name)
+        choice = _chosen(found, partitions)
+        with self._history(session, found, choice) as history:
+            check_feed_names(history.pinned.table)
+            plan = plan_between(session, history, since, until, self.footers, options=str(choice))
+            times = history.commit_times(plan.new_write_ids)
+        self._check_changes(self._whole(found), choice, plan)
+        rows = Changes(session, plan).rows
+        with _hives_casts(session):
+            return as_change_feed(rows, times)
 
     def verify(self, name: str | TableName, *, spark: SparkSession | None = None) -> Verification:
         """Check the files of a table, and that its reader shows their rows. Takes a shuffle.
@@ -299,22 +398,41 @@ class Snapshot(RunSnapshot):
         """Return a table with the chosen partitions, pinned with those that belong together."""
         return choice.of_table(self._whole(name))
 
-    def pin_with_foreseen(self, names: Iterable[TableName]) -> None:
-        """Pin some tables, together with those that belong to the snapshot."""
-        self.pin({*names, *self._together()})
+    def pin_together(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
+        """Pin some tables in one call, with those that belong together; without names, none.
 
-    def plan_table(self, spark: SparkSession, name: TableName, choice: PartitionChoice) -> ReadPlan:
-        """Plan the read of a table, once for each choice of partitions.
+        Raises:
+            HiveAcidError: what `pin` raises.
+        """
+        wanted = set(names)
+        return self.pin(wanted | set(self._together())) if wanted else {}
+
+    def plan_table(
+        self,
+        spark: SparkSession,
+        name: TableName,
+        choice: PartitionChoice,
+        *,
+        as_of: AsOf | None = None,
+        read: ReadKind = ReadKind.SNAPSHOT,
+    ) -> ReadPlan:
+        """Plan the read of a table, once for each choice of partitions, instant and kind of read.
 
         Other threads that want the same plan wait for the first one.
         """
         whole = self._whole(name)
-        key = (whole.transaction_id, name, choice)
+        zone = None
+        if as_of is not None and as_of.timestamp is not None:
+            zone = str(spark.conf.get("spark.sql.session.timeZone"))
+        key = (whole.transaction_id, name, choice, as_of, zone, read)
         with self._plans_lock:
             planned = self._plans.setdefault(key, _Planned())
         with planned.lock:
             if planned.plan is None:
-                plan = plan_read(spark, choice.of_table(whole), self.footers)
+                if as_of is None and read is ReadKind.SNAPSHOT:
+                    plan = plan_read(spark, choice.of_table(whole), self.footers)
+                else:
+                    plan = self._plan_kind(spark, name, choice, as_of, read)
                 self._check_listed(whole, choice)
                 planned.plan = plan
                 self._warnings.warn_of_nanoseconds(plan)
@@ -341,11 +459,7 @@ class Snapshot(RunSnapshot):
             options=str(choice),
             max_write_ids=max_write_ids,
         )
-        self._check_listed(whole, choice)
-        for read in (plan.added, plan.grown):
-            self._warnings.warn_of_nanoseconds(read)
-        self._warnings.warn_of_losses(name, plan.to_be_lost)
-        self._warnings.warn_of_missing(name, plan.missing)
+        self._check_changes(whole, choice, plan)
         return plan
 
     def columns_of(self, spark: SparkSession, table: Table) -> DataFrame:
@@ -354,18 +468,70 @@ class Snapshot(RunSnapshot):
             return no_rows(spark, table_columns(table))
 
     def _rows(self, spark: SparkSession, read: AcidRead) -> Any:
-        clauses = ReadClauses.of(read.table, read.relation)
-        plan = self.plan_table(spark, read.table, clauses.partitions)
+        clauses = ReadClauses.of(spark, read.table, read.relation)
+        plan = self.plan_table(
+            spark, read.table, clauses.partitions, as_of=clauses.as_of, read=clauses.read
+        )
         return self.frame(spark, plan)._jdf.queryExecution().analyzed()
 
+    def _feed(self, spark: SparkSession, read: ChangesRead) -> Any:
+        frame = self.table_changes(read.table, read.since, read.until, spark=spark)
+        return frame._jdf.queryExecution().analyzed()
+
     def _columns(self, spark: SparkSession, read: AcidRead) -> Any:
-        ReadClauses.of(read.table, read.relation)
+        ReadClauses.of(spark, read.table, read.relation)
+        return self.columns_of(spark, self._metadata(read.table))._jdf.queryExecution().analyzed()
+
+    def _metadata(self, name: TableName) -> Table:
         with self._client_factory() as client:
-            table = client.get_tables([read.table])[read.table]
-        return self.columns_of(spark, table)._jdf.queryExecution().analyzed()
+            return client.get_tables([name])[name]
+
+    def _plan_kind(
+        self,
+        spark: SparkSession,
+        name: TableName,
+        choice: PartitionChoice,
+        as_of: AsOf | None,
+        read: ReadKind,
+    ) -> ReadPlan:
+        """Plan the read of an earlier instant, or of the read-optimized part, or of both."""
+        pinned = self.pinned(name, choice)
+        check_readable(pinned.table)
+        if as_of is None:
+            listings = list_locations(spark, [s.location for s in pinned.storages])
+        else:
+            with self._history(spark, name, choice) as history:
+                instant = history.at(history.resolve(spark, as_of))
+            pinned, listings = instant.pinned, list(instant.listings)
+        if read is ReadKind.SNAPSHOT:
+            return plan_listed(spark, pinned, listings, self.footers)
+        plan, behind = plan_optimized(spark, pinned, listings, self.footers)
+        logger.info(
+            f"{name}, read optimized, is behind by {pluralize(behind.count, 'write id')} of "
+            f"{pinned.write_ids.high_watermark}: {behind}."
+        )
+        return plan
+
+    @contextmanager
+    def _history(
+        self, spark: SparkSession, name: TableName, choice: PartitionChoice
+    ) -> Iterator[History]:
+        """Look into a table's past, on a connection of its own: other threads may pin meanwhile."""
+        whole = self._whole(name)
+        check_readable(whole.table)
+        with self._client_factory() as client:
+            server = self.server or client.server_info()
+            yield look_back(spark, choice.of_table(whole), whole, client, server)
 
     def _whole(self, name: TableName) -> PinnedTable:
-        return self.pin({name, *self._together()})[name]
+        return self.pin_together([name])[name]
+
+    def _check_changes(self, whole: PinnedTable, choice: PartitionChoice, plan: ChangePlan) -> None:
+        self._check_listed(whole, choice)
+        for read in (plan.added, plan.grown):
+            self._warnings.warn_of_nanoseconds(read)
+        self._warnings.warn_of_losses(whole.table.name, plan.to_be_lost)
+        self._warnings.warn_of_missing(whole.table.name, plan.missing)
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.

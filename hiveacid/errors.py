@@ -70,9 +70,21 @@ class HistoryLostError(HiveAcidError):
     """The changes since a state can no longer be told completely."""
 
 
+class InstantLostError(UnreadableTableError):
+    """The rows of an earlier instant of a table can no longer be told from its files."""
+
+
 class InvalidStateError(HiveAcidError):
     """A text is not the state of a table."""
 
 
 class VerificationError(HiveAcidError):
     """A table's files are not as Hive writes them, or the reader does not show their rows."""
+
+
+class FetchError(HiveAcidError):
+    """A file of a Maven repository could not be fetched, or has another checksum."""
+
+
+class JavaNotFoundError(HiveAcidError):
+    """There is no Java on this machine."""

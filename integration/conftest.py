@@ -26,9 +26,16 @@ from integration.support.small_tables import make_small_tables
 DEVELOPMENT_LINE = "4.1."
 
 
-#: The files that take longest. They start first: otherwise one of two workers of pytest-xdist would
-#: come to them last and work on alone.
-LONGEST = ("test_random_histories.py", "test_incremental_histories.py")
+#: The files that take longest, in this order. They start first: otherwise one of two workers of
+#: pytest-xdist would come to them last and work on alone.
+LONGEST = (
+    "test_random_histories.py",
+    "test_incremental_histories.py",
+    "test_quickstart.py",
+    "test_incremental_crashes.py",
+    "test_incremental_concurrency.py",
+    "test_incremental.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -71,10 +78,13 @@ def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
     """A Hive for random histories, which aborts transactions on request
-    (`hive.test.rollbacktxn`)."""
+    (`hive.test.rollbacktxn`).
+
+    It ends with them: a Hive that idles takes 2 % of a core, and hundreds of megabytes.
+    """
     in_test = {
         "hive.in.test": "true",
         # Else such a metastore asks clients for a capability that only Hive's own tests have.

@@ -8,15 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from integration.support.hive.artifacts import (
-    SETTINGS_VARIABLE,
-    Artifact,
-    FetchError,
-    fetch,
-    read_lock,
-)
+from hiveacid.errors import FetchError
+from hiveacid.jars.artifacts import SETTINGS_VARIABLE, Artifact, fetch, read_lock
+from hiveacid.jars.java import proxy_options
 from integration.support.hive.jars import LOCK_FILE
-from integration.support.hive.java import JavaError, find_java, proxy_options
+from integration.support.hive.java import JavaError, find_java
 
 CONTENT = b"not really a jar"
 JAR = Artifact("org.example", "tool", "1.0", "jar", "", hashlib.sha256(CONTENT).hexdigest())

@@ -236,21 +236,24 @@ def test_a_tests_failures_are_stored_as_a_table(
         hive_client.execute(f"DROP DATABASE IF EXISTS {database}_dbt_test__audit CASCADE")
 
 
-def test_a_tests_failures_cannot_be_stored_as_a_view(
+def test_a_tests_failures_are_stored_as_a_view(
     project: DbtProject, database: str, hive_client: HiveClient
 ) -> None:
-    project.write("models/sources.yml", SOURCE_TESTS.format(database=database, form="view"))
+    show = ("show", "--inline", f"select * from {database}_dbt_test__audit.all_paid")
     try:
-        status, message = statuses(project, "test")["all_paid"]
+        for form in ("view", "table", "view", "view"):
+            project.write("models/sources.yml", SOURCE_TESTS.format(database=database, form=form))
+            found = statuses(project, "test", "--select", "all_paid")
+            assert found == {"all_paid": ("fail", "Got 1 result, configured to fail if != 0")}, form
+            (node,) = node_results(project.succeed(*show))
+            assert [tuple(row) for row in node.agate_table.rows] == [("open", 3)], form
+        # A view shows what fails now.
+        hive_client.execute("UPDATE orders SET status = 'paid'")
+        (node,) = node_results(project.succeed(*show))
+        assert len(node.agate_table.rows) == 0
+        assert statuses(project, "test", "--select", "all_paid")["all_paid"][0] == "pass"
     finally:
         hive_client.execute(f"DROP DATABASE IF EXISTS {database}_dbt_test__audit CASCADE")
-    assert status == "error"
-    assert message == (
-        "Runtime Error in test all_paid (models/sources.yml) Test all_paid would be a permanent "
-        f"view over the ACID table {database}.orders, read directly or through ephemeral models. "
-        "A permanent view cannot hold a run's snapshot. Store its failures with "
-        "`store_failures_as: table`."
-    )
 
 
 @pytest.mark.parametrize(
@@ -361,7 +364,8 @@ COUNT_ORDERS = """
   {% do log('columns ' ~ columns | join(' '), info=true) %}
   {% set plain = adapter.get_relation(none, database, 'orders') %}
   {% do log('plain ' ~ plain ~ ' ' ~ plain.type, info=true) %}
-  {% if var('read_plain', false) %}{% do run_query('select count(*) from ' ~ plain) %}{% endif %}
+  {% set counted = run_query('select count(*) from ' ~ plain).rows[0] %}
+  {% do log('counted ' ~ counted[0], info=true) %}
 {% endmacro %}
 """
 
@@ -379,11 +383,13 @@ def test_an_operation_reads_a_source(project: DbtProject, database: str) -> None
 
     command = ("run-operation", "count_orders", "--args", f"{{database: {database}}}")
     project.succeed(*command, on_event=listen)
-    assert said == ["rows 3 6", "columns id status updated_at", f"plain {database}.orders table"]
+    assert said == [
+        "rows 3 6",
+        "columns id status updated_at",
+        f"plain {database}.orders table",
+        "counted 3",
+    ]
     assert errors == []
-
-    assert not project.invoke(*command, "--vars", "read_plain: true", on_event=listen).success
-    assert f"{database}.orders is a transactional Hive table, which Spark reads" in errors[0]
 
 
 def test_incremental_models_over_a_source(

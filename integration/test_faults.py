@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from integration.support.differential import Differential, canonical
-from integration.support.faults import FAULT_VARIABLE, FAULTS
+from integration.support.faults import FAULT_VARIABLE, FAULTS, noticed_by_unit_tests
 from integration.support.small_tables import TABLES
 
 
@@ -36,30 +37,57 @@ def test_a_fault_in_the_reader_is_noticed(
     assert canonical(rows) != canonical(differential.client.query(f"SELECT * FROM {table}"))
 
 
-ELSEWHERE = [name for name, fault in FAULTS.items() if fault.noticed_by not in TABLES]
+ROOT = Path(__file__).parents[1]
+Outcomes = dict[str, tuple[int, str]]
 
 
-def run(*tests: str, fault: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run tests in a process of their own, with a fault planted."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *tests]
+@pytest.fixture(scope="module")
+def outcomes() -> Outcomes:
+    """Exit code and output of pytest by fault; those without a fault have an empty name."""
+    command = [sys.executable, "-m", "integration.support.faults"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    outcomes: Outcomes = json.loads(done.stdout)
+    return outcomes
+
+
+def test_without_a_fault_the_unit_tests_pass(outcomes: Outcomes) -> None:
+    code, output = outcomes[""]
+    assert code == pytest.ExitCode.OK, output
+
+
+@pytest.mark.parametrize("fault", noticed_by_unit_tests())
+def test_a_unit_test_notices_a_fault(outcomes: Outcomes, fault: str) -> None:
+    code, output = outcomes[fault]
+    assert code == pytest.ExitCode.TESTS_FAILED, output
+    assert "1 failed" in output
+
+
+def run(test: str, fault: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a functional test in a process of its own, which has a Spark of its own."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", test]
     environment = dict(os.environ)
     if fault is not None:
         command += ["-p", "integration.support.faults"]
         environment[FAULT_VARIABLE] = fault
-    root = Path(__file__).parents[1]
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
-@pytest.fixture(scope="module")
-def right() -> None:
-    """The tests that have to notice a fault pass without one."""
-    outcome = run(*sorted({FAULTS[fault].noticed_by for fault in ELSEWHERE}))
-    assert outcome.returncode == 0, outcome.stdout
-
-
-@pytest.mark.usefixtures("right")
-@pytest.mark.parametrize("fault", ELSEWHERE)
-def test_a_fault_elsewhere_is_noticed(fault: str) -> None:
-    wrong = run(FAULTS[fault].noticed_by, fault=fault)
+@pytest.mark.parametrize(
+    "fault",
+    [name for name, f in FAULTS.items() if f.noticed_by.startswith("tests/functional/")],
+)
+def test_a_functional_test_notices_a_fault(fault: str) -> None:
+    test = FAULTS[fault].noticed_by
+    right = run(test)
+    assert right.returncode == pytest.ExitCode.OK, right.stdout
+    wrong = run(test, fault)
     assert wrong.returncode == pytest.ExitCode.TESTS_FAILED, wrong.stdout
     assert "1 failed" in wrong.stdout
+
+
+def test_every_fault_has_a_kind_of_test_that_is_run() -> None:
+    tests = {fault.noticed_by for fault in FAULTS.values()}
+    assert all(
+        test in TABLES or test.startswith(("tests/unit/", "tests/functional/")) for test in tests
+    )

@@ -318,3 +318,38 @@ def test_a_node_whose_source_dbt_cannot_find_is_told_how_to_name_it(
     report = project.artifact("hiveacid_snapshot.json")
     assert report["transaction"]["ended_after"] == "model.test.hidden"
     assert_nothing_held(hive_client, database)
+
+
+def test_what_a_view_reads_is_locked_at_once_and_held_for_its_last_reader(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    """The views are built before, and not selected."""
+    make_tables(hive_client, database)
+    hive_client.execute("CREATE TABLE plain_rows (id int)")
+    project = dbt_project
+    project.sources("orders", "items")
+    view = "{{ config(materialized='view') }}"
+    project.models(
+        stg=f"{view} select 1 as id -- {{{{ source('shop', 'orders') }}}}",
+        between=f"{view} select * from {{{{ ref('stg') }}}}",
+        first="select id from {{ source('shop', 'items') }}",
+        mart="select * from {{ ref('between') }} -- {{ ref('first') }}",
+        raw=f"select count(*) as n from {database}.plain_rows -- {{{{ ref('mart') }}}}",
+        last="select * from {{ ref('mart') }} -- {{ ref('raw') }}",
+    )
+    project.succeed("run", "--select", "stg", "between")
+    locked: set[str] = set()
+
+    def listen(event: EventMsg) -> None:
+        if finished(event, "first"):
+            locked.update(lock["table"] for lock in locks_of_dbt(hive_client, database))
+
+    project.succeed("run", "--select", "first", "mart", "last", on_event=listen)
+    assert locked == {"items", "orders"}
+    report = project.artifact("hiveacid_snapshot.json")
+    assert report["transaction"]["ended_after"] == "model.test.mart"
+
+    project.succeed("run", "--select", "first", "raw", "last")
+    report = project.artifact("hiveacid_snapshot.json")
+    assert report["transaction"]["ended_after"] == "model.test.raw", "it may be any table"
+    assert_nothing_held(hive_client, database)

@@ -134,6 +134,20 @@ def test_changes_are_followed_by_a_stored_state(
     assert all_again == canonical(shop.query(inserted))
 
 
+def test_earlier_instants(shop: HiveClient, plain_spark: PlainSpark) -> None:
+    printed = plain_spark.run("orders_as_of", 1)
+    assert printed.splitlines() == [
+        "as of write id 1 [1, 2, 3]",
+        "shop.orders as of timestamp '2999-01-31 12:00:00' is its write id 4, by the clock, for "
+        "the time has not passed.",
+        "as of a time [1, 2, 3]",
+        "shop.orders, read optimized, is behind by 4 write ids of 4: 1-4.",
+        "compacted []",
+        "2 delete 1 True",
+        "2 insert 1 True",
+    ]
+
+
 def test_a_table_is_checked(shop: HiveClient, plain_spark: PlainSpark) -> None:
     printed = plain_spark.run("check_orders")
     assert "rows: 5 in the files" in printed and "every check passed" in printed

@@ -33,6 +33,29 @@ models:
 """
 
 
+CHECK_COLUMNS = """
+{{% macro check_columns() %}}
+  {{% set wanted = [["id", "int"], ["amount", "int"], ["day", "string"]] %}}
+  {{% set orders = source("shop", "orders") %}}
+  {{% set found = [] %}}
+  {{% for row in run_query("describe {database}.orders") %}}
+    {{% if loop.index <= 3 %}}{{% do found.append([row[0], row[1]]) %}}{{% endif %}}
+  {{% endfor %}}
+  {{% set names = run_query("show columns in {database}.orders").columns[0].values() %}}
+  {{% set of_relation = [] %}}
+  {{% for column in adapter.get_columns_in_relation(orders) %}}
+    {{% do of_relation.append([column.name, column.dtype]) %}}
+  {{% endfor %}}
+  {{% if found != wanted or of_relation != wanted or names | list != ["id", "amount", "day"] %}}
+    {{{{ exceptions.raise_compiler_error(found ~ of_relation ~ names) }}}}
+  {{% endif %}}
+  {{% if adapter.hiveacid_snapshot_report()["transaction"] %}}
+    {{{{ exceptions.raise_compiler_error("a transaction was opened") }}}}
+  {{% endif %}}
+{{% endmacro %}}
+"""
+
+
 @pytest.fixture
 def project(tmp_path: Path, hive: HiveServer, database: str) -> DbtProject:
     """A project whose Spark has a catalog and a warehouse of its own below the test's directory."""
@@ -57,6 +80,7 @@ def project(tmp_path: Path, hive: HiveServer, database: str) -> DbtProject:
         profile={"server_side_parameters": parameters},
     )
     project.write("models/schema.yml", SCHEMA_TESTS.format(database=database))
+    project.write("macros/check_columns.sql", CHECK_COLUMNS.format(database=database))
     project.models(
         by_customer="select c.id, sum(o.amount) as amount from {{ source('shop', 'customers') }} c"
         " join {{ source('shop', 'orders') }} o on c.id = o.id group by c.id",
@@ -88,6 +112,7 @@ def test_builds_follow_hive(
             assert dbt.query("select * from marts.biggest") == [(max(by_customer)[1],)]
 
         dbt.succeed("show", "--select", "by_customer")
+        dbt.succeed("run-operation", "check_columns")
         # What the first process built is there for the second.
         assert_targets([(1, 10), (2, 20)], [(1, "visit"), (2, "order")])
 

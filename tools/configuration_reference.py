@@ -49,7 +49,6 @@ The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, 
 It must not be the directory of the model's database, where managed tables are. Delta, Iceberg \
 and Hudi tables are in `<location_root>/<alias>`, as with dbt-spark: models of one alias in two \
 schemas or targets would share that directory, and need different roots.
-- A data test that stores its failures over an ACID source needs `store_failures_as: table`.
 
 Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are refused:
 

@@ -22,7 +22,7 @@ LAYERS = (
     ("changes",),
     ("reader",),
     ("snapshots",),
-    ("metastore", "jvm"),
+    ("metastore", "jvm", "jars"),
     ("acid",),
     ("formatting",),
     ("errors",),

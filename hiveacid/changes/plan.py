@@ -150,12 +150,14 @@ def plan_changes(
     *,
     options: str = "",
     max_write_ids: int | None = None,
+    listings: Sequence[Listing] | None = None,
 ) -> ChangePlan:
     """Find what changed since a state; without one, everything is an insert. Runs no Spark job.
 
     Args:
         options: the text of the options that `pinned` was narrowed with.
         max_write_ids: take at most N of the new write ids, the lowest (with a state).
+        listings: the listings of the table's locations, if they are known.
 
     Raises:
         UnreadableTableError: the table cannot be read exactly, or has columns whose names the
@@ -164,7 +166,8 @@ def plan_changes(
     check_readable(pinned.table)
     check_names(pinned.table)
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    listings = list_locations(spark, [storage.location for storage in pinned.storages])
+    if listings is None:
+        listings = list_locations(spark, [storage.location for storage in pinned.storages])
     now = _Source.of(pinned, listings, options, time_zone)
     planner = _Planner(spark, footers)
     if since is None:
@@ -181,6 +184,22 @@ def plan_changes(
     write_ids = bounded(since.write_ids, pinned.write_ids, first, highest_base(now.facts))
     batch = _Source.of(replace(pinned, write_ids=write_ids), listings, options, time_zone)
     return planner.difference(since, batch, first, new_ids.without(first))
+
+
+def state_of(
+    spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], options: str = ""
+) -> SourceState:
+    """Return the state of a target that has seen a pinned table. Runs no Spark job.
+
+    Args:
+        listings: the listings of the table's locations.
+        options: the text of the options that `pinned` was narrowed with.
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly.
+    """
+    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    return _Source.of(pinned, listings, options, time_zone).facts.state
 
 
 def check_names(table: Table) -> None:

@@ -25,6 +25,7 @@ _SHOWN_LINES, _SHOWN_LETTERS = 12, 1500
 _PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
 _JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
 _UNKNOWN_CONDITION = "Cannot find main error class"
+_NO_ANSWER = ("TTransportException", "java.net.ConnectException", "java.net.SocketException")
 _OLD_HIVE_CLIENT = (
     "Invalid method name: 'get_table'",
     "Spark's built-in Hive client is too old for this metastore: Hive 4 no longer has the call "
@@ -89,6 +90,12 @@ def unless_missing(look_up: Callable[[], T]) -> T | None:
         if is_missing(error):
             return None
         raise
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Whether the metastore behind Spark's catalog did not answer: a look-up says nothing then."""
+    text = full_text(error)
+    return any(symptom in text for symptom in _NO_ANSWER)
 
 
 def full_text(error: BaseException) -> str:

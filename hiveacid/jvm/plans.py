@@ -30,14 +30,22 @@ def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
 
 def analyzed(spark: SparkSession, plan: Any) -> Any:
     """Return a plan as Spark's analyzer leaves it. Runs nothing, also no command."""
-    modes = java(spark.sparkContext, "org.apache.spark.sql.execution.CommandExecutionMode")
-    return spark._jsparkSession.sessionState().executePlan(plan, modes.SKIP()).analyzed()
+    return analyzed_in(spark._jsparkSession, spark.sparkContext, plan)
+
+
+def analyzed_in(session: Any, context: SparkContext, plan: Any) -> Any:
+    """Return a plan as the analyzer of a session of Java's leaves it: see `analyzed`."""
+    modes = java(context, "org.apache.spark.sql.execution.CommandExecutionMode")
+    return session.sessionState().executePlan(plan, modes.SKIP()).analyzed()
 
 
 def leaves(plan: Any) -> Iterator[Any]:
-    """Yield every leaf of a plan and of the queries in its expressions."""
+    """Yield every leaf of a plan and of the queries in its expressions.
+
+    Of equal leaves in one query the first stands for all: each leaf costs calls to the JVM.
+    """
     for root in (plan, *each(plan.subqueriesAll())):
-        yield from each(root.collectLeaves())
+        yield from each(root.collectLeaves().distinct())
 
 
 def replaced(context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:

@@ -34,6 +34,15 @@ def scala_seq(context: SparkContext, java_list: Any) -> Any:
     return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
 
 
+def string_array(context: SparkContext, texts: Sequence[str]) -> Any:
+    """Return a Java array of texts."""
+    assert context._gateway is not None
+    array = context._gateway.new_array(java(context, "java.lang.String"), len(texts))
+    for index, text in enumerate(texts):
+        array[index] = text
+    return array
+
+
 def each(scala_sequence: Any) -> Iterator[Any]:
     """Return the elements of a Scala `Seq`, one call each: for the few that a plan has."""
     return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
@@ -126,6 +135,18 @@ class MethodHandles:
         return self._handles.guardWithTest(
             test, self._handles.dropArguments(then, 0, takes), otherwise
         )
+
+    def where(self, test: Any, then: Any) -> Any:
+        """Return the function of an object that calls `then` with it if `test` of it is true.
+
+        It returns nothing. `test` takes any object.
+        """
+        takes = self._array("Class", [self.class_("Object")])
+        kind = self._method_type(self.class_("void"), takes)
+        nothing = self._handles.dropArguments(
+            self._handles.constant(self.class_("Object"), None), 0, takes
+        )
+        return self._handles.guardWithTest(test, then.asType(kind), nothing.asType(kind))
 
     def implement(self, interface: str, handle: Any) -> Any:
         """Return an object of an interface with a single method, which calls `handle`."""

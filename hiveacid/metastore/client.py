@@ -17,8 +17,10 @@ from hiveacid.metastore import conversion, thrift
 from hiveacid.metastore.connection import Channel, parse_addresses
 from hiveacid.metastore.errors import is_unknown_method
 from hiveacid.metastore.models import (
+    Compaction,
     LockInfo,
     LockResponse,
+    NotificationEvent,
     Partition,
     ServerInfo,
     Table,
@@ -350,6 +352,44 @@ class MetastoreClient:
         )
         locks = map(conversion.lock_info_from_thrift, response.locks or ())
         return tuple(lock for lock in locks if name is None or lock.is_on(name))
+
+    # The past
+
+    def get_compactions(self, name: TableName) -> tuple[Compaction, ...]:
+        """Return the compactions of a table that the metastore remembers, in any order."""
+        request = thrift.ShowCompactRequest(dbName=name.database, tbName=name.table)
+        response = self._channel.repeatable(
+            "show_compact", f"table {name}", lambda thrift: thrift.show_compact(request)
+        )
+        return tuple(
+            conversion.compaction_from_thrift(found)
+            for found in response.compacts or ()
+            if (found.dbname.lower(), found.tablename.lower()) == (name.database, name.table)
+        )
+
+    def get_events(
+        self, after: int, at_most: int, skipped_types: Sequence[str] = ()
+    ) -> tuple[NotificationEvent, ...]:
+        """Return entries of the notification log, the oldest first.
+
+        Args:
+            after: the id of the last entry that is known; 0 begins with the oldest that is kept.
+            at_most: the number of entries; the metastore may return fewer.
+            skipped_types: types of entries that a metastore of Hive 4 leaves out.
+
+        Raises:
+            MetastoreError: the caller may not read the log.
+        """
+        request = thrift.NotificationEventRequest(
+            lastEvent=after, maxEvents=at_most, eventTypeSkipList=list(skipped_types)
+        )
+        response = self._channel.repeatable(
+            "get_next_notification",
+            "the notification log",
+            lambda thrift: thrift.get_next_notification(request),
+        )
+        events = map(conversion.event_from_thrift, response.events or ())
+        return tuple(sorted(events, key=lambda event: event.id))
 
     # The server
 

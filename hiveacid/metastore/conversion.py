@@ -11,10 +11,13 @@ from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.metastore import thrift
 from hiveacid.metastore.models import (
     Column,
+    Compaction,
+    CompactionState,
     LockInfo,
     LockResponse,
     LockState,
     LockType,
+    NotificationEvent,
     Partition,
     StorageDescriptor,
     Table,
@@ -128,4 +131,31 @@ def lock_info_from_thrift(lock: ttypes.ShowLocksResponseElement) -> LockInfo:
         agent_info=lock.agentInfo,
         acquired_at=lock.acquiredat or None,
         blocked_by=lock.blockedByExtId or None,
+    )
+
+
+def compaction_from_thrift(compaction: thrift.ShowCompactResponseElement) -> Compaction:
+    """Convert a `ShowCompactResponseElement`."""
+    fields: Any = compaction
+    return Compaction(
+        id=fields.id or 0,
+        partition=fields.partitionname or "",
+        state=CompactionState(fields.state),
+        transaction_id=fields.txnId or None,
+        cleaning_began=bool(fields.cleanerStart),
+        error=fields.errorMessage or "",
+        renumbers=fields.type == thrift.COMPACTION_REBALANCE,
+    )
+
+
+def event_from_thrift(event: ttypes.NotificationEvent) -> NotificationEvent:
+    """Convert a `NotificationEvent`."""
+    return NotificationEvent(
+        id=event.eventId,
+        time=event.eventTime,
+        type=event.eventType or "",
+        database=event.dbName or "",
+        table=event.tableName or "",
+        message=event.message or "",
+        message_format=event.messageFormat or "",
     )

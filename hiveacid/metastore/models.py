@@ -206,6 +206,61 @@ class LockInfo:
         )
 
 
+class CompactionState(Enum):
+    """State of a compaction, as SHOW COMPACTIONS names it."""
+
+    INITIATED = "initiated"
+    WORKING = "working"
+    READY_FOR_CLEANING = "ready for cleaning"
+    FAILED = "failed"
+    SUCCEEDED = "succeeded"
+    DID_NOT_INITIATE = "did not initiate"
+    REFUSED = "refused"
+    ABORTED = "aborted"
+    OTHER = "other"
+
+    @classmethod
+    def _missing_(cls, value: object) -> CompactionState:
+        return cls.OTHER
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """A compaction that the metastore remembers (thrift `ShowCompactResponseElement`).
+
+    `partition` is the partition's name, empty for an unpartitioned table. `transaction_id` is in
+    the names of the compaction's directories; None before Hive 4. `cleaning_began` says whether the
+    cleaner has begun to remove what was compacted, and `error` why it failed, where known.
+    `renumbers` says that the compaction gives rows new row ids (REBALANCE).
+    """
+
+    id: int
+    partition: str
+    state: CompactionState
+    transaction_id: int | None
+    cleaning_began: bool
+    error: str
+    renumbers: bool = False
+
+
+@dataclass(frozen=True)
+class NotificationEvent:
+    """An entry of the metastore's notification log (thrift `NotificationEvent`).
+
+    `time` is in seconds since the epoch by the metastore's clock. `message` is the text that the
+    listener wrote, in the form that `message_format` names. `database` and `table` are empty for an
+    event of no table.
+    """
+
+    id: int
+    time: int
+    type: str
+    database: str
+    table: str
+    message: str
+    message_format: str
+
+
 @dataclass(frozen=True)
 class ServerInfo:
     """Abilities and settings of a metastore.

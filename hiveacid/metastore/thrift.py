@@ -16,6 +16,9 @@ INSERT_ONLY_TABLES = 2
 TXN_TYPE_READ_ONLY = 2
 """`TxnType.READ_ONLY`, as Hive 4 opens for its own SELECT; Hive 3 skips the field."""
 
+COMPACTION_REBALANCE = 3
+"""`CompactionType.REBALANCE`, which Hive 4 added."""
+
 Field = tuple[int, int, str, Any, Any]
 _UTF8_LIST = (TType.STRING, "UTF8", False)
 _I64_LIST = (TType.I64, None, False)
@@ -229,6 +232,45 @@ class AddWriteIdsToMinHistoryArguments(Struct):
     )
 
 
+class ShowCompactResponseElement(Struct):
+    """A compaction. hmsclient's ends before the fields that Hive 4 added."""
+
+    thrift_spec = spec(
+        _string(1, "dbname"),
+        _string(2, "tablename"),
+        _string(3, "partitionname"),
+        (4, TType.I32, "type", None, None),
+        _string(5, "state"),
+        _i64(13, "id"),
+        _string(14, "errorMessage"),
+        _i64(19, "cleanerStart"),
+        _i64(22, "txnId"),
+        _i64(24, "hightestWriteId"),
+    )
+
+
+class ShowCompactResponse(Struct):
+    """Response of `show_compact`: the compactions that the metastore remembers."""
+
+    thrift_spec = spec(_struct_list(1, "compacts", ShowCompactResponseElement))
+
+
+class ShowCompactRequest(Struct):
+    """Request of `show_compact`. A metastore before Hive 4 skips the names: it lists all."""
+
+    thrift_spec = spec(_string(3, "dbName"), _string(4, "tbName"))
+
+
+class NotificationEventRequest(Struct):
+    """Request of `get_next_notification`. A metastore before Hive 4 skips no types."""
+
+    thrift_spec = spec(
+        _i64(1, "lastEvent"),
+        (2, TType.I32, "maxEvents", None, None),
+        _strings(3, "eventTypeSkipList"),
+    )
+
+
 @dataclass(frozen=True)
 class Call:
     """Name of a call on the wire, and the structs of its arguments and its result."""
@@ -297,6 +339,12 @@ ALLOCATE_TABLE_WRITE_IDS = _request_call(
     ttypes.MetaException,
 )
 
+GET_NEXT_NOTIFICATION = _request_call(
+    "get_next_notification", NotificationEventRequest, ttypes.NotificationEventResponse
+)
+
+SHOW_COMPACT = _request_call("show_compact", ShowCompactRequest, ShowCompactResponse)
+
 ADD_WRITE_IDS_TO_MIN_HISTORY = _call(
     "add_write_ids_to_min_history",
     AddWriteIdsToMinHistoryArguments,
@@ -359,6 +407,14 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
         self, rqst: AllocateTableWriteIdsRequest
     ) -> AllocateTableWriteIdsResponse:
         return self._invoke(ALLOCATE_TABLE_WRITE_IDS, rqst=rqst)
+
+    def get_next_notification(
+        self, rqst: NotificationEventRequest
+    ) -> ttypes.NotificationEventResponse:
+        return self._invoke(GET_NEXT_NOTIFICATION, rqst=rqst)
+
+    def show_compact(self, rqst: ShowCompactRequest) -> ShowCompactResponse:
+        return self._invoke(SHOW_COMPACT, rqst=rqst)
 
     def add_write_ids_to_min_history(self, txn_id: int, write_ids: Mapping[str, int]) -> None:
         self._invoke(ADD_WRITE_IDS_TO_MIN_HISTORY, txnId=txn_id, writeIds=dict(write_ids))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hiveacid.acid.layout import ACID_VERSION_FILE, ListedFile, without_directory
+from hiveacid.acid.instants import compacted_part, write_ids_left_out
+from hiveacid.acid.layout import ACID_VERSION_FILE, ListedFile, Listing, without_directory
+from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import list_locations
@@ -85,7 +88,40 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
     """
     check_readable(pinned.table)
     listings = list_locations(spark, [storage.location for storage in pinned.storages])
+    return plan_listed(spark, pinned, listings, footers)
+
+
+def plan_listed(
+    spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], footers: OrcFooters
+) -> ReadPlan:
+    """Choose the files of the snapshot from listings of the table's locations.
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly; the message says why.
+    """
+    check_readable(pinned.table)
     return plan_locations(spark, pinned, locations(pinned, listings), footers)
+
+
+def plan_optimized(
+    spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], footers: OrcFooters
+) -> tuple[ReadPlan, WriteIdRanges]:
+    """As `plan_listed`, for bases and compacted deltas alone.
+
+    Returns:
+        The plan, and the valid write ids of the directories that it leaves out.
+    """
+    check_readable(pinned.table)
+    whole = locations(pinned, listings)
+    parts = [replace(location, state=compacted_part(location.state)) for location in whole]
+    left = WriteIdRanges.of(
+        piece
+        for location, part in zip(whole, parts, strict=True)
+        for piece in write_ids_left_out(location.state, part.state).ranges
+    )
+    valid = left.within(1, pinned.write_ids.high_watermark)
+    behind = valid.without(WriteIdRanges.of_ids(pinned.write_ids.invalid))
+    return plan_locations(spark, pinned, parts, footers), behind
 
 
 def check_readable(table: Table) -> None:

@@ -21,7 +21,7 @@ from hiveacid.errors import (
     UnreadableTableError,
 )
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import LockState, Table, TableName
+from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
 from hiveacid.snapshots.tables import PinnedTable
@@ -288,6 +288,12 @@ class RunSnapshot:
         """Id of the open transaction; None while there is none."""
         tables = self._tables
         return None if tables is None else tables.transaction.id
+
+    @property
+    def server(self) -> ServerInfo | None:
+        """What the metastore can do; None while there is no open transaction."""
+        tables = self._tables
+        return None if tables is None else tables.transaction.server
 
     @property
     def lost(self) -> TransactionLostError | None:

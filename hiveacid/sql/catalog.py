@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.plans import leaves
 from hiveacid.jvm.py4j import each, java
 
 
@@ -45,3 +46,19 @@ def transactional_in(session: SparkSession, database: str) -> list[str]:
     names = unless_missing(lambda: catalog.listTables(database, "*", False))
     tables = () if names is None else each(catalog.getTablesByName(names))
     return [str(table.identifier().table()) for table in tables if is_transactional(table)]
+
+
+def read_by_spark(plan: Any) -> list[str]:
+    """Return the names of the transactional tables whose files Spark reads, by an analysed plan."""
+    found = set()
+    for leaf in leaves(plan):
+        kind = leaf.nodeName()
+        if kind == "HiveTableRelation":
+            metadata = leaf.tableMeta()
+        elif kind == "LogicalRelation" and leaf.catalogTable().isDefined():
+            metadata = leaf.catalogTable().get()
+        else:
+            continue
+        if is_transactional(metadata):
+            found.add(str(metadata.identifier().unquotedString()))
+    return sorted(found)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from hiveacid.errors import InvalidSettingError
 from hiveacid.formatting import text_literal
+from hiveacid.jvm.errors import short_message
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
+from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.sql.statement import Relation
 
-OPTIONS = ("partitions", "static")
+OPTIONS = ("partitions", "read", "static")
 """Options that `with (…)` takes."""
 
 
@@ -18,39 +23,60 @@ OPTIONS = ("partitions", "static")
 class ReadClauses:
     """How a statement reads one of its transactional tables.
 
-    `static` says that the table hardly changes: a model over changes of another table may read it.
+    Attributes:
+        partitions: the partitions that it reads.
+        static: whether the table hardly changes, so that a model over changes of another table may
+            read it.
+        as_of: the earlier instant that it reads; None for the snapshot's own.
+        read: the kind of the read.
     """
 
     partitions: PartitionChoice = PartitionChoice()
     static: bool = False
+    as_of: AsOf | None = None
+    read: ReadKind = ReadKind.SNAPSHOT
 
     @classmethod
-    def of(cls, table: TableName, relation: Relation) -> ReadClauses:
+    def of(cls, spark: SparkSession, table: TableName, relation: Relation) -> ReadClauses:
         """Read the clauses of a relation.
 
         Raises:
             InvalidSettingError: naming the table and everything that is wrong.
         """
-        problems = [
-            f"unknown option {key!r}" for key in sorted(relation.options) if key not in OPTIONS
-        ]
-        if relation.version is not None or relation.timestamp is not None:
-            problems.append("earlier versions cannot be read yet")
+        found, problems = cls(), []
+        for key, text in sorted(relation.options.items()):
+            try:
+                found = found._with_option(key, text)
+            except (ValueError, InvalidSettingError) as error:
+                problems.append(str(error).rstrip("."))
+        try:
+            found = replace(found, as_of=_instant(spark, relation))
+        except (ValueError, InvalidSettingError) as error:
+            problems.append(str(error).rstrip("."))
         if relation.is_stream:
             problems.append("it cannot be read as a stream")
-        partitions, static = PartitionChoice(), relation.options.get("static", "false").lower()
-        if static not in ("true", "false"):
-            problems.append(f"static must be true or false, not {static!r}")
-        try:
-            partitions = PartitionChoice.from_json(relation.options.get("partitions", "{}"))
-        except ValueError as error:
-            problems.append(f"partitions must be a JSON object of values, but {error}")
         if problems:
             raise InvalidSettingError(
                 f"The statement cannot read {table} so: {'; '.join(problems)}. Options of `with "
                 f"(…)` are: {', '.join(OPTIONS)}."
             )
-        return cls(partitions, static == "true")
+        return found
+
+    def _with_option(self, key: str, text: str) -> ReadClauses:
+        if key == "partitions":
+            try:
+                return replace(self, partitions=PartitionChoice.from_json(text))
+            except ValueError as error:
+                raise ValueError(
+                    f"partitions must be a JSON object of values, but {error}"
+                ) from error
+        if key == "read":
+            return replace(self, read=ReadKind.parse(text))
+        if key == "static" and text.lower() in ("true", "false"):
+            return replace(self, static=text.lower() == "true")
+        if key == "static":
+            raise ValueError(f"static must be true or false, not {text!r}")
+        raise ValueError(f"unknown option {key!r}")
 
     def options(self) -> dict[str, str]:
         """Return the options of the `with (…)` clause that says the same."""
@@ -62,9 +88,47 @@ class ReadClauses:
         return options
 
 
+def refuse_ignored(relation: Relation, kind: str) -> None:
+    """Refuse options of a transactional table behind a name where Spark ignores them.
+
+    Raises:
+        InvalidSettingError: naming the relation, which is of a `kind`, and the options.
+    """
+    ours = [key for key in (*OPTIONS, "read") if key in relation.options]
+    if ours:
+        raise InvalidSettingError(
+            f"{'.'.join(relation.parts)} is {kind}, so Spark ignores the option "
+            f"{', '.join(ours)} in its `with (…)`. Write the option behind the name of the "
+            "transactional table itself."
+        )
+
+
 def render_options(options: dict[str, str]) -> str:
     """Return a `with (…)` clause, with a space before it; empty without options."""
     if not options:
         return ""
     shown = ", ".join(f"{key} = {text_literal(text)}" for key, text in sorted(options.items()))
     return f" with ({shown})"
+
+
+def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:
+    """Return the instant of a relation's time travel clause; None without one."""
+    if relation.version is not None:
+        try:
+            return AsOf(version=int(relation.version))
+        except ValueError as error:
+            raise ValueError(
+                f"a version is a write id, a whole number, not {relation.version!r}"
+            ) from error
+    if relation.timestamp is None:
+        return None
+    try:
+        # An expression, such as `current_timestamp() - interval 1 day`.
+        shown = f"cast(cast({relation.timestamp} as timestamp) as string)"
+        (row,) = spark.sql(f"select {shown}").collect()
+    except PySparkException as error:
+        message = short_message(error)
+        raise ValueError(f"{relation.timestamp} is no timestamp: {message}") from error
+    if row[0] is None:
+        raise ValueError(f"{relation.timestamp} is no timestamp")
+    return AsOf(timestamp=str(row[0]))

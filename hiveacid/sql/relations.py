@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
+from hiveacid.jvm.py4j import active, each
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.catalog import (
     identifier,
@@ -22,10 +23,23 @@ from hiveacid.sql.catalog import (
     table_metadata,
     transactional_in,
 )
-from hiveacid.sql.statement import NameParts, Relation, Statement, of_plan
+from hiveacid.sql.clauses import refuse_ignored
+from hiveacid.sql.functions import called_in, is_named_by_expression, made_by
+from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
+from hiveacid.sql.statement import (
+    DESCRIBES,
+    NameParts,
+    Relation,
+    Statement,
+    TableFunction,
+    of_plan,
+    parse,
+)
 from hiveacid.sql.stored_views import StoredView, open_view
 
 SESSION_CATALOG = "spark_catalog"
+TABLE_CHANGES = "table_changes"
+"""The table function that shows the changes between two write ids."""
 
 
 class KnownTables(Protocol):
@@ -60,6 +74,20 @@ class ViewRead:
 Read = AcidRead | ViewRead
 
 
+@dataclass(frozen=True)
+class ChangesRead:
+    """A call of `table_changes('db.table', since, until)` on a transactional table.
+
+    `since` is a write id whose own changes are not shown; `until` is the last one whose changes
+    are, None for the newest.
+    """
+
+    function: TableFunction
+    table: TableName
+    since: int
+    until: int | None
+
+
 def tables_of(reads: Iterable[Read]) -> Iterator[AcidRead]:
     """Yield the tables of some reads: also those behind views."""
     for read in reads:
@@ -84,6 +112,47 @@ def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -
     return search.find(statement, default_database=None, path=())
 
 
+def find_changes(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> tuple[ChangesRead, ...]:
+    """Return the calls of `table_changes` on transactional tables.
+
+    A call with the name of another table is left to Delta, which has a function of this name.
+
+    Raises:
+        InvalidSettingError: the write ids of a call are not whole numbers.
+    """
+    calls = [it for it in statement.functions if it.name == TABLE_CHANGES and it.arguments]
+    search = _Search(session, known)
+    found = [(call, search.acid_table(str(call.arguments[0]))) for call in calls]
+    return tuple(_changes_read(call, table) for call, table in found if table is not None)
+
+
+def _changes_read(call: TableFunction, table: TableName) -> ChangesRead:
+    try:
+        since, *rest = (None if it is None else int(it) for it in call.arguments[1:])
+        (until,) = rest or (None,)
+        if since is not None:
+            return ChangesRead(call, table, since, until)
+    except ValueError:
+        pass
+    raise InvalidSettingError(
+        f"table_changes('{table}', …) takes the write id after which the changes begin, and, if "
+        f"need be, the last one of them: table_changes('{table}', 2, 5). They must be whole "
+        f"numbers, not {', '.join(map(str, call.arguments[1:])) or 'left out'}."
+    )
+
+
+def described_elsewhere(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> TableName | None:
+    """Return the transactional table that DESCRIBE or SHOW COLUMNS is about, if Spark has none."""
+    if statement.kind not in DESCRIBES or len(statement.mentions) != 1:
+        return None
+    (parts,) = statement.mentions
+    return _Search(session, known).elsewhere(parts)
+
+
 class _Search:
     """Search through a statement and the views that it reads."""
 
@@ -98,31 +167,80 @@ class _Search:
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> tuple[Read, ...]:
         """Return what a statement reads; `path` has the views that led to it."""
-        if statement.opaque is not None:
+        opaque = statement.opaque
+        if opaque is None and statement.plan is not None and is_named_by_expression(statement.plan):
+            opaque = "IDENTIFIER(…)"
+        if opaque is not None:
             raise RawAcidReferenceError(
-                f"{statement.opaque}{through(path)} hides which tables the statement reads, and "
+                f"{opaque}{through(path)} hides which tables the statement reads, and "
                 "Spark reads transactional Hive tables wrong. So the statement was not run. Write "
                 "the statements and names out; dbt's Jinja can compute them."
             )
+        self._refuse_functions(statement, default_database, path)
+        for relation in statement.ignored:
+            refuse_ignored(relation, "defined by a `with` clause")
         found = (
             self._look_up(relation, default_database, path) for relation in statement.relations
         )
         return tuple(read for read in found if read is not None)
 
+    def acid_table(self, text: str) -> TableName | None:
+        """Return the transactional table that a name in a text means; None for any other."""
+        with active(self._session):
+            parser = self._session._jsparkSession.sessionState().sqlParser()
+            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text))))
+        name = self._qualify(parts, None)
+        return name if name is not None and self._is_acid(name) else None
+
+    def _refuse_functions(
+        self, statement: Statement, default_database: str | None, path: tuple[str, ...]
+    ) -> None:
+        """Refuse to call or to make a SQL function that reads transactional tables."""
+        if statement.plan is None:
+            return
+        made = made_by(statement.plan)
+        called = called_in(self._session, statement.plan)
+        for function in called if made is None else (made,):
+            body = parse(self._session, function.query)
+            within = (*path, function.name)
+            if function.name in path:
+                continue
+            tables = tables_of(self.find(body, function.database or default_database, within))
+            names = sorted({str(read.table) for read in tables})
+            if names:
+                raise RawAcidReferenceError(
+                    f"{function.name}{through(path)} reads {', '.join(names)} in its body. A "
+                    "function reads tables without the snapshot, and Spark reads transactional "
+                    "Hive tables wrong. So the statement was not run. Write the query into the "
+                    "statement, or make a view of it."
+                )
+
+    def elsewhere(self, parts: NameParts) -> TableName | None:
+        """Return a transactional table that Spark's catalog does not have."""
+        name = self._qualify(parts, None)
+        if name is None or self._table(name) is not None or not self._is_acid(name):
+            return None
+        return name
+
     def refuse_targets(self, statement: Statement) -> None:
         """Refuse to change the rows or the files of transactional tables, or to drop them."""
-        schema = statement.dropped_schema or ()
+        schema = statement.changed_schema or ()
         if len(schema) == 1 or schema[:1] == (SESSION_CATALOG,):
             table = min(transactional_in(self._session, schema[-1].lower()), default=None)
             if table is not None:
                 raise AcidTargetError(about_target(schema[-1].lower(), table))
-        for parts in sorted(statement.targets | statement.of_files):
+        if statement.plan is not None:
+            for path in paths_in(statement.plan):
+                refuse_acid_directory(self._session, path)
+        for parts in sorted(statement.targets | statement.changes):
+            if is_path(parts):
+                refuse_acid_directory(self._session, NamedPath(parts[1], is_read=False))
             name = self._qualify(parts, None)
             if name is not None and self._is_acid(name):
                 raise AcidTargetError(
-                    f"{name} is a transactional Hive table. Spark would change its "
-                    "files without Hive's locks and write ids, and what others have written since "
-                    "the snapshot may be lost. Run the statement in Hive."
+                    f"{name} is a transactional Hive table. Spark would change its files, or what "
+                    "the metastore has of it, without Hive's locks and write ids. What others have "
+                    "written since the snapshot may be lost. Run the statement in Hive."
                 )
 
     def _look_up(
@@ -130,11 +248,17 @@ class _Search:
     ) -> Read | None:
         name = self._qualify(relation.parts, default_database)
         if name is None:
+            if self._is_temporary(relation.parts):
+                refuse_ignored(relation, "a temporary view")
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
             return self._follow(relation, name, metadata, path)
-        return AcidRead(relation, name, path) if self._is_acid(name, metadata) else None
+        if self._is_acid(name, metadata):
+            return AcidRead(relation, name, path)
+        if metadata is None and is_path(relation.parts):
+            refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
+        return None
 
     def _is_acid(self, name: TableName, metadata: Any = None) -> bool:
         metadata = metadata or self._table(name)
@@ -160,6 +284,11 @@ class _Search:
         statement = of_plan(self._session, view.text, view.query)
         database = view.database or name.database
         reads = self.find(statement, database, (*path, str(name)))
+        if reads and (relation.options or relation.version or relation.timestamp):
+            raise InvalidSettingError(
+                f"{name} is a view over transactional Hive tables. It has no options in `with (…)` "
+                "and no earlier versions of its own. Give them to the tables in the view's text."
+            )
         return ViewRead(relation, view, statement, reads) if reads else None
 
     def _table(self, name: TableName) -> Any:
@@ -179,10 +308,15 @@ class _Search:
         if default_database is None:
             if self._manager.currentCatalog().name() != SESSION_CATALOG:
                 return None
-            if self._catalog.isTempView(identifier(self._session, None, parts[0])):
+            if self._is_temporary(parts):
                 return None
             default_database = self._catalog.getCurrentDatabase()
         return TableName(default_database.lower(), parts[0].lower())
+
+    def _is_temporary(self, parts: NameParts) -> bool:
+        return len(parts) == 1 and bool(
+            self._catalog.isTempView(identifier(self._session, None, parts[0]))
+        )
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -34,23 +35,43 @@ _OPAQUE = {
     "CompoundBody": "A script (BEGIN … END)",
 }
 
-# Statements that remove, bring or move the files of a table, or drop it from the catalog.
-_OF_FILES = frozenset(
+# Statements that only show what the catalog has of a table. All others that mention a table, and do
+# not read it, change the table or what the catalog has of it: an ANALYZE stores how many rows Spark
+# would read, from which Hive may answer a query.
+_SHOW = frozenset(
     {
-        "TruncateTable",
-        "TruncatePartition",
-        "LoadData",
-        "DropTable",
-        "AddPartitions",
-        "DropPartitions",
-        "RenamePartitions",
-        "RenameTable",
-        "SetTableLocation",
-        "RepairTable",
-        "RecoverPartitions",
+        "DescribeColumn",
+        "DescribeDeltaDetailCommand",
+        "DescribeDeltaHistory",
+        "DescribeRelation",
+        "DescribeRelationJsonCommand",
+        "DescribeTablePartition",
+        "ExplainCommand",
+        "RefreshTable",
+        "ShowColumns",
+        "ShowCreateTable",
+        "ShowPartitions",
+        "ShowTablePartition",
+        "ShowTableProperties",
+        "UncacheTable",
     }
 )
 
+# Statements that put a table in the place of another one, or drop one, by a name.
+_TAKE_PLACE = frozenset({"DropTable", "ReplaceTable", "ReplaceTableAsSelect"})
+
+_SESSION_CATALOG = "spark_catalog"
+
+# Procedures of Iceberg's that take the files of a table in Spark's own catalog.
+_TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
+
+_ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
+
+
+DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
+"""Statements that show the columns of a table."""
+
+_RELATION = "UnresolvedRelation"
 _WRITTEN = "__required_write_privileges__"
 """Option by which Spark 4's parser marks the relation that a statement changes."""
 
@@ -59,6 +80,7 @@ _CHANGES_ROWS = {
     "DeleteFromTable": "table",
     "UpdateTable": "table",
     "MergeIntoTable": "targetTable",
+    "OverwriteByExpression": "table",
 }
 
 
@@ -108,10 +130,12 @@ class Statement:
         functions: the table functions that it calls.
         targets: the relations whose rows it changes.
         mentions: the relations that it describes or alters.
-        of_files: the relations whose files it removes, brings or moves.
-        dropped_schema: the schema that it drops.
+        changes: the relations that it changes otherwise: files, or what the catalog has of them.
+        changed_schema: the schema that it drops, or all of whose tables it changes.
         opaque: the SQL by which it names tables that cannot be known before it runs.
         temporary_view: the name of the temporary view that it makes.
+        ignored: names that a `with` clause defines and that are read with options, which Spark
+            ignores.
     """
 
     sql: str
@@ -121,10 +145,11 @@ class Statement:
     functions: tuple[TableFunction, ...] = ()
     targets: frozenset[NameParts] = frozenset()
     mentions: frozenset[NameParts] = frozenset()
-    of_files: frozenset[NameParts] = frozenset()
-    dropped_schema: NameParts | None = None
+    changes: frozenset[NameParts] = frozenset()
+    changed_schema: NameParts | None = None
     opaque: str | None = None
     temporary_view: str | None = None
+    ignored: tuple[Relation, ...] = ()
 
     @property
     def reads(self) -> frozenset[NameParts]:
@@ -135,6 +160,14 @@ class Statement:
     def names(self) -> frozenset[NameParts]:
         """Names of all relations in the statement."""
         return self.reads | self.targets | self.mentions
+
+    @cached_property
+    def plans(self) -> tuple[Any, ...]:
+        """Spark's plan, and the plans of the queries in its expressions."""
+        plan = self.plan
+        while plan.nodeName() in _HOLDERS:
+            plan = getattr(plan, _HOLDERS[plan.nodeName()])()
+        return (plan, *each(plan.subqueriesAll()))
 
     @property
     def is_permanent_view(self) -> bool:
@@ -174,7 +207,10 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
     found.opaque = _OPAQUE.get(found.kind)
     for leaf in _leaves(plan):
         found.add(leaf)
+    found.changes |= _given_to_procedure(session, plan)
     targets = [_parts(leaf) for leaf in _targets(plan)]
+    optional = _with_options(parsed) if _has_with(context, parsed) else []
+    ignored = [relation for relation in optional if relation not in found.relations]
     return Statement(
         sql,
         plan,
@@ -183,10 +219,11 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
         tuple(found.functions),
         frozenset(targets),
         frozenset(found.mentions),
-        frozenset(found.of_files),
-        found.dropped_schema,
+        frozenset(found.changes),
+        found.changed_schema,
         found.opaque,
         _temporary_view(parsed),
+        tuple(ignored),
     )
 
 
@@ -198,14 +235,14 @@ class _Names:
         self.relations: list[Relation] = []
         self.functions: list[TableFunction] = []
         self.mentions: set[NameParts] = set()
-        self.of_files: set[NameParts] = set()
-        self.dropped_schema: NameParts | None = None
+        self.changes: set[NameParts] = set()
+        self.changed_schema: NameParts | None = None
         self.opaque: str | None = None
 
     def add(self, leaf: Any) -> None:
         """Add the names in a leaf of the plan."""
         kind = leaf.nodeName()
-        if kind == "UnresolvedRelation":
+        if kind == _RELATION:
             relation = _relation(leaf)
             if _WRITTEN not in relation.options:
                 self.relations.append(relation)
@@ -215,12 +252,16 @@ class _Names:
             self.functions.append(_table_function(leaf))
         elif kind in ("UnresolvedTableOrView", "UnresolvedTable", "UnresolvedView"):
             self.mentions.add(_parts(leaf))
-            if self.kind in _OF_FILES:
-                self.of_files.add(_parts(leaf))
-        elif kind == "UnresolvedIdentifier" and self.kind in _OF_FILES:
-            self.of_files.add(tuple(each(leaf.nameParts())))
-        elif kind == "UnresolvedNamespace" and self.kind == "DropNamespace":
-            self.dropped_schema = _parts(leaf)
+            if self.kind not in _SHOW:
+                self.changes.add(_parts(leaf))
+        elif kind == "UnresolvedIdentifier" and self.kind in _TAKE_PLACE:
+            self.changes.add(tuple(each(leaf.nameParts())))
+        elif kind == "UnresolvedNamespace" and self.kind in _ALL_OF_SCHEMA:
+            self.changed_schema = _parts(leaf)
+        elif kind == "ConvertToDeltaCommand":
+            name = leaf.tableIdentifier()
+            database = [str(name.database().get())] if name.database().isDefined() else []
+            self.changes.add((*database, str(name.table())))
         elif kind in _OPAQUE:
             self.opaque = _OPAQUE[kind]
 
@@ -240,6 +281,22 @@ def _with_plans(context: SparkContext, plan: Any, pairs: list[tuple[Any, Any]]) 
         inner = _with_plans(context, getattr(plan, holder)(), pairs)
         return with_fields(context, plan, **{holder: inner})
     return replaced(context, plan, pairs)
+
+
+def _has_with(context: SparkContext, parsed: Any) -> bool:
+    patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    return bool(parsed.containsPattern(patterns.UNRESOLVED_WITH()))
+
+
+def _with_options(parsed: Any) -> list[Relation]:
+    """Return the relations with options in a plan, and in the queries of its `with` clause."""
+    roots = [parsed]
+    if parsed.nodeName() == "UnresolvedWith":
+        roots += [definition._2() for definition in each(parsed.cteRelations())]
+    found = (
+        _relation(leaf) for root in roots for leaf in _leaves(root) if leaf.nodeName() == _RELATION
+    )
+    return [relation for relation in found if relation.options.keys() - {_WRITTEN}]
 
 
 def _temporary_view(parsed: Any) -> str | None:
@@ -274,13 +331,41 @@ def _targets(plan: Any) -> Iterator[Any]:
         yield from _relations_in(plan.table())
     elif kind in _CHANGES_ROWS:
         yield from _relations_in(getattr(plan, _CHANGES_ROWS[kind])())
-    elif kind in ("WithCTE", "Union"):
+    elif kind == "WithCTE" or _is_union_of_inserts(plan, kind):
         for child in each(plan.children()):
             yield from _targets(child)
 
 
+def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
+    """Return the names of tables in Spark's own catalog that a CALL gives to a procedure.
+
+    A procedure takes names as texts, most of them of tables in the procedure's own catalog.
+    """
+    if plan.nodeName() != "Call":
+        return set()
+    procedure = [str(part).lower() for part in each(plan.procedure().nameParts())]
+    in_spark = procedure[0] == _SESSION_CATALOG or procedure[-1] in _TAKE_FROM_SPARK
+    names = set()
+    for argument in each(plan.args()):
+        named = argument.nodeName() == "NamedArgumentExpression"
+        text = _literal(argument.value() if named else argument)
+        try:
+            parser = session._jsparkSession.sessionState().sqlParser()
+            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text or ""))))
+        except ParseException:
+            continue
+        if in_spark or parts[0].lower() == _SESSION_CATALOG:
+            names.add(parts)
+    return names
+
+
+def _is_union_of_inserts(plan: Any, kind: str) -> bool:
+    # A union of queries may be thousands of unions deep.
+    return kind == "Union" and plan.children().head().nodeName() == "InsertIntoStatement"
+
+
 def _relations_in(plan: Any) -> Iterator[Any]:
-    return (leaf for leaf in leaves(plan) if leaf.nodeName() == "UnresolvedRelation")
+    return (leaf for leaf in leaves(plan) if leaf.nodeName() == _RELATION)
 
 
 def _relation(leaf: Any, node: Any = None, **clauses: str | None) -> Relation:

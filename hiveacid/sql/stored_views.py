@@ -12,17 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from hiveacid.jvm.plans import with_child, with_fields
-from hiveacid.jvm.py4j import active, each, java
+from hiveacid.jvm.plans import analyzed_in, with_child, with_fields
+from hiveacid.jvm.py4j import active, each, java, string_array
 from hiveacid.sql.catalog import session_catalog
 
 GUARD = "hiveacid_snapshot"
 """The function that the guard calls. It exists nowhere, also not in sessions of this library: a
 read that does not go through `snapshot.sql` would show wrong rows."""
 
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _PROPERTY = "hiveacid.view.text"
 _PART = 3900
 """Letters that a property holds: some metastores' databases keep 4,000."""
@@ -38,18 +40,46 @@ class StoredView:
         database: the database in which one-part names of the text are looked up; None without one.
         relation: Spark's plan of the view, around `query`: with the view's name, and with the
             stored columns and types.
+        namespace: the catalog and the namespace in which the view was made.
+        settings: Spark's `SQLConf` with the settings that are stored with the view.
+        evolves: whether the view shows the columns of its query as they are (WITH SCHEMA
+            EVOLUTION), so that `relation` casts nothing.
     """
 
     text: str
     query: Any = field(repr=False)
     database: str | None
     relation: Any = field(repr=False)
+    namespace: tuple[str, ...] = field(repr=False)
+    settings: Any = field(repr=False)
+    evolves: bool = False
 
-    def showing(self, context: SparkContext, query: Any) -> Any:
-        """Return the plan of the view with another plan of its query."""
+    def showing(self, session: SparkSession, query: Any) -> Any:
+        """Return the analysed plan of the view with another plan of its query.
+
+        Spark analyses a view that it looks up itself under the settings that are stored with the
+        view, and in the view's own namespace. Inside of a statement's plan it would be analysed
+        under those of the session: a cast would take the session's time zone.
+        """
+        context = session.sparkContext
         view = self.relation.child()
-        columns = with_child(context, view.child(), query)
-        return with_child(context, self.relation, with_child(context, view, columns))
+        columns = query if self.evolves else with_child(context, view.child(), query)
+        plan = with_child(context, self.relation, with_child(context, view, columns))
+        return analyzed_in(self._session(session), context, plan)
+
+    def _session(self, session: SparkSession) -> Any:
+        """Return a new session of Java's with the settings and the namespace of the view."""
+        context = session.sparkContext
+        other = session._jsparkSession.newSession()
+        settings = other.sessionState().conf().settings()
+        settings.clear()
+        settings.putAll(self.settings.settings())
+        if self.namespace:
+            catalog, *names = self.namespace
+            manager = other.sessionState().catalogManager()
+            manager.setCurrentCatalog(catalog)
+            manager.setCurrentNamespace(string_array(context, names))
+        return other
 
 
 def open_view(session: SparkSession, metadata: Any) -> StoredView:
@@ -59,20 +89,46 @@ def open_view(session: SparkSession, metadata: Any) -> StoredView:
     stores with the view, and after Hive's rules for a view of Hive's.
     """
     context = session.sparkContext
-    kept = guarded_text(metadata)
+    kept, opened = guarded_text(metadata), metadata
     if kept is not None:
         some = java(context, "scala.Option").apply(kept)
-        metadata = with_fields(context, metadata, viewText=some)
+        opened = with_fields(context, metadata, viewText=some)
     options = java(context, "org.apache.spark.sql.util.CaseInsensitiveStringMap").empty()
     with active(session):
-        relation = session_catalog(session).getRelation(metadata, options)
-    namespace = list(each(metadata.viewCatalogAndNamespace()))
+        relation = session_catalog(session).getRelation(opened, options)
+    if kept is not None:
+        # Spark stores the columns of an evolving view again, with the text that the plan has.
+        view = with_fields(context, relation.child(), desc=metadata)
+        relation = with_child(context, relation, view)
+    namespace = tuple(map(str, each(metadata.viewCatalogAndNamespace())))
+    evolves = _evolves(session, metadata)
+    shown = relation.child().child()
     return StoredView(
-        str(metadata.viewText().get()),
-        relation.child().child().child(),
-        str(namespace[-1]) if namespace else None,
+        str(opened.viewText().get()),
+        shown if evolves else shown.child(),
+        namespace[-1] if namespace else None,
         relation,
+        namespace,
+        _settings(session, metadata),
+        evolves,
     )
+
+
+def _settings(session: SparkSession, metadata: Any) -> Any:
+    """Return the settings under which Spark reads a view, by its `CatalogTable`."""
+    view, configs = java(session.sparkContext, f"{_PLANS}.View"), metadata.viewSQLConfigs()
+    with active(session):
+        try:
+            return view.effectiveSQLConf(configs, False, metadata.createVersion())
+        except Py4JError:  # before Spark 4.1
+            return view.effectiveSQLConf(configs, False)
+
+
+def _evolves(session: SparkSession, metadata: Any) -> bool:
+    # Spark 3 has no such views.
+    if session.version.startswith("3."):
+        return False
+    return str(metadata.viewSchemaMode().getClass().getSimpleName()) == "SchemaEvolution$"
 
 
 def guarded_text(metadata: Any) -> str | None:

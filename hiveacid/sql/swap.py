@@ -8,7 +8,7 @@ with any table, and Spark's errors point into the user's text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.jvm.plans import dataframe_of, named, with_fields
 from hiveacid.jvm.py4j import each, java
-from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead
-from hiveacid.sql.statement import Statement
+from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead, tables_of
+from hiveacid.sql.statement import Statement, TableFunction
 from hiveacid.sql.stored_views import guarded
 
 _STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
@@ -49,7 +49,7 @@ def swap(
     statement: Statement,
     reads: tuple[Read, ...],
     rows: Callable[[AcidRead], Any],
-    functions: Callable[[Any], Any] = lambda function: None,
+    functions: Iterable[tuple[TableFunction, Any]] = (),
 ) -> SwappedStatement:
     """Return a statement that reads `rows` in place of its transactional tables.
 
@@ -58,8 +58,7 @@ def swap(
         statement: the statement.
         reads: what `find_acid` has found in the statement.
         rows: returns the analysed plan of the rows of a table.
-        functions: returns the analysed plan of the rows of a table function of ours; None for any
-            other function.
+        functions: calls of table functions, each with the analysed plan of the rows to show.
 
     Raises:
         RawAcidReferenceError: a view cannot be stored.
@@ -67,14 +66,12 @@ def swap(
     """
     context = session.sparkContext
     pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
-    for function in statement.functions:
-        found = functions(function)
-        if found is not None:
-            pairs.append((function.node, found))
+    pairs += [(function.node, plan) for function, plan in functions]
     if statement.kind == "AlterViewAs":
+        tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
         raise AcidTargetError(
-            "ALTER VIEW … AS cannot store a view over transactional Hive tables. Use CREATE OR "
-            "REPLACE VIEW."
+            f"ALTER VIEW … AS cannot store a view over transactional Hive tables ({tables}). Use "
+            "CREATE OR REPLACE VIEW."
         )
     plan = statement.with_plans(context, pairs)
     if statement.is_permanent_view:
@@ -85,6 +82,19 @@ def swap(
         none = java(context, "scala.Option").empty()
         plan = with_fields(context, plan, originalText=none)
     return SwappedStatement(statement, plan)
+
+
+def refuse_changes_in_view(function: TableFunction) -> None:
+    """Refuse a stored view that shows changes.
+
+    Raises:
+        RawAcidReferenceError: always.
+    """
+    raise RawAcidReferenceError(
+        f"A stored view cannot call {function.name}(…): which changes it would show depends on who "
+        "reads it. So the view was not made. Make a table, or call the function in the statement "
+        "that reads the view."
+    )
 
 
 def _check_catalog(command: Any) -> None:
@@ -106,6 +116,9 @@ def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any])
     context = session.sparkContext
     if isinstance(read, ViewRead):
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
-        return read.view.showing(context, read.statement.with_plans(context, pairs))
+        return read.view.showing(session, read.statement.with_plans(context, pairs))
     table = read.table
-    return named(context, rows(read), table.table, (SESSION_CATALOG, table.database))
+    # In a session that tells upper from lower case, columns go by the table's name as written.
+    case_sensitive = session.conf.get("spark.sql.caseSensitive") == "true"
+    name = read.relation.parts[-1] if case_sensitive else table.table
+    return named(context, rows(read), name, (SESSION_CATALOG, table.database))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyspark
 
-from integration.support.hive.artifacts import Progress, fetch, read_lock
+from hiveacid.jars.artifacts import Progress, fetch, read_lock
 from integration.support.hive.jars import cache_directory
 
 #: Which module reads with a line of Spark. Another line has none, and its tests of Avro fail.

@@ -15,10 +15,11 @@ from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt_common.events.base_types import EventMsg
 
 from integration.support.hive import HiveServer
+from integration.support.hive.java import QUICK_START
 
 SMALL_JVM = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    " -Xms1g -Xmn400m -XX:MetaspaceSize=300m"
+    f" -Xms1g -Xmn400m -XX:MetaspaceSize=300m {' '.join(QUICK_START)}"
 )
 """For tables of a few rows: compiling Java code less well takes a quarter off the tests' time.
 

@@ -3,12 +3,17 @@
 Each is planted at a named function or class, and planting fails when that is no longer there. The
 faults of the reader are planted by `test_faults.py`, which names the test that must notice each.
 By hand, for any tests, this module is a plugin of pytest: HIVEACID_FAULT="no heartbeat" python -m
-pytest -p integration.support.faults tests/unit
+pytest -p integration.support.faults tests/unit. As a program it runs the unit tests that must
+notice a fault.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -219,3 +224,58 @@ FAULTS = {
 def pytest_configure() -> None:
     """Plant the fault that the environment names, for the whole run."""
     FAULTS[os.environ[FAULT_VARIABLE]].plant(pytest.MonkeyPatch())
+
+
+def noticed_by_unit_tests() -> list[str]:
+    """Return the faults that a unit test must notice."""
+    return [name for name, fault in FAULTS.items() if fault.noticed_by.startswith("tests/unit/")]
+
+
+def main() -> None:
+    """Print, as JSON by fault, the exit code and the output of the test that must notice it.
+
+    Under an empty name stand all these tests without a fault. A process can plant one fault only,
+    before it imports the tests; so each has a copy of this process, which has imported dbt.
+    """
+    tests = sorted({FAULTS[fault].noticed_by for fault in noticed_by_unit_tests()})
+    runs = {"": tests} | {name: [FAULTS[name].noticed_by] for name in noticed_by_unit_tests()}
+    json.dump({fault: _run_copied(fault, tests) for fault, tests in runs.items()}, sys.stdout)
+
+
+def _run_copied(fault: str, tests: Sequence[str]) -> tuple[int, str]:
+    """Return the exit code and the output of pytest in a copy of this process."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            with os.fdopen(writer, "w") as answer:
+                answer.write(_run(fault, tests))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        code, _, output = answer.read().partition("\n")
+    os.waitpid(child, 0)
+    return int(code), output
+
+
+def _run(fault: str, tests: Sequence[str]) -> str:
+    """Return the exit code and, from the second line on, the output of pytest."""
+    # Asserts in dbt's own modules, which are imported, need not show what differs.
+    options = ["-p", "no:cacheprovider", "-q", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    if fault:
+        options += ["-p", "integration.support.faults"]
+        os.environ[FAULT_VARIABLE] = fault
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        code = pytest.main([*options, *tests])
+    return f"{int(code)}\n{output.getvalue()}"
+
+
+if __name__ == "__main__":
+    # What takes a test process longest to import, so that the copies have it.
+    import dbt.parser.manifest
+    import dbt.tests.fixtures.project  # noqa: F401
+
+    main()

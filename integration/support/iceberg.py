@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from integration.support.hive.artifacts import Progress, fetch, read_lock
+from hiveacid.jars.artifacts import Progress, fetch, read_lock
 from integration.support.hive.jars import cache_directory
 from integration.support.lake_settings import PACKAGES, example_settings
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.request import urlopen
 
-from integration.support.hive.java import OPEN_OPTIONS, bundled_jar, find_java
+from hiveacid.jars.java import bundled_jar
+from integration.support.hive.java import OPEN_OPTIONS, find_java
 from integration.support.hive.server import free_ports
 
 WORKERS = 2

@@ -117,15 +117,22 @@ def test_what_a_statement_only_mentions(spark, sql):
         "alter table db.a partition (p = 1) rename to partition (p = 2)",
         "alter table db.a recover partitions",
         "msck repair table db.a sync partitions",
+        "alter table db.a set tblproperties ('transactional' = 'false')",
+        "alter table db.a add columns (x int)",
+        "analyze table db.a compute statistics",
+        "comment on table db.a is 'x'",
+        "create or replace table db.a using parquet as select 1 as x",
     ],
 )
-def test_what_changes_the_files_of_a_table(spark, sql):
-    assert parse(spark, sql).of_files == {A}
+def test_what_changes_a_table_otherwise_than_its_rows(spark, sql):
+    assert parse(spark, sql).changes == {A}
 
 
-@pytest.mark.parametrize("sql", ["describe db.a", "drop view db.a", "insert into db.a values (1)"])
-def test_what_changes_no_files_or_those_of_what_it_reads(spark, sql):
-    assert parse(spark, sql).of_files == frozenset()
+@pytest.mark.parametrize(
+    "sql", ["describe db.a", "show partitions db.a", "insert into db.a values (1)"]
+)
+def test_what_changes_no_table_or_rows_only(spark, sql):
+    assert parse(spark, sql).changes == frozenset()
 
 
 @pytest.mark.parametrize("sql", NEITHER)

@@ -1,5 +1,6 @@
 """What tools/dbt_line.py installs beside another release of dbt-core."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,14 @@ def test_every_file_of_a_cut_is_there():
         for tests in cut:
             for test in tests:
                 assert (dbt_line.ROOT / test.partition("::")[0]).exists(), test
+
+
+def test_the_short_cut_has_every_room_whose_tests_import_dbt():
+    rooms = [room for room in Path(__file__).parent.iterdir() if room.is_dir()]
+    importing = {
+        room.name
+        for room in rooms
+        for path in room.rglob("*.py")
+        if re.search(r"^\s*(import|from) dbt\b", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert importing == set(dbt_line.ADAPTER_ROOMS)

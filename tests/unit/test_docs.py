@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 import yaml
+from dbt.cli.main import cli
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.options import declared_options, option, parse_bool
+from hiveacid.jars.artifacts import read_lock
 from hiveacid.metastore.connection import parse_addresses
 from integration.support import delta, iceberg
-from integration.support.hive.artifacts import read_lock
 from integration.support.lake_settings import PACKAGES, example_settings
 from tools.configuration_reference import PROFILES, REFERENCE, options_table, reference
 
@@ -99,6 +100,8 @@ def test_a_command_exists(command: str) -> None:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         (target,) = arguments
         assert re.search(rf"^{target}:.*## ", makefile, re.MULTILINE)
+    elif Path(program).name == "dbt":
+        assert arguments[0] in cli.commands
     else:
         assert Path(program).name == "python" and arguments[0] == "-m", "a command of this project"
         words = itertools.takewhile(lambda word: not word.startswith("-"), arguments[1:])

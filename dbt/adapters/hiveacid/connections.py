@@ -121,17 +121,37 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         Raises:
             TransactionLostError: the rows may not be all that the source had.
         """
-        if fetch:
-            answer = super().execute(sql, auto_begin, fetch, limit)
-            if self._reads_acid():
+        with self.run.statement():
+            if fetch:
+                answer = super().execute(sql, auto_begin, fetch, limit)
+            else:
+                answer = self._run_to_end(sql, auto_begin)
+            if self._reads_acid() and (fetch or not self.run.is_in_command()):
                 with dbt_errors():
                     self.run.snapshot.check_alive()
             return answer
+
+    def _run_to_end(self, sql: str, auto_begin: bool) -> tuple[AdapterResponse, agate.Table]:
         sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
         with self.exception_handler(sql):
             cursor.run_query()
         return self.get_response(cursor), empty_table()
+
+    def release(self) -> None:
+        """Close this thread's connection; a statement outside of a command loses its snapshot."""
+        self.run.release_statement()
+        super().release()
+
+    def clear_thread_connection(self) -> None:
+        """Forget this thread's connection; a statement outside of a command loses its snapshot."""
+        self.run.release_statement()
+        super().clear_thread_connection()
+
+    def cleanup_all(self) -> None:
+        """Close all connections; statements outside of a command lose their snapshots."""
+        self.run.release_statement(all_threads=True)
+        super().cleanup_all()
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
 from typing import Any
 
 from dbt.adapters.contracts.connection import Credentials
@@ -41,6 +43,14 @@ def _parse_footer_cache(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a directory or `{OFF}`, not {value!r}")
     return value
+
+
+def _parse_as_of(value: Any) -> str | None:
+    if isinstance(value, date | datetime):
+        return str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"must be a time such as 2026-01-31 12:00:00, not {value!r}")
+    return value.strip() or None
 
 
 def _parse_spark_settings(value: Any) -> dict[str, str]:
@@ -102,6 +112,13 @@ class HiveAcidCredentials(Credentials):
         unit="seconds",
         default=3600.0,
     )
+    as_of: str | None = option(
+        "The time as of which the run reads all ACID tables, as Spark casts it to a timestamp, "
+        "such as `2026-01-31 12:00:00`. Without it, the run's own snapshot. For one command: "
+        "`as_of: \"{{ var('as_of', '') }}\"`, and `--vars`.",
+        _parse_as_of,
+        default=None,
+    )
     footer_cache: str | None = option(
         "The directory in which the footers of ORC files are kept from run to run, so that each "
         "file's footer is read once. Without it, `dbt-hiveacid` in the user's cache directory "
@@ -133,7 +150,7 @@ class HiveAcidCredentials(Credentials):
         return self.metastore_uri
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return tuple(key.name for key in declared_options(type(self)) if not key.secret)
+        return _shown_keys()
 
     @classmethod
     def validate(cls, data: Any) -> None:
@@ -160,6 +177,12 @@ class HiveAcidCredentials(Credentials):
         self.database = None
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
+
+
+@cache
+def _shown_keys() -> tuple[str, ...]:
+    """Return the keys that `dbt debug` shows; dbt asks for them hundreds of times in a parse."""
+    return tuple(key.name for key in declared_options(HiveAcidCredentials) if not key.secret)
 
 
 def profile_keys() -> tuple[Option, ...]:

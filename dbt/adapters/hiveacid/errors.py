@@ -28,6 +28,10 @@ class AdapterError(DbtRuntimeError):
     """Base class of every error that the adapter itself raises on purpose."""
 
 
+class UndescribedTargetError(AdapterError):
+    """A model has the name of a table that Spark cannot describe, and would replace it."""
+
+
 class ViewOverAcidError(AdapterError):
     """A permanent view or function over an ACID source was asked for; it could hold no snapshot."""
 

@@ -22,11 +22,13 @@ from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt.flags import get_flags
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
+from dbt.adapters.hiveacid.command import find_command, retried_nodes
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage
@@ -39,7 +41,7 @@ from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.catalog import Catalog, DescribedRows, new_comments
 from dbt.adapters.hiveacid.metadata.freshness import Freshness
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.metadata.schemas import Schemas
+from dbt.adapters.hiveacid.metadata.schemas import Schemas, is_undescribed
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
@@ -56,6 +58,8 @@ from hiveacid.formatting import text_literal
 from hiveacid.metastore.models import TableName
 
 logger = AdapterLogger("HiveAcid")
+
+_BUILDING_COMMANDS = ("build", "clone", "run", "seed", "snapshot", "test")
 
 
 class HiveAcidAdapter(SparkAdapter):
@@ -78,7 +82,8 @@ class HiveAcidAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         install_log_handler()
         target_path = getattr(config, "project_target_path", None)
-        self._selection = Selection()
+        command = find_command()
+        self._selection = Selection(retried_nodes(command))
         self.run = Invocation(
             config.credentials,
             get_invocation_id(),
@@ -89,6 +94,7 @@ class HiveAcidAdapter(SparkAdapter):
             on_lost=self.connections.stop_reading,
             raise_if_cancelled=self.connections.raise_if_cancelled,
             keep_report=partial(keep, None if target_path is None else Path(target_path)),
+            is_command=command is not None,
         )
         self.connections.run = self.run
         self._build_collaborators()
@@ -117,7 +123,7 @@ class HiveAcidAdapter(SparkAdapter):
             project,
             self.run.see,
             self.run.valid_txns,
-            self.run.snapshot.footers,
+            self.run.footers,
             self._create_freshness_response,
         )
         self._schemas = Schemas(
@@ -126,7 +132,11 @@ class HiveAcidAdapter(SparkAdapter):
             self.Relation,
             lambda rows: self._build_spark_relation_list(rows, self._get_relation_information),
         )
-        self._python_models = PythonModels(self.connections, self.run.prepare)
+        self._python_models = PythonModels(
+            self.connections,
+            self.run.prepare,
+            lambda node, sql: self.run.look_at(node, sql).sources,
+        )
 
     @raising_dbt_errors
     def cleanup_connections(self) -> None:
@@ -137,6 +147,18 @@ class HiveAcidAdapter(SparkAdapter):
             self.run.end()
             self._events.remove()
             self._termination.remove()
+
+    @raising_dbt_errors
+    def execute_macro(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a macro; outside of a dbt command its statements share one snapshot."""
+        with self.run.statement():
+            return super().execute_macro(*args, **kwargs)
+
+    @raising_dbt_errors
+    def get_column_schema_from_query(self, sql: str) -> list[Any]:
+        """Return the columns of a query, which does not run."""
+        with self.run.statement():
+            return list(super().get_column_schema_from_query(sql))
 
     @raising_dbt_errors
     def debug_query(self) -> None:
@@ -198,6 +220,16 @@ class HiveAcidAdapter(SparkAdapter):
             ViewOverAcidError: naming the function, the tables and what to do instead.
         """
         self.run.refuse_function(self._handle().session, sql)
+
+    @available
+    def hiveacid_check_view(self, sql: str) -> None:
+        """Refuse a stored view of `sql` that cannot be made over the ACID tables that it reads.
+
+        Raises:
+            HiveAcidError: saying why. Nothing has been changed.
+        """
+        with self.connections.exception_handler(sql):
+            self.run.check_view(self._handle(), sql)
 
     @available
     def hiveacid_own_materialization(self, context: Mapping[str, Any], name: str) -> Any | None:
@@ -338,9 +370,15 @@ class HiveAcidAdapter(SparkAdapter):
         """Return a relation of Spark's catalog, or an ACID source in another metastore.
 
         The source has the name of the table, which Spark cannot read: a statement needs `source()`.
+
+        Raises:
+            UndescribedTargetError: the running node would replace a table that Spark cannot
+                describe.
         """
         found: BaseRelation | None = super().get_relation(database, schema, identifier)
         if found is not None:
+            if is_undescribed(found) and self._is_built_here(_ours(found)):
+                self._schemas.refuse_undescribed(found)
             return found
         source = self.Relation.create(schema=schema, identifier=identifier, type=RelationType.Table)
         return source if self._catalog.is_acid_elsewhere(source) else None
@@ -388,6 +426,22 @@ class HiveAcidAdapter(SparkAdapter):
         """Return a source's freshness by a field; the query reads the run's snapshot."""
         read = _ours(source).as_read()
         return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
+
+    @raising_dbt_errors
+    def calculate_freshness_from_custom_sql(
+        self,
+        source: BaseRelation,
+        sql: str,
+        macro_resolver: MacroResolverProtocol | None = None,
+    ) -> Any:
+        """Return a source's freshness by its `loaded_at_query`.
+
+        dbt renders `this` as a plain name. So the source's options hold where the query names the
+        table without any.
+        """
+        ours = _ours(source)
+        with self._handle().reading(ours.table_name(), ours.options):
+            return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
     @raising_dbt_errors
     def calculate_freshness_from_metadata_batch(
@@ -446,7 +500,13 @@ class HiveAcidAdapter(SparkAdapter):
     @raising_dbt_errors
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         """Rename a table or view, whose rows stay its own; refuse a transactional table."""
-        self._schemas.rename(from_relation, to_relation, super().rename_relation)
+        self._schemas.rename(from_relation, to_relation, self._rename_in_spark)
+
+    def _rename_in_spark(self, old: BaseRelation, new: BaseRelation) -> None:
+        if self._schemas.rename_guarded_view(old, new):
+            self.cache_renamed(old, new)
+        else:
+            super().rename_relation(old, new)
 
     # rows of seeds and of Python models
 
@@ -489,6 +549,14 @@ class HiveAcidAdapter(SparkAdapter):
         """Return the node of this thread, if its connection is open."""
         handle = getattr(self.connections.get_if_exists(), "_handle", None)
         return handle if isinstance(handle, NodeContext) else None
+
+    def _is_built_here(self, relation: HiveAcidRelation) -> bool:
+        """Return whether the node that runs on this thread builds a relation."""
+        if getattr(get_flags(), "WHICH", None) not in _BUILDING_COMMANDS:
+            return False
+        # dbt names a connection after the node that runs on it.
+        name = getattr(self.connections.get_if_exists(), "name", None) or ""
+        return self._project.is_made_by(relation.table_name(), name)
 
     def _foreseen(self) -> set[TableName]:
         sources = self._selection.sources(self.get_macro_resolver())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.contextvars import get_node_info
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
@@ -16,17 +18,29 @@ from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_rel
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, SourceTables
 from dbt.adapters.hiveacid.sources.missing import explain_missing_tables, vanished_file
-from dbt.adapters.hiveacid.sources.prepare import look_at, prepare_statement, refuse_function
+from dbt.adapters.hiveacid.sources.prepare import (
+    check_view,
+    look_at,
+    prepare_statement,
+    refuse_function,
+)
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
+from dbt.adapters.hiveacid.statement_snapshots import StatementSnapshots
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.api import Snapshot, open_footers
-from hiveacid.errors import VanishedFileError, VerificationError, WriteIdsNotSupportedError
+from hiveacid.errors import (
+    SnapshotEndedError,
+    VanishedFileError,
+    VerificationError,
+    WriteIdsNotSupportedError,
+)
 from hiveacid.formatting import first_few
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName
 from hiveacid.reader.footer_cache import default_directory
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.verification import SHOWN
+from hiveacid.snapshots.instants import AsOf
 from hiveacid.snapshots.tables import UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.statement import NameParts
@@ -41,6 +55,10 @@ class Invocation:
 
     Nothing is asked of the metastore before a source is resolved. No transaction is opened before a
     statement that reads an ACID source is about to run.
+
+    A command is under way from the making of the adapter, if a command makes it, until the clean-up
+    of its connections; and on each thread while a node runs there. Whatever else uses the adapter
+    is outside of a command: each statement has a snapshot of its own.
     """
 
     def __init__(
@@ -54,6 +72,8 @@ class Invocation:
         on_lost: Callable[[], None],
         raise_if_cancelled: Callable[[], None],
         keep_report: Callable[[dict[str, Any]], None],
+        *,
+        is_command: bool = True,
     ) -> None:
         """Ask and open nothing yet.
 
@@ -65,6 +85,7 @@ class Invocation:
                 thread.
             raise_if_cancelled: raises on a thread whose work dbt has cancelled.
             keep_report: gets the `report` of the command at its end.
+            is_command: whether a dbt command makes the adapter, not a tool for itself.
         """
         connect = partial(MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout)
         self._metastore_uri = credentials.metastore_uri
@@ -75,36 +96,86 @@ class Invocation:
         self._client = connect()
         self.tables = SourceTables(self._client, foreseen)
         self.release = EarlyRelease(needing, until_run_end=credentials.hold_until == RUN_END)
-        self.snapshot = Snapshot(
+        self._is_command = is_command
+        make_snapshot = partial(
+            Snapshot,
             connect,
             SnapshotSettings(credentials.heartbeat_interval, credentials.lock_timeout),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
-            tables=lambda: self.tables.transactional(foreseen()),
             footers=_footers(credentials),
-            before_pin=self._register_reader,
-            on_held=lambda: self._hold_warning.start(),
             on_lost=lambda error: on_lost(),
             raise_if_cancelled=raise_if_cancelled,
         )
-        self._hold_warning = HoldWarning(
-            self.snapshot, self.release.nodes_to_come, credentials.hold_warning
+        self._of_command = make_snapshot(
+            tables=lambda: self.tables.transactional(foreseen()),
+            before_pin=self._register_reader,
+            on_held=lambda: self._hold_warning.start(),
         )
-        self.sources = AcidSources(self.tables, self.snapshot, declared)
+        self._of_statements = StatementSnapshots(
+            partial(make_snapshot, tables=lambda: ()), self.is_in_command, self.tables.forget
+        )
+        self._hold_warning: HoldWarning = HoldWarning(
+            self._of_command, self.release.nodes_to_come, credentials.hold_warning
+        )
+        as_of = None if credentials.as_of is None else AsOf(timestamp=credentials.as_of)
+        self.sources = AcidSources(self.tables, lambda: self.snapshot, declared, as_of)
         self.models: dict[ChangesOf, RowMaker] = {}
         self.reads = ReadLog()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Snapshot that this thread reads: the command's, or that of a statement outside of any."""
+        return self._of_statements.current or self._of_command
+
+    @property
+    def footers(self) -> OrcFooters:
+        """Footers of ORC files that are known; all snapshots share them."""
+        return self._of_command.footers
+
+    def is_in_command(self) -> bool:
+        """Tell whether the calling thread works for a dbt command."""
+        return self._is_command or bool(get_node_info().get("unique_id"))
+
+    def statement(self) -> AbstractContextManager[None]:
+        """Hold the snapshot of a statement until the block has its rows; no-op in a command."""
+        return self._of_statements.held()
+
+    def release_statement(self, *, all_threads: bool = False) -> None:
+        """End the snapshot of a statement whose rows nobody will fetch any more; none in a command.
+
+        Without `all_threads` it is the last statement of this thread.
+        """
+        if all_threads:
+            self._of_statements.end_all()
+        else:
+            self._of_statements.end()
 
     def prepare(self, node: NodeContext, sql: str, makers: RowMakers | None = None) -> None:
         """Make a statement ready to run (`prepare_statement`).
 
         `makers` are makers of changes for this statement only, before those of `models`.
+
+        Raises:
+            SnapshotEndedError: outside of a command, a temporary view of an earlier statement is
+                read.
         """
         chosen = {**self.models, **(makers or {})}
-        prepare_statement(node, sql, self.sources, chosen, self.reads)
+        if self.is_in_command():
+            prepare_statement(node, sql, self.sources, chosen, self.reads)
+            return
+        self._of_statements.begin()
+        node.has_read = frozenset()
+        prepare_statement(node, sql, self.sources, chosen, ReadLog())
+        self._refuse_ended_views(node)
 
     def look_at(self, node: NodeContext, sql: str) -> SourcesBehind:
         """Return the ACID sources that a statement reads: see `look_at`."""
         return look_at(node, sql, self.sources)
+
+    def check_view(self, node: NodeContext, sql: str) -> None:
+        """Refuse a stored view over ACID tables that cannot be made: see `check_view`."""
+        check_view(node, sql, self.sources)
 
     def refuse_function(self, session: SparkSession, sql: str) -> None:
         """Refuse a permanent function that reads an ACID table: see `refuse_function`."""
@@ -116,7 +187,8 @@ class Invocation:
         Raises:
             VerificationError: with the problems that were found.
         """
-        verification = self.snapshot.verify(name, spark=session)
+        with self.statement():
+            verification = self.snapshot.verify(name, spark=session)
         for line in verification.lines():
             logger.info(line)
         problems = verification.problems
@@ -192,7 +264,7 @@ class Invocation:
         """
         if not self.release.node_finished(node):
             return
-        if self.snapshot.transaction_id is not None and self.release.may_release(node):
+        if self._of_command.transaction_id is not None and self.release.may_release(node):
             self._end_snapshot()
         files = self.reads.of_reader(node)
         # A model over acid_changes has said already what it applied.
@@ -204,9 +276,9 @@ class Invocation:
         """Report what the command holds or held, and has read (`report.as_dict`)."""
         return as_dict(
             self._invocation_id,
-            self.snapshot.report(),
+            self._of_command.report(),
             self.reads,
-            is_open=self.snapshot.transaction_id is not None,
+            is_open=self._of_command.transaction_id is not None,
             ended_after=self.release.ended_after,
         )
 
@@ -217,28 +289,45 @@ class Invocation:
         begin afterwards.
         """
         self._end_snapshot()
+        self._of_statements.end_all()
+        self._is_command = False
         if self.release.has_run_nodes or not self.reads.is_empty:
             self._keep_report(self.report())
         self.release.reset()
-        self.snapshot.renew()
+        self._of_command.renew()
         self.reads = ReadLog()
         self._client.close()
+
+    def _refuse_ended_views(self, node: NodeContext) -> None:
+        ended = {
+            read.table: read.pinned.transaction_id
+            for read in node.reads
+            if read.pinned.transaction_id != self.snapshot.transaction_id
+        }
+        if ended:
+            table, transaction_id = min(ended.items())
+            raise SnapshotEndedError(
+                f"A temporary view shows {table} as of transaction {transaction_id}, which has "
+                "ended with the statement that made the view. Outside of a dbt command each "
+                "statement has a snapshot of its own. Write the view's query into the statement, "
+                "as `with … as (…)`, or make a table of it."
+            )
 
     def _register_reader(self, names: frozenset[TableName]) -> None:
         named = ", ".join(map(str, sorted(names)))
         self.release.register_reader(lambda: self._explain_release(named))
 
     def _explain_release(self, what: str) -> str:
-        report = self.snapshot.report()
+        report = self._of_command.report()
         id_ = None if report is None else report.transaction_id
         return explain_release(what or "its sources", id_, self.release.ended_after)
 
     def _end_snapshot(self) -> None:
         self._hold_warning.stop()
-        if self.snapshot.transaction_id is None:
+        if self._of_command.transaction_id is None:
             return
-        self.snapshot.end(self._explain_release)
-        report, node = self.snapshot.report(), self.release.ended_after
+        self._of_command.end(self._explain_release)
+        report, node = self._of_command.report(), self.release.ended_after
         if report is not None:
             logger.info(f"{report}, ended after {node}" if node is not None else str(report))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -12,8 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
+from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
+from hiveacid.metastore.models import TableName
 from hiveacid.sql.statement import NameParts
 from hiveacid.sql.swap import SwappedStatement
 
@@ -73,6 +75,7 @@ class NodeContext:
         write_lock: the lock that keeps other threads from writing the node's target, while held.
         changes: the changes that the node's model is built from, once the materialization has
             begun.
+        default_options: how tables are read that a statement names without options.
         is_full_load: whether an incremental run has turned into building its table again.
     """
 
@@ -88,6 +91,7 @@ class NodeContext:
         self.stages: dict[str, Stage] = {}
         self.write_lock: Lock | None = None
         self.changes: ChangesOf | None = None
+        self.default_options: dict[TableName, SourceOptions] = {}
         self.is_full_load = False
 
     @property
@@ -126,6 +130,17 @@ class NodeContext:
         if self.swapped is not None:
             return self.swapped.run(self.session)
         return self.session.sql(sql)
+
+    @contextmanager
+    def reading(self, table: TableName, options: SourceOptions | None) -> Iterator[None]:
+        """Let statements in the block read a table with these options, if they give none."""
+        before = self.default_options
+        if options is not None:
+            self.default_options = {**before, table: options}
+        try:
+            yield
+        finally:
+            self.default_options = before
 
     def sources_behind(self, names: Iterable[NameParts]) -> SourcesBehind:
         """Return the ACID sources behind the temporary views among `names`."""

@@ -14,6 +14,25 @@ INTERNAL_PACKAGES = ("dbt", "dbt_spark", "dbt_hiveacid")
 
 _SOURCE_CALL = re.compile(r"\bsource\s*\(")
 
+STORES_ROWS = frozenset({"table", "incremental", "seed", "snapshot", "materialized_view"})
+"""Materializations that keep rows of their own: who reads these reads no source.
+
+Any other one may be a view. To take a table for a view holds locks for longer. To take a view for a
+table would end the snapshot before its last reader.
+"""
+
+_PART = r"(?:\w+|`[^`]+`|\{\{[^{}]*\}\})"
+_DOTTED_NAME = re.compile(rf"\b(?:from|join)\s+{_PART}\s*\.\s*{_PART}", re.IGNORECASE)
+_NO_READ = re.compile(
+    r"\{#.*?#\}"
+    r"|^\s*--[^\n]*"
+    r"|\bfrom\s+[\w.]+\s+import\b"
+    r"|\bdistinct\s+from\b"
+    r"|\b(?:extract|trim|substr|substring|overlay|position)\s*\([^()]*?\bfrom\b",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+)
+"""Comments of Jinja, lines that are comments, imports of Python, and FROM within an expression."""
+
 
 class Selection:
     """The nodes that this invocation selected.
@@ -22,16 +41,18 @@ class Selection:
     variable again, so what is bound when this object is made belongs to an earlier invocation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, retried: Iterable[str] | None = None) -> None:
+        """`retried` are the nodes that `dbt retry` runs again, for which it binds no variable."""
         self._earlier = selected_resources.SELECTED_RESOURCES
+        self._retried = None if retried is None else list(retried)
 
     def ids(self) -> list[str] | None:
         """Return the unique ids of the selected nodes; None before the command has selected."""
         selected = selected_resources.SELECTED_RESOURCES
-        return None if selected is self._earlier else list(selected)
+        return self._retried if selected is self._earlier else list(selected)
 
     def sources(self, manifest: Any) -> list[Any]:
-        """Return the sources that the selected nodes read, directly or through ephemeral models."""
+        """Return the sources that the selected nodes read, themselves or through others' SQL."""
         selected = self.ids()
         if selected is None or manifest is None:
             return []
@@ -41,11 +62,14 @@ class Selection:
 def find_sources(manifest: Any, unique_ids: Iterable[str]) -> list[Any]:
     """Return the source definitions among `unique_ids`, and those that the nodes among them read.
 
-    A node reads what it depends on. An ephemeral model is part of whoever reads it.
+    A node reads what it depends on, and what its transparent parents read (`with_transparent`).
     """
-    found = {
-        source.unique_id: source for id_ in unique_ids for source in _sources_of(manifest, id_)
-    }
+    sources = getattr(manifest, "sources", {})
+    found: dict[str, Any] = {}
+    for unique_id in with_transparent(manifest, unique_ids):
+        for each in (unique_id, *_parents(manifest, unique_id)):
+            if each in sources:
+                found[each] = sources[each]
     return list(found.values())
 
 
@@ -59,47 +83,72 @@ def find_acid_readers(
     A node may read one if the manifest says that it depends on one. dbt finds no source in what it
     does not run when it parses (`{% if execute %}`). So a node counts, too, if a macro that it
     depends on calls `source`, or if the node itself calls it and the manifest knows no source of
-    it. A macro that dbt calls by itself, such as a materialization, makes every node count.
+    it. A macro that dbt calls by itself, such as a materialization, makes every node count. A node
+    counts, too, if its own text, or a macro that it depends on, names a relation by its database:
+    any table may be behind that name. A node's transparent parents (`with_transparent`) are part of
+    it.
 
     Args:
         transactional: returns those of some tables that are ACID tables.
     """
-    macros = _macros_calling_source(manifest)
-    if _are_called_by_dbt(manifest, macros.values()):
-        return frozenset(selected)
+    selected = frozenset(selected)
+    callers = _macros_where(manifest, _calls_source)
+    if _are_called_by_dbt(manifest, callers.values()):
+        return selected
+    macros = {*callers, *_macros_where(manifest, names_a_database)}
+    nodes = with_transparent(manifest, selected)
+    names = {
+        source.unique_id: TableName(source.schema, source.identifier)
+        for source in find_sources(manifest, selected)
+    }
+    acid = transactional(set(names.values()))
+    readers = {
+        unique_id
+        for unique_id in nodes
+        if any(names.get(e) in acid for e in (unique_id, *_parents(manifest, unique_id)))
+        or _hides_a_read(manifest, unique_id, macros)
+    }
+    return selected & _with_children(manifest, readers, nodes)
 
-    def may_read(unique_id: str) -> bool:
-        sources = find_sources(manifest, [unique_id])
-        tables = {TableName(source.schema, source.identifier) for source in sources}
-        return bool(transactional(tables)) or any(
-            _hides_a_source(manifest, id_, macros)
-            for id_ in (unique_id, *find_ephemeral_parents(manifest, unique_id))
-        )
 
-    return frozenset(filter(may_read, selected))
+def with_transparent(manifest: Any, unique_ids: Iterable[str]) -> list[str]:
+    """Return some nodes and their transparent parents, directly and through one another.
 
-
-def find_ephemeral_parents(manifest: Any, unique_id: str) -> list[str]:
-    """Return the unique ids of the ephemeral models whose SQL is part of a node's."""
-    found: list[str] = []
-    pending = [unique_id]
+    A parent is transparent if it keeps no rows of its own: who reads it runs its SQL, as with
+    ephemeral models, views and functions. It need not be selected.
+    """
+    found = dict.fromkeys(unique_ids)
+    pending = list(found)
     while pending:
         for parent in _parents(manifest, pending.pop()):
-            if parent not in (unique_id, *found) and _is_ephemeral(manifest, parent):
-                found.append(parent)
+            if parent not in found and is_transparent(manifest, parent):
+                found[parent] = None
                 pending.append(parent)
+    return list(found)
+
+
+def is_transparent(manifest: Any, unique_id: str) -> bool:
+    """Tell whether who reads a node runs its SQL; False for what is no node, such as a source."""
+    node = _node(manifest, unique_id)
+    config = getattr(node, "config", None)
+    return node is not None and getattr(config, "materialized", None) not in STORES_ROWS
+
+
+def _with_children(manifest: Any, readers: Iterable[str], nodes: Iterable[str]) -> set[str]:
+    """Return `readers`, and those of `nodes` that read one of them through transparent nodes."""
+    children: dict[str, list[str]] = {}
+    for unique_id in nodes:
+        for parent in _parents(manifest, unique_id):
+            children.setdefault(parent, []).append(unique_id)
+    found = set(readers)
+    pending = list(found)
+    while pending:
+        parent = pending.pop()
+        if is_transparent(manifest, parent):
+            new = set(children.get(parent, ())) - found
+            found |= new
+            pending += new
     return found
-
-
-def _sources_of(manifest: Any, unique_id: str) -> Iterator[Any]:
-    sources = getattr(manifest, "sources", {})
-    if unique_id in sources:
-        yield sources[unique_id]
-        return
-    for node in (unique_id, *find_ephemeral_parents(manifest, unique_id)):
-        for parent in _parents(manifest, node):
-            if parent in sources:
-                yield sources[parent]
 
 
 def _parents(manifest: Any, unique_id: str) -> Iterable[str]:
@@ -107,16 +156,13 @@ def _parents(manifest: Any, unique_id: str) -> Iterable[str]:
     return getattr(depends_on, "nodes", ())
 
 
-def _is_ephemeral(manifest: Any, unique_id: str) -> bool:
-    return bool(getattr(_node(manifest, unique_id), "is_ephemeral_model", False))
-
-
 def _node(manifest: Any, unique_id: str) -> Any:
-    return getattr(manifest, "nodes", {}).get(unique_id)
+    found = getattr(manifest, "nodes", {}).get(unique_id)
+    return found or getattr(manifest, "functions", {}).get(unique_id)
 
 
-def _macros_calling_source(manifest: Any) -> dict[str, Any]:
-    """Return the macros that call `source`, themselves or by other macros, by their unique ids."""
+def _macros_where(manifest: Any, hides_a_read: Callable[[str], bool]) -> dict[str, Any]:
+    """Return the macros that hide a read, themselves or by other macros, by their unique ids."""
     macros = {
         unique_id: macro
         for unique_id, macro in getattr(manifest, "macros", {}).items()
@@ -127,7 +173,7 @@ def _macros_calling_source(manifest: Any) -> dict[str, Any]:
         for called in macro.depends_on.macros:
             callers.setdefault(called, []).append(unique_id)
     found: dict[str, Any] = {}
-    pending = [id_ for id_, macro in macros.items() if _SOURCE_CALL.search(macro.macro_sql)]
+    pending = [id_ for id_, macro in macros.items() if hides_a_read(macro.macro_sql)]
     while pending:
         unique_id = pending.pop()
         if unique_id not in found:
@@ -157,17 +203,28 @@ def _without_prefix(name: str) -> str:
     return name.rpartition("__")[2] if "__" in name.strip("_") else name
 
 
-def _hides_a_source(manifest: Any, unique_id: str, macros: Collection[str]) -> bool:
-    """Whether a node may read a source that the manifest does not name."""
+def _hides_a_read(manifest: Any, unique_id: str, macros: Collection[str]) -> bool:
+    """Tell whether a node may read an ACID table that the manifest does not name."""
     node = _node(manifest, unique_id)
     if node is None:
         return False
     if any(macro in macros for macro in node.depends_on.macros):
         return True
+    if any(map(names_a_database, _texts(node))):
+        return True
     sources = getattr(manifest, "sources", {})
     if any(parent in sources for parent in _parents(manifest, unique_id)):
         return False
-    return any(_SOURCE_CALL.search(text) for text in _texts(node))
+    return any(map(_calls_source, _texts(node)))
+
+
+def _calls_source(text: str) -> bool:
+    return bool(_SOURCE_CALL.search(text))
+
+
+def names_a_database(text: str) -> bool:
+    """Tell whether SQL reads a relation that it names by its database, as in `from shop.orders`."""
+    return bool(_DOTTED_NAME.search(_NO_READ.sub(" ", text)))
 
 
 def _texts(node: Any) -> Iterator[str]:

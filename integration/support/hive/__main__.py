@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from integration.support.hive.artifacts import FetchError
+from hiveacid.errors import FetchError, JavaNotFoundError
 from integration.support.hive.client import HiveClient, HiveSqlError, split_statements
 from integration.support.hive.config import HivePorts, HiveSettings
 from integration.support.hive.jars import hive_directory, hive_files
@@ -33,13 +33,23 @@ my_project:
         spark.sql.hive.metastore.jars.path: "{hive.spark_jars}"
 """
 
+_ERRORS = (
+    FetchError,
+    HiveSqlError,
+    HiveStartError,
+    JavaError,
+    JavaNotFoundError,
+    OSError,
+    SchemaError,
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name; return the exit code."""
     options = _parser().parse_args(arguments)
     try:
         exit_code: int = options.command(options)
-    except (FetchError, HiveSqlError, HiveStartError, JavaError, OSError, SchemaError) as error:
+    except _ERRORS as error:
         print(error, file=sys.stderr)
         return 1
     return exit_code

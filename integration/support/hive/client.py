@@ -27,7 +27,7 @@ _NOT_COMPACTED = frozenset({"failed", "refused", "did not initiate", "aborted"})
 #: work of a query, and fails when its own cleaner has just removed one. No row has been written.
 _CLEANED_MEANWHILE = re.compile(
     "while compiling statement.*(No such file or directory|FileNotFoundException"
-    "|AccessDeniedException|Invalid directory or I/O error)",
+    "|NoSuchFileException|AccessDeniedException|Invalid directory or I/O error)",
     re.DOTALL,
 )
 #: And where a directory disappears while it lists those of a partition, or of a table without any,
@@ -119,7 +119,7 @@ class HiveClient:
         """Ask for a `minor` or `major` compaction of a table or of one partition.
 
         `partition` is a specification as in SQL, without parentheses: `day='2024-01-01'`. With
-        `wait`, return when the new directories are there; with `cleaned`, when the cleaner has
+        `wait`, return when snapshots have the new directories; with `cleaned`, when the cleaner has
         removed the old ones, too. Raises HiveSqlError when Hive refuses or fails it, TimeoutError
         after `timeout` seconds.
         """
@@ -138,7 +138,8 @@ class HiveClient:
             if not new:
                 raise HiveSqlError(f"Hive did not enqueue the compaction.\nStatement: {sql}")
             state = new[0]["state"]
-            if state in done:
+            # Hive says so just before it commits; until then no snapshot has the new directories.
+            if state in done and not self._is_open(new[0]["txnid"]):
                 return
             if state in _NOT_COMPACTED:
                 reason = new[0]["errormessage"]
@@ -169,6 +170,10 @@ class HiveClient:
     def _compactions_of(self, database: str, table: str) -> list[Record]:
         found = self.show_compactions(database.lower())
         return [row for row in found if row["tabname"] == table.lower()]
+
+    def _is_open(self, transaction: str) -> bool:
+        rows = self.show_transactions()
+        return any(row["txnid"] == transaction and row["state"] == "OPEN" for row in rows)
 
     def _show(self, sql: str) -> list[Record]:
         with self._run(sql) as cursor:

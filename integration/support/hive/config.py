@@ -44,6 +44,9 @@ def site_properties(
     properties = {
         # One process, local files, no cluster.
         "fs.defaultFS": "file:///",
+        # Hadoop's own starts a process, `chmod`, for each file that it makes: it has no native
+        # library here.
+        "fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "hadoop.tmp.dir": f"{scratch}/hadoop",
         "hive.execution.engine": "mr",
         "mapreduce.framework.name": "local",
@@ -58,6 +61,8 @@ def site_properties(
         "mapreduce.client.progressmonitor.pollinterval": "20",
         "mapreduce.client.completion.pollinterval": "20",
         "hive.exec.counters.pull.interval": "20",
+        # Each task that sorts allocates so many megabytes, 100 by default, for a handful of rows.
+        "mapreduce.task.io.sort.mb": "8",
         # Both services on loopback; the metastore's port is an argument of its main method.
         "hive.metastore.uris": f"thrift://127.0.0.1:{ports.metastore}",
         "hive.metastore.thrift.bind.host": "127.0.0.1",

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from py4j.protocol import Py4JJavaError
 
-from integration.support.hive.artifacts import Progress
+from hiveacid.jars.artifacts import Progress
 from integration.support.hive.jars import hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS
 from integration.support.hive.jvm import Jvm

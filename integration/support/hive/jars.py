@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from integration.support.hive.artifacts import Progress, fetch, read_lock
+from hiveacid.jars.artifacts import Progress, fetch, read_lock
 
 HIVE_VERSION = "4.0.1"
 LOCK_FILE = Path(__file__).with_name(f"hive-{HIVE_VERSION}.lock")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 #: Hive 4.0.1 with Hadoop 3.3.6 and Spark 4.1 share this one version.
 REQUIRED = 17
@@ -32,6 +30,12 @@ _OPENED = [
     "java.base/sun.nio.ch",
     "java.sql/java.sql",
 ]
+#: Classes of jars whose checksums are known need no verification. Hadoop in Spark has no native
+#: library here and starts a process for each file, `chmod`: on Linux without a helper process.
+QUICK_START = ["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
+if sys.platform == "linux":
+    QUICK_START.append("-Djdk.lang.Process.launchMechanism=VFORK")
+
 OPEN_OPTIONS = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
 
 
@@ -75,42 +79,3 @@ def find_java() -> Java:
     if int(found[1]) != REQUIRED:
         raise JavaError(f"Java {REQUIRED} is needed, but {origin} is Java {found[1]}. {advice}")
     return Java(Path(candidate), int(found[1]))
-
-
-def bundled_jar(pattern: str) -> Path:
-    """The jar of that name among those that pyspark brings.
-
-    Raises JavaError when pyspark is not installed or has no such jar.
-    """
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise JavaError("pyspark is not installed, and jars of it are needed: pip install pyspark")
-    directory = Path(spec.origin).parent / "jars"
-    jars = sorted(directory.glob(pattern))
-    if not jars:
-        raise JavaError(f"No {pattern} in {directory}: install pyspark again")
-    return jars[-1]
-
-
-def proxy_options(environment: Mapping[str, str]) -> list[str]:
-    """Java's system properties for the proxy that `http_proxy` and its like name.
-
-    Java does not read these variables. A user name and password in them are left out: Java has no
-    property for them (name an Ivy settings file with credentials instead).
-    """
-    options = []
-    for scheme in ("http", "https"):
-        variable = f"{scheme}_proxy"
-        address = environment.get(variable) or environment.get(variable.upper())
-        if not address:
-            continue
-        proxy = urlsplit(address if "//" in address else f"//{address}")
-        options.append(f"-D{scheme}.proxyHost={proxy.hostname}")
-        if proxy.port:
-            options.append(f"-D{scheme}.proxyPort={proxy.port}")
-    exceptions = environment.get("no_proxy") or environment.get("NO_PROXY")
-    if options and exceptions:
-        hosts = [host.strip() for host in exceptions.split(",") if host.strip()]
-        patterns = [f"*{host}" if host.startswith(".") else host for host in hosts]
-        options.append(f"-Dhttp.nonProxyHosts={'|'.join(patterns)}")
-    return options

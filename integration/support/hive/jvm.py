@@ -15,7 +15,8 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
-from integration.support.hive.java import bundled_jar, find_java
+from hiveacid.jars.java import bundled_jar
+from integration.support.hive.java import find_java
 
 
 class JvmError(RuntimeError):

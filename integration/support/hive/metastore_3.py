@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from types import TracebackType
 
-from integration.support.hive.artifacts import fetch, read_lock
+from hiveacid.jars.artifacts import fetch, read_lock
 from integration.support.hive.config import write_site
 from integration.support.hive.jars import cache_directory, hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS, find_java

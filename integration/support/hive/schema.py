@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from integration.support.hive.artifacts import Progress
+from hiveacid.jars.artifacts import Progress
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
 from integration.support.hive.jars import HiveFiles, hive_directory
 from integration.support.hive.java import OPEN_OPTIONS, find_java

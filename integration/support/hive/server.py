@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from integration.support.hive.artifacts import Progress
+from hiveacid.jars.artifacts import Progress
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
 from integration.support.hive.jars import hive_directory, hive_files, say
-from integration.support.hive.java import OPEN_OPTIONS
+from integration.support.hive.java import OPEN_OPTIONS, QUICK_START
 from integration.support.hive.jvm import Jvm, JvmError
 from integration.support.hive.schema import create_database
 
@@ -44,6 +44,7 @@ _JAVA_OPTIONS = [
     "-XX:ReservedCodeCacheSize=240m",
     "-Xms512m",
     "-XX:MetaspaceSize=200m",
+    *QUICK_START,
     # The database need not survive a power cut.
     "-Dderby.system.durability=test",
     "-Djava.net.preferIPv4Stack=true",

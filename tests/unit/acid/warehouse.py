@@ -28,7 +28,8 @@ class Warehouse:
     """The directories of one table, and what became of each write id (counted from 1).
 
     `history` is what the writers wrote, before anything was compacted; `commits` are their write
-    ids in the order in which they were committed.
+    ids in the order in which they were committed. `untouched` are the compactions after the last
+    one whose directories were cleaned.
     """
 
     directories: dict[str, Content] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class Warehouse:
     commits: list[int] = field(default_factory=list)
     hidden_compactions: set[int] = field(default_factory=set)
     merged: set[str] = field(default_factory=set)
+    untouched: set[int] = field(default_factory=set)
     compactions: int = 0
     lowest_high_watermark: int = 0
     base: int = 0
@@ -166,7 +168,9 @@ class Warehouse:
         self.merged |= merged.keys()
         if major:
             self.base = top
+        self.untouched.add(txn)
         if is_cleaned:
+            self.untouched.clear()
             old = {n for n in before if _write_id(n) <= self.base} if major else set(merged)
             for name in old:
                 del self.directories[name]

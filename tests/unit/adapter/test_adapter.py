@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
@@ -14,9 +15,9 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials
+from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import PythonModelError
+from dbt.adapters.hiveacid.errors import PythonModelError, UndescribedTargetError
 from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
@@ -95,6 +96,40 @@ def test_a_source_in_another_metastore_than_sparks_is_there(adapter, monkeypatch
     found = adapter.get_relation(None, "shop", "orders")
     assert (str(found), found.is_table) == ("shop.orders", True)
     assert adapter.get_relation(None, "shop", "other") is None
+
+
+@pytest.mark.parametrize(
+    ("command", "node", "is_told"),
+    [
+        ("run", "model.mv", True),
+        ("build", "model.mv", True),
+        ("run", "model.other", False),
+        ("run", "macro_drop", False),
+        ("compile", "model.mv", False),
+        (None, "model.mv", False),
+    ],
+)
+def test_only_a_node_that_builds_a_table_is_told_that_spark_cannot_describe_it(
+    adapter, monkeypatch, command, node, is_told
+):
+    undescribed = adapter.Relation.create(
+        schema="marts", identifier="mv", type=RelationType.External, information="It is odd."
+    )
+    nodes = {
+        f"model.{name}": SimpleNamespace(schema="Marts", alias=name.upper())
+        for name in ("mv", "other")
+    }
+    adapter.set_macro_resolver(SimpleNamespace(nodes=nodes))
+    monkeypatch.setattr(SparkAdapter, "get_relation", lambda *_: undescribed)
+    monkeypatch.setattr(impl, "get_flags", lambda: SimpleNamespace(WHICH=command))
+    monkeypatch.setattr(
+        adapter.connections, "get_if_exists", lambda: SimpleNamespace(name=node, _handle=None)
+    )
+    if is_told:
+        with pytest.raises(UndescribedTargetError, match="marts.mv is .* describe: It is odd. So"):
+            adapter.get_relation(None, "marts", "mv")
+    else:
+        assert adapter.get_relation(None, "marts", "mv") is undescribed
 
 
 def test_the_query_of_an_sql_model_is_its_code(adapter):

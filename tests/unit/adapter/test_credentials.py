@@ -1,3 +1,5 @@
+from datetime import date, datetime
+
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -42,7 +44,7 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
     assert "`server_side_parameters` must be a mapping" in message
     assert message.endswith(
         "Allowed keys: type, threads, schema, metastore_uri, method, metastore_timeout, "
-        "heartbeat_interval, lock_timeout, hold_until, hold_warning, footer_cache, "
+        "heartbeat_interval, lock_timeout, hold_until, hold_warning, as_of, footer_cache, "
         "server_side_parameters"
     )
 
@@ -51,6 +53,21 @@ def test_a_database_that_is_not_the_schema_is_refused():
     with pytest.raises(DbtRuntimeError, match="`database` must be left out"):
         read(database="other")
     assert read(database="marts").database is None
+
+
+@pytest.mark.parametrize(
+    "given, as_of",
+    [
+        ("2026-01-31 12:00:00", "2026-01-31 12:00:00"),
+        (date(2026, 1, 31), "2026-01-31"),
+        (datetime(2026, 1, 31, 12), "2026-01-31 12:00:00"),
+        # `"{{ var('as_of', '') }}"` without the variable.
+        ("", None),
+        (" ", None),
+    ],
+)
+def test_the_time_as_of_which_a_run_reads(given, as_of):
+    assert read(as_of=given).as_of == as_of
 
 
 @pytest.mark.parametrize("off", ["off", False, "false", "OFF"])

@@ -5,7 +5,12 @@ from types import SimpleNamespace
 from dbt.adapters.hiveacid.node_context import NodeContext, SourcesBehind
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
+from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.sources.prepare import _source
 from hiveacid.metastore.models import TableName
+from hiveacid.reader.partition_choice import PartitionChoice
+from hiveacid.sql.relations import AcidRead
+from hiveacid.sql.statement import Relation
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="Orders", type="table")
 
@@ -46,3 +51,21 @@ def test_a_cursor_keeps_what_the_node_has_read_by_then():
     cursor = found.cursor()
     found.has_read |= {2}
     assert cursor.has_read == {1}
+
+
+def test_a_statement_of_freshness_reads_the_partitions_of_its_source():
+    found, orders = node(), TableName("shop", "orders")
+    options = SourceOptions(PartitionChoice.parse({"day": ["2026-01-31"]}))
+    plain = AcidRead(Relation(("shop", "orders")), orders)
+    given = {"partitions": '{"day": ["2026-02-01"]}'}
+    of_its_own = AcidRead(Relation(("shop", "orders"), given), orders)
+    behind_a_view = AcidRead(Relation(("orders",)), orders, ("shop.recent",))
+    other = AcidRead(Relation(("shop", "items")), TableName("shop", "items"))
+    with found.reading(orders, options):
+        assert _source(found, plain) == Source(orders, options)
+        assert _source(found, of_its_own).options.as_clauses().options() == given
+        assert _source(found, behind_a_view) == Source(orders)
+        assert _source(found, other) == Source(other.table)
+        with found.reading(orders, None):
+            assert _source(found, plain) == Source(orders, options)
+    assert _source(found, plain) == Source(orders)

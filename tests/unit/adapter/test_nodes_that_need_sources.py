@@ -12,13 +12,12 @@ HIDDEN = "{% if execute %}{{ source('shop', 'orders') }}{% endif %}"
 """A source that dbt does not find when it parses."""
 
 
-def node(code="select 1", *parents, macros=(), hook=None, ephemeral=False):
+def node(code="select 1", *parents, macros=(), hook=None, kind="table"):
     hooks = [SimpleNamespace(sql=hook)] if hook else []
     return SimpleNamespace(
         raw_code=code,
         depends_on=SimpleNamespace(nodes=list(parents), macros=[f"macro.{m}" for m in macros]),
-        config=SimpleNamespace(pre_hook=[], post_hook=hooks),
-        is_ephemeral_model=ephemeral,
+        config=SimpleNamespace(pre_hook=[], post_hook=hooks, materialized=kind),
     )
 
 
@@ -28,8 +27,7 @@ class Seed:
     resource_type = "seed"
     raw_code = ""
     depends_on = SimpleNamespace(macros=[])
-    config = SimpleNamespace(pre_hook=[], post_hook=[])
-    is_ephemeral_model = False
+    config = SimpleNamespace(pre_hook=[], post_hook=[], materialized="seed")
 
     @property
     def sources(self):
@@ -64,12 +62,82 @@ def test_a_node_may_read_an_acid_source_that_it_or_its_ephemeral_parents_depend_
     orders = "select * from {{ source('shop', 'orders') }}"
     of = manifest(
         direct=node(orders, "orders"),
-        eph=node(orders, "orders", ephemeral=True),
+        eph=node(orders, "orders", kind="ephemeral"),
         through=node("select * from {{ ref('eph') }}", "eph"),
         after=node("select * from {{ ref('direct') }}", "direct"),
         flat=node("{{ source('shop','flat') }}", "flat"),
     )
     assert found(of) == ["direct", "eph", "orders", "through"]
+
+
+def test_a_node_may_read_an_acid_source_that_views_show_it():
+    orders, ref = "select * from {{ source('shop', 'orders') }}", "select * from {{ ref('x') }}"
+    of = manifest(
+        stg=node(orders, "orders", kind="view"),
+        int=node(ref, "stg", kind="view"),
+        mart=node(ref, "int"),
+        after=node(ref, "mart"),
+        own=node(orders, "orders", kind="our_kind_of_view"),
+        through=node(ref, "own"),
+        flat=node("{{ source('shop','flat') }}", "flat", kind="view"),
+        of_flat=node(ref, "flat"),
+    )
+    assert found(of) == ["int", "mart", "orders", "own", "stg", "through"]
+    readers = find_acid_readers(of, ["mart", "after", "of_flat"], lambda names: names & {ACID})
+    assert readers == {"mart"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "select * from shop.orders",
+        "SELECT *\nFROM `shop` . `orders` o",
+        "select * from {{ ref('a') }} left join spark_catalog.shop.orders using (id)",
+        "select * from {{ target.schema }}.orders",
+        "select * from shop.{{ var('table') }}",
+        "select extract(day from o.at) from shop.orders o",
+        "def model(dbt, session): return session.sql('select * from shop.orders')",
+    ],
+)
+def test_a_node_that_names_a_database_may_read_an_acid_table(code):
+    of = manifest(
+        code=node(code),
+        hook=node(hook=code),
+        eph=node(code, kind="view"),
+        through=node("select * from {{ ref('eph') }}", "eph"),
+        has_source=node(code, "flat"),
+        plain=node("select 1"),
+    )
+    assert found(of) == ["code", "eph", "has_source", "hook", "orders", "through"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "select extract(year from o.at), trim(both ' ' from o.name) from {{ ref('a') }} o",
+        "select a.x is distinct from b.x from {{ ref('a') }} a",
+        "select o.id from {{ ref('a') }} o join {{ ref('b') }} b on o.id = b.id",
+        "from pyspark.sql import functions as F\ndef model(dbt, session): return dbt.ref('a')",
+        "{# select * from shop.orders #} select 1",
+        "-- once: select * from shop.orders\nselect 1",
+        "select 'from' as a, b.c from {{ ref('b') }} b",
+    ],
+)
+def test_a_node_that_names_no_database_does_not_count(code):
+    assert found(manifest(m=node(code))) == ["orders"]
+
+
+def test_a_macro_that_names_a_database_counts_where_it_is_called():
+    of = manifest(
+        [
+            macro("raw", "select * from shop.orders"),
+            macro("create_table_as", "-- as in\nselect * from docs.getdbt"),
+            macro("spark__create_table_as", package="dbt_spark"),
+        ],
+        calls=node("{{ raw() }}", macros=["shop.raw"]),
+        plain=node(),
+    )
+    assert found(of) == ["calls", "orders"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +154,7 @@ def test_a_node_that_calls_source_and_has_none_in_the_manifest_counts(code):
     of = manifest(
         code=node(code),
         hook=node(hook=code),
-        eph=node(code, ephemeral=True),
+        eph=node(code, kind="ephemeral"),
         through=node("select * from {{ ref('eph') }}", "eph"),
         plain=node("select 1"),
     )
@@ -128,7 +196,7 @@ def test_macros_that_call_source_count_where_the_manifest_names_them():
         named=node("{{ stage('orders') }}", macros=["shop.stage"]),
         dispatched=node("{{ fill('orders') }}", macros=["shop.fill"]),
         hooked=node(hook="{{ stage('orders') }}", macros=["shop.stage"]),
-        eph=node("{{ fill('orders') }}", macros=["shop.fill"], ephemeral=True),
+        eph=node("{{ fill('orders') }}", macros=["shop.fill"], kind="ephemeral"),
         through=node("select * from {{ ref('eph') }}", "eph"),
         other=node("{{ a('orders') }} stage fill", macros=["shop.a", "dbt.run_hooks"]),
         # dbt has not run the call: reading late is an error.

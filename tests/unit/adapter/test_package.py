@@ -22,8 +22,8 @@ def test_the_plugin_builds_on_dbt_spark():
     assert Plugin.project_name == "dbt_hiveacid"
 
 
-@pytest.mark.parametrize("choice", [1, 2])
-def test_dbt_init_asks_for_a_valid_profile(choice, monkeypatch):
+@pytest.mark.parametrize(("choice", "jars"), [(1, "maven"), (2, "path"), (3, None)])
+def test_dbt_init_asks_for_a_valid_profile(choice, jars, monkeypatch):
     template = yaml.safe_load((Path(PACKAGE_PATH) / "profile_template.yml").read_text())
 
     def answer(question, **options):
@@ -36,4 +36,4 @@ def test_dbt_init_asks_for_a_valid_profile(choice, monkeypatch):
     assert target.pop("type") == "hiveacid"
     assert target.pop("threads") == 4
     HiveAcidCredentials.validate(target)
-    assert ("spark.sql.hive.metastore.jars" in target["server_side_parameters"]) == (choice == 1)
+    assert target["server_side_parameters"].get("spark.sql.hive.metastore.jars") == jars

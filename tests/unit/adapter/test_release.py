@@ -1,6 +1,7 @@
 """Early release of a run's snapshot: the metastore is a fake, the nodes are told by hand."""
 
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from dbt.adapters.hiveacid import invocation as invocation_module
 from dbt.adapters.hiveacid import release as module
 from dbt.adapters.hiveacid.credentials import LAST_NODE, RUN_END, HiveAcidCredentials
 from dbt.adapters.hiveacid.invocation import Invocation
+from dbt.adapters.hiveacid.selected_nodes import find_acid_readers
 from hiveacid.errors import SnapshotEndedError
 
 sys.path.append(str(Path(__file__).parent.parent / "snapshots"))
@@ -96,6 +98,46 @@ def test_one_that_was_not_foreseen_keeps_it_while_it_runs(make):
     assert is_held(run)
     finish(run, "surprise")
     assert not is_held(run)
+
+
+def test_a_reader_through_a_view_that_is_not_selected_keeps_it(make):
+    """The reader begins, on its own thread, when the last direct reader has ended."""
+
+    def node(*parents, kind="table"):
+        config = SimpleNamespace(materialized=kind)
+        depends_on = SimpleNamespace(nodes=parents, macros=[])
+        return SimpleNamespace(raw_code="", config=config, depends_on=depends_on)
+
+    manifest = SimpleNamespace(
+        sources={"source": SimpleNamespace(unique_id="source", schema="shop", identifier="orders")},
+        nodes={
+            "direct": node("source"),
+            "stg": node("source", kind="view"),
+            "mart": node("stg"),
+            "after": node("mart"),
+        },
+    )
+    selected = ["direct", "mart", "after"]
+    run = make(*find_acid_readers(manifest, selected, lambda names: names))
+    direct_has_ended, failed = threading.Event(), []
+
+    def read_late():
+        start(run, "mart")
+        assert direct_has_ended.wait(10)
+        try:
+            read(run, "mart")
+        except SnapshotEndedError as error:
+            failed.append(error)
+        finish(run, "mart")
+
+    thread = threading.Thread(target=read_late)
+    thread.start()
+    build(run, "direct", reads=True)
+    assert is_held(run)
+    direct_has_ended.set()
+    thread.join()
+    assert not failed
+    assert not is_held(run) and run.release.ended_after == "mart"
 
 
 def test_batches_end_with_their_model(make):

@@ -6,9 +6,10 @@ from dbt import selected_resources
 from dbt.adapters.hiveacid.selected_nodes import Selection, find_sources
 
 
-def node(*parents, ephemeral=False):
+def node(*parents, materialized="table"):
     return SimpleNamespace(
-        depends_on=SimpleNamespace(nodes=list(parents)), is_ephemeral_model=ephemeral
+        depends_on=SimpleNamespace(nodes=list(parents)),
+        config=SimpleNamespace(materialized=materialized),
     )
 
 
@@ -18,9 +19,20 @@ MANIFEST = SimpleNamespace(
         "model.direct": node("source.a", "model.other"),
         "model.other": node("source.b"),
         "model.through": node("model.eph2"),
-        "model.eph2": node("model.eph1", "source.c", ephemeral=True),
-        "model.eph1": node("source.d", "model.eph2", ephemeral=True),
+        "model.eph2": node("model.eph1", "source.c", materialized="ephemeral"),
+        "model.eph1": node("source.d", "model.eph2", materialized="ephemeral"),
+        "model.mart": node("model.view2", "seed.names", "snapshot.kept"),
+        "model.view2": node("model.view1", "model.direct", materialized="view"),
+        "model.view1": node("source.c", materialized="view"),
+        "model.own": node("source.d", materialized="our_kind_of_view"),
+        "model.of_own": node("model.own", "function.f"),
+        "seed.names": node("source.a", materialized="seed"),
+        "snapshot.kept": node("source.a", materialized="snapshot"),
+        "model.stored": node("model.inc", "model.mv"),
+        "model.inc": node("source.a", materialized="incremental"),
+        "model.mv": node("source.a", materialized="materialized_view"),
     },
+    functions={"function.f": node("source.b", materialized="function")},
 )
 
 
@@ -34,6 +46,29 @@ def test_a_node_reads_its_own_sources_not_those_of_its_parents():
 
 def test_a_node_reads_what_its_ephemeral_parents_read():
     assert names(["model.through"]) == ["source.c", "source.d"]
+
+
+def test_a_node_reads_what_views_show_that_are_not_selected():
+    assert names(["model.mart"]) == ["source.c"]
+
+
+def test_who_reads_a_node_of_unknown_kind_may_run_its_sql():
+    assert names(["model.of_own"]) == ["source.b", "source.d"]
+
+
+def test_what_keeps_rows_of_its_own_is_not_looked_through():
+    assert names(["model.stored", "model.direct"]) == ["source.a"]
+    assert names(["model.stored"]) == []
+
+
+def test_a_long_chain_of_views_is_looked_through_at_once():
+    """Each view reads all before it: 2**400 paths lead to the source."""
+    views = {
+        f"v{i}": node("source.a", *(f"v{j}" for j in range(i)), materialized="view")
+        for i in range(400)
+    }
+    manifest = SimpleNamespace(sources=MANIFEST.sources, nodes=views)
+    assert len(find_sources(manifest, views)) == 1
 
 
 def test_a_selected_source_is_read_itself():
@@ -65,3 +100,11 @@ def test_without_a_manifest_nothing_is_foreseen(selected):
     selected({"model.direct"})
     assert selection.sources(None) == []
     assert selection.sources(SimpleNamespace(macros={})) == []
+
+
+def test_dbt_retry_selects_nothing_and_its_nodes_are_known(selected):
+    selection = Selection({"model.direct"})
+    assert selection.ids() == ["model.direct"]
+    assert [source.unique_id for source in selection.sources(MANIFEST)] == ["source.a"]
+    selected({"model.other"})
+    assert selection.ids() == ["model.other"]

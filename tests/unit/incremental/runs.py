@@ -22,6 +22,13 @@ SOURCE = Source(TableName("shop", "orders"))
 CHANGES = ChangesOf(SOURCE, "marts.orders")
 
 
+class Pinned:
+    """Sources in one snapshot, of transaction 7."""
+
+    def pinned(self, source):
+        return SimpleNamespace(transaction_id=7)
+
+
 class Statements:
     """Statements of a node; each query gives the row of a stage's summary."""
 
@@ -58,7 +65,9 @@ def context(statements=None, others=(), sources=None, *, is_partial=False, servi
     fakes = SimpleNamespace(
         statements=statements or Statements(), execute=lambda sql: None, **(services or {})
     )
-    return RunContext(fakes, model(is_partial=is_partial, **config), SourcePlans(sources), others)
+    return RunContext(
+        fakes, model(is_partial=is_partial, **config), SourcePlans(sources or Pinned()), others
+    )
 
 
 def planned(run, *, remaining=(), previous=None, stored=()):

@@ -63,7 +63,7 @@ def test_two_parts_of_one_table_have_a_state_each():
     part = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
     other = replace(SOURCE, options=SourceOptions(part))
     run = context(others=(other,), on_multi_source="full_refresh")
-    run.plans._wholes[other] = SimpleNamespace(state=state(str(other.options)))
+    run.plans._wholes[other, 7] = SimpleNamespace(state=state(str(other.options)))
     known = run.next_state(None, SimpleNamespace(state=state()))
     assert source_state(known, SOURCE) == state()
     assert source_state(known, other) == state(str(other.options))
@@ -85,7 +85,7 @@ def test_a_state_has_the_key_that_its_rows_are_made_with():
 
 def test_a_build_as_a_whole_has_the_state_of_the_whole_source():
     run = context()
-    run.plans._wholes[SOURCE] = SimpleNamespace(state=state("all"))
+    run.plans._wholes[SOURCE, 7] = SimpleNamespace(state=state("all"))
     assert source_state(run.next_state(None, None), SOURCE).options == "all"
 
 

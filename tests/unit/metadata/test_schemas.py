@@ -8,9 +8,10 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row
 
+from dbt.adapters.hiveacid.errors import UndescribedTargetError
 from dbt.adapters.hiveacid.metadata import schemas
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.metadata.schemas import Schemas
+from dbt.adapters.hiveacid.metadata.schemas import Schemas, is_undescribed
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from hiveacid.errors import AcidTargetError
 from tests.unit.metadata.fakes import Connections, manifest
@@ -26,10 +27,14 @@ class Missing(PySparkException):
 
 
 class Schema:
-    """A Spark whose tables are renamed, one at each look at their names: `names` has the looks."""
+    """A Spark whose tables are renamed, one at each look at their names: `names` has the looks.
 
-    def __init__(self, *names):
+    `broken` has the errors of tables that Spark cannot describe.
+    """
+
+    def __init__(self, *names, broken=None):
         self._looks = list(names)
+        self._broken = broken or {}
         self.looked_up = []
 
     def sql(self, statement):
@@ -42,6 +47,9 @@ class Schema:
             self.looked_up.append(asked)
             if not set(there) <= set(self._looks[0]):
                 raise Missing("it is gone")
+            for name in there:
+                if name in self._broken:
+                    raise self._broken[name]
         rows = [
             Row(namespace="marts", tableName=n, isTemporary=False, information="") for n in there
         ]
@@ -71,6 +79,50 @@ def test_tables_that_are_renamed_while_they_are_listed_are_found():
     spark = Schema(before, after)
     assert names_in(spark) == after
     assert spark.looked_up == ["a|b|old|z", "a|b", "old|z", "old", "z", "old__dbt_backup_0123abcd"]
+
+
+def refuse_to_list(schema):
+    raise DbtDatabaseError("The 'mv' is hive materialized view.")
+
+
+MV = PySparkException("The 'mv' is hive materialized view.")
+
+
+def test_a_table_that_spark_cannot_describe_is_listed_by_its_name():
+    spark = Schema(["a", "mv", "z"], broken={"mv": MV})
+    found = {it.identifier: it for it in schemas_of(spark).relations(MARTS, refuse_to_list)}
+    assert sorted(found) == ["a", "mv", "z"]
+    assert {name for name, it in found.items() if is_undescribed(it)} == {"mv"}
+    assert str(found["mv"]) == "marts.mv" and not (found["mv"].is_table or found["mv"].is_view)
+
+
+def test_a_few_bad_tables_among_thousands_cost_a_few_statements():
+    names = [f"t{i:04}" for i in range(3000)]
+    spark = Schema(names, broken={names[i]: MV for i in (0, 1, 77, 1500, 2999)})
+    found = schemas_of(spark).relations(MARTS, refuse_to_list)
+    assert sorted(it.identifier for it in found) == names
+    assert len(spark.looked_up) < 3000 / 50 + 5 * 12
+    assert sum(len(asked.split("|")) for asked in spark.looked_up) < 3000 + 5 * 100
+
+
+def test_a_schema_of_bad_tables_alone_is_listed():
+    names = [f"t{i:02}" for i in range(60)]
+    spark = Schema(names, broken=dict.fromkeys(names, MV))
+    found = schemas_of(spark).relations(MARTS, refuse_to_list)
+    assert sorted(it.identifier for it in found if is_undescribed(it)) == names
+
+
+def test_a_bad_table_that_is_dropped_meanwhile_is_not_listed():
+    spark = Schema(["a", "mv"], ["a"], broken={"mv": MV})
+    assert [it.identifier for it in schemas_of(spark).relations(MARTS, refuse_to_list)] == ["a"]
+
+
+def test_a_metastore_that_does_not_answer_is_no_bad_table():
+    gone = PySparkException("org.apache.thrift.transport.TTransportException")
+    spark = Schema(["a", "b"], broken={"a": gone})
+    with pytest.raises(DbtDatabaseError, match="TTransportException"):
+        schemas_of(spark).relations(MARTS, refuse_to_list)
+    assert spark.looked_up == ["a|b"]
 
 
 def test_an_empty_schema_is_empty():
@@ -146,3 +198,28 @@ def test_an_acid_table_is_neither_dropped_nor_renamed(monkeypatch):
     with pytest.raises(AcidTargetError):
         schemas_of().rename(table("orders"), table("o"), lambda *names: changed.append(names))
     assert changed == []
+
+
+def test_a_table_that_spark_cannot_describe_is_neither_dropped_nor_renamed(monkeypatch):
+    def fail(*_):
+        raise MV
+
+    monkeypatch.setattr(schemas, "refuse_acid_target", fail)
+    changed = []
+    reason = r"marts.mv is .* cannot describe: .*The 'mv' is hive materialized view. So it is not"
+    with pytest.raises(UndescribedTargetError, match=reason):
+        schemas_of().drop(table("mv"), changed.append)
+    with pytest.raises(UndescribedTargetError, match=reason):
+        schemas_of().rename(table("mv"), table("o"), lambda *names: changed.append(names))
+    assert changed == []
+
+
+def test_a_schema_with_a_table_that_spark_cannot_describe_is_not_dropped(monkeypatch):
+    def fail(*_):
+        raise MV
+
+    monkeypatch.setattr(schemas, "refuse_acid_in_schema", fail)
+    with pytest.raises(UndescribedTargetError, match="marts.mv is a table or view"):
+        schemas_of(Schema(["a", "mv"], broken={"mv": MV})).refuse_acid("marts")
+    with pytest.raises(DbtDatabaseError, match="materialized view"):
+        schemas_of(Schema(["a"])).refuse_acid("marts")

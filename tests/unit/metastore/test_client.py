@@ -22,7 +22,16 @@ from hiveacid.errors import (
 from hiveacid.metastore import thrift
 from hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient
 from hiveacid.metastore.connection import ATTEMPTS
-from hiveacid.metastore.models import Column, LockState, LockType, TableName, TransactionState
+from hiveacid.metastore.models import (
+    Column,
+    Compaction,
+    CompactionState,
+    LockState,
+    LockType,
+    NotificationEvent,
+    TableName,
+    TransactionState,
+)
 
 ORDERS = TableName("shop", "orders")
 CUSTOMERS = TableName("shop", "customers")
@@ -347,6 +356,58 @@ class TestLocks:
         assert [lock.lock_id for lock in locks] == [1, 3]
         assert locks[0].type is LockType.EXCL_WRITE
         assert locks[0].acquired_at == 1_700_000_000_123
+
+
+class TestPast:
+    def test_compactions_of_a_table(self, server, client):
+        def element(id_, table, **more):
+            return thrift.ShowCompactResponseElement(
+                id=id_, dbname="shop", tablename=table, type=id_, **more
+            )
+
+        asked = []
+
+        def show_compact(request):
+            asked.append((request.dbName, request.tbName))
+            return thrift.ShowCompactResponse(
+                compacts=[
+                    element(1, "orders", state="ready for cleaning", txnId=7, cleanerStart=99),
+                    element(2, "customers", state="succeeded"),
+                    element(3, "Orders", state="new in Hive 5", partitionname="p=1"),
+                    element(4, "orders", state="failed", errorMessage="deadlock", txnId=0),
+                ]
+            )
+
+        server.handlers["show_compact"] = show_compact
+        assert client.get_compactions(ORDERS) == (
+            Compaction(1, "", CompactionState.READY_FOR_CLEANING, 7, True, ""),
+            Compaction(3, "p=1", CompactionState.OTHER, None, False, "", renumbers=True),
+            Compaction(4, "", CompactionState.FAILED, None, False, "deadlock"),
+        )
+        assert asked == [("shop", "orders")]
+
+    def test_events_come_in_the_order_of_their_ids(self, server, client):
+        asked = []
+
+        def get_next_notification(request):
+            asked.append((request.lastEvent, request.maxEvents, request.eventTypeSkipList))
+            return ttypes.NotificationEventResponse(
+                events=[
+                    ttypes.NotificationEvent(6, 1006, "COMMIT_TXN", None, None, "{}", "json-0.2"),
+                    ttypes.NotificationEvent(5, 1005, "INSERT", "shop", "orders", "x", None),
+                ]
+            )
+
+        server.handlers["get_next_notification"] = get_next_notification
+        assert client.get_events(4, 10, ("OPEN_TXN",)) == (
+            NotificationEvent(5, 1005, "INSERT", "shop", "orders", "x", ""),
+            NotificationEvent(6, 1006, "COMMIT_TXN", "", "", "{}", "json-0.2"),
+        )
+        assert asked == [(4, 10, ["OPEN_TXN"])]
+
+    def test_a_metastore_without_a_log_refuses(self, client):
+        with pytest.raises(MetastoreError, match="get_next_notification"):
+            client.get_events(0, 10)
 
 
 class TestServerInfo:

@@ -159,8 +159,22 @@ class FakeClient:
             self._metastore.log.append((call, *details))
         return self._metastore
 
+    def __enter__(self) -> FakeClient:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self._metastore.open_clients -= 1
+
+    def get_compactions(self, name: TableName) -> tuple:
+        self._answer("get_compactions", name)
+        return ()
+
+    def get_events(self, after: int, at_most: int, skipped_types: tuple = ()) -> tuple:
+        self._answer("get_events", after)
+        return ()
 
     def wait_at_most(self, seconds: float) -> None:
         self._metastore.longest_waits.append(seconds)

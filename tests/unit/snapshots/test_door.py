@@ -10,8 +10,9 @@ from fake_metastore import CUSTOMERS, ORDERS
 
 import hiveacid
 from hiveacid import api
-from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
+from hiveacid.changes import between, history
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
@@ -24,6 +25,7 @@ from hiveacid.errors import (
     TransactionLostError,
 )
 from hiveacid.metastore.models import Column, TransactionState
+from hiveacid.reader.locations import locations
 from hiveacid.reader.plan import DataFile, ReadPlan
 
 STATE = SourceState(
@@ -226,6 +228,108 @@ class TestTable:
         assert lost.startswith("shop.orders has rows that Hive is going to lose")
         assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
         assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
+
+
+class TestEarlierInstants:
+    """Reads of a table whose one location has three writes."""
+
+    @pytest.fixture
+    def listed(self, metastore, monkeypatch):
+        names = ("delta_1_1_0000", "delta_2_2_0000", "delta_3_3_0000")
+        files = tuple(
+            ListedFile(f"{name}/bucket_00000", f"file:/w/{name}/bucket_00000", 9, 1000 * i)
+            for i, name in enumerate(names, 1)
+        )
+        listed = []
+
+        def list_locations(spark, locations):
+            listed.append(locations)
+            return [Listing("file:/w", files, names) for _ in locations]
+
+        def plan_listed(spark, pinned, listings, footers):
+            (location,) = locations(pinned, listings)
+            data = tuple(DataFile(file, 0, ("id",), is_acid=True) for file in location.orc_files())
+            return ReadPlan(pinned, data, (), ())
+
+        monkeypatch.setattr(history, "list_locations", list_locations)
+        monkeypatch.setattr(history, "milliseconds_of", lambda spark, text: int(text))
+        monkeypatch.setattr(api, "list_locations", list_locations)
+        monkeypatch.setattr(api, "plan_listed", plan_listed)
+        monkeypatch.setattr(api, "to_dataframe", lambda spark, plan: plan)
+        table = metastore.tables[ORDERS]
+        orc = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+        metastore.tables[ORDERS] = replace(
+            table, storage=replace(table.storage, input_format=orc, serde="OrcSerde")
+        )
+        while len(metastore.writes[ORDERS]) < len(names):
+            metastore.write(ORDERS)
+        return listed
+
+    @staticmethod
+    def directories(plan):
+        return [data.file.relative.partition("/")[0] for data in plan.data]
+
+    def test_a_write_id_is_planned_once(self, metastore, take, listed):
+        with take("shop.orders") as snapshot:
+            clients = metastore.open_clients
+            one, two = (snapshot.table("shop.orders", version_as_of=2) for _ in range(2))
+            assert one is two and len(listed) == 1
+            assert self.directories(one) == ["delta_1_1_0000", "delta_2_2_0000"]
+            assert one.pinned.write_ids.high_watermark == 2
+            assert snapshot.report().write_ids[ORDERS].high_watermark == 3
+            # The cleaner is asked about before and after the listing, on another connection.
+            assert len(metastore.calls("get_compactions")) == 2
+            assert metastore.open_clients == clients
+
+    def test_a_time_is_mapped_and_planned_once_for_each_time_zone(self, take, listed, metastore):
+        zones = [Session(), Session()]
+        zones[1].settings["spark.sql.session.timeZone"] = "Asia/Tokyo"
+        with take("shop.orders") as snapshot:
+            plans = [
+                snapshot.table("shop.orders", timestamp_as_of="1500", spark=session)
+                for session in (*zones, *zones)
+            ]
+            assert len({id(plan) for plan in plans}) == 2
+            assert [self.directories(plan) for plan in plans] == [["delta_1_1_0000"]] * 4
+            assert metastore.calls("get_events") == [("get_events", 0)] * 2
+
+    def test_kinds_of_a_read(self, take, listed, monkeypatch):
+        said = []
+
+        def plan_optimized(spark, pinned, listings, footers):
+            return ReadPlan(pinned, (), (), ()), WriteIdRanges(((0, 3),))
+
+        monkeypatch.setattr(api, "plan_optimized", plan_optimized)
+        monkeypatch.setattr(api.logger, "info", said.append)
+        with take("shop.orders") as snapshot:
+            assert snapshot.table("shop.orders", read="optimized").data == ()
+            assert said == ["shop.orders, read optimized, is behind by 3 write ids of 3: 1-3."]
+            with pytest.raises(InvalidSettingError, match="Allowed kinds: 'snapshot', 'optimized'"):
+                snapshot.table("shop.orders", read="newest")
+
+    def test_changes_between_two_write_ids(self, take, listed, monkeypatch):
+        asked = []
+
+        def plan_changes(spark, pinned, since, footers, *, options, max_write_ids, listings):
+            asked.append((pinned.write_ids.high_watermark, since, len(listings)))
+            return change_plan(pinned, since)
+
+        monkeypatch.setattr(between, "plan_changes", plan_changes)
+        monkeypatch.setattr(
+            between, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
+        )
+        with take("shop.orders") as snapshot:
+            snapshot.changes("shop.orders", since=1, until=2)
+            snapshot.changes("shop.orders", since=1)
+            snapshot.changes("shop.orders", until=2)
+            snapshot.changes("shop.orders", since=STATE, until=3)
+            with pytest.raises(InvalidSettingError, match="has seen write id 2, and its changes"):
+                snapshot.changes("shop.orders", since=STATE, until=1)
+            for since, until in ((4, None), (-1, None), (1, 4), (2, 1)):
+                with pytest.raises(InvalidSettingError):
+                    snapshot.changes("shop.orders", since=since, until=until)
+        first = ValidWriteIdList(1, table="shop.orders")
+        assert asked == [(2, first, 1), (3, first, 1), (2, None, 1), (3, STATE, 1)]
 
 
 def change_plan(pinned, since, **changes):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.sources.acid_sources import (
     AcidSources,
     ChangesOf,
@@ -17,6 +18,7 @@ from hiveacid.errors import TableNotFoundError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan
+from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.sql.statement import TableFunction
 
@@ -46,7 +48,9 @@ def metastore():
 
 
 def sources(metastore, snapshot=None, declared=(), foreseen=()):
-    return AcidSources(SourceTables(metastore, lambda: foreseen), snapshot, lambda: declared)
+    return AcidSources(
+        SourceTables(metastore, lambda: foreseen), lambda: snapshot, lambda: declared
+    )
 
 
 def test_all_foreseen_sources_are_looked_up_in_one_call_and_once(metastore):
@@ -119,8 +123,8 @@ class Snapshot:
         self.plans = {}
         self.sessions = []
 
-    def plan_table(self, spark, name, choice):
-        self.asked.append((spark, name, choice))
+    def plan_table(self, spark, name, choice, *, as_of, read):
+        self.asked.append((spark, name, choice, as_of, read))
         pinned = PinnedTable(table(name, True), (), ValidWriteIdList(1), ValidTxnList(1), 7)
         data = DataFile(ListedFile("b", "/x/b", 9), 0, ("id",), is_acid=True)
         return self.plans.setdefault((name, choice), ReadPlan(pinned, (data,), (), ()))
@@ -155,6 +159,19 @@ def test_the_options_of_a_source_choose_its_partitions(metastore):
     snapshot = Snapshot()
     found, source = sources(metastore, snapshot), Source(ORDERS, SourceOptions(CHOICE))
     found.rows("session", source)
-    assert snapshot.asked == [("session", ORDERS, CHOICE)]
+    assert snapshot.asked == [("session", ORDERS, CHOICE, None, ReadKind.SNAPSHOT)]
     planned = found.plan_changes("session", source, None, max_write_ids=3)
     assert planned == ("session", ORDERS, None, CHOICE, 3)
+
+
+def test_a_run_of_an_earlier_instant_reads_all_tables_so_and_no_changes(metastore):
+    snapshot, earlier = Snapshot(), AsOf(timestamp="2026-01-31")
+    found = AcidSources(SourceTables(metastore, lambda: ()), lambda: snapshot, lambda: (), earlier)
+    found.rows("session", Source(ORDERS))
+    found.rows("session", Source(ORDERS, as_of=AsOf(version=3), read=ReadKind.OPTIMIZED))
+    assert [asked[3:] for asked in snapshot.asked] == [
+        (earlier, ReadKind.SNAPSHOT),
+        (AsOf(version=3), ReadKind.OPTIMIZED),
+    ]
+    with pytest.raises(IncrementalError, match="in a run with `as_of`, which shows the sources as"):
+        found.plan_changes("session", Source(ORDERS), None)

@@ -88,11 +88,11 @@ def state_before(previous: StateLookup, model: ChangesModel) -> SourceState | Lo
 
 
 class SourcePlans:
-    """Plans of the sources of one model. The plan of a whole source is made once."""
+    """Plans of the sources of one model. The plan of a whole source is made once a snapshot."""
 
     def __init__(self, sources: AcidSources) -> None:
         self.sources = sources
-        self._wholes: dict[Source, ChangePlan] = {}
+        self._wholes: dict[tuple[Source, int], ChangePlan] = {}
 
     def changes(
         self,
@@ -106,9 +106,11 @@ class SourcePlans:
 
     def whole(self, session: SparkSession, source: Source) -> ChangePlan:
         """Plan all rows of a source as inserts."""
-        if source not in self._wholes:
-            self._wholes[source] = self.changes(session, source, None)
-        return self._wholes[source]
+        # SQL that a tool executes outside of a command has another snapshot each time.
+        key = source, self.sources.pinned(source).transaction_id
+        if key not in self._wholes:
+            self._wholes[key] = self.changes(session, source, None)
+        return self._wholes[key]
 
 
 class Rows(Enum):

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.metadata.schemas import is_undescribed
 from dbt.adapters.hiveacid.metadata.statistics import TableStatistics, states_for_docs
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.catalog import catalog_partition_columns
@@ -123,7 +124,7 @@ class Catalog:
         types as SQL names them. dbt-spark (`listed_rows`) reads the columns from a listing of the
         database, which has no comments of columns.
         """
-        if relation.is_function:
+        if relation.is_function or is_undescribed(relation):
             return []
         if not self._project.documents(relation.table_name()):
             return listed_rows(relation)

@@ -35,6 +35,11 @@ class Project:
         """Return whether a node makes a table or view of this name."""
         return any(it.identifier.lower() == name.table for it in self._nodes_in([name.database]))
 
+    def is_made_by(self, name: TableName, unique_id: str) -> bool:
+        """Return whether a node, by its unique id, makes a table or view of this name."""
+        node = getattr(self._manifest(), "nodes", {}).get(unique_id)
+        return node is not None and TableName(node.schema, node.alias) == name
+
     def makes_any_in(self, schemas: Collection[str]) -> bool:
         """Return whether a node makes a table or view in one of the schemas."""
         return any(self._nodes_in(schemas))

@@ -11,13 +11,20 @@ from contextlib import contextmanager
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import Row, SparkSession
 
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.errors import UndescribedTargetError
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.spark.catalog import describe_tables, function_names, table_names
+from dbt.adapters.hiveacid.spark.catalog import (
+    CATALOG_ERRORS,
+    describe_tables,
+    function_names,
+    table_names,
+)
 from dbt.adapters.hiveacid.spark.guard import refuse_acid_in_schema, refuse_acid_target
 from dbt.adapters.hiveacid.spark.table_locations import (
     delete_directory,
@@ -26,12 +33,25 @@ from dbt.adapters.hiveacid.spark.table_locations import (
     location_apart,
 )
 from hiveacid.formatting import first_few
+from hiveacid.jvm.errors import is_unreachable, short_message
+from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
+from hiveacid.sql.stored_views import guarded_text
+
+logger = AdapterLogger("HiveAcid")
 
 _LOOKS = 10
 """Looks at a schema whose tables disappear while they are looked up."""
 
 _AT_ONCE = 50
 """Tables that one statement looks up by their names."""
+
+_UNDESCRIBED = RelationType.External
+"""The type of a relation that Spark cannot describe: no relation of dbt-spark's has it."""
+
+
+def is_undescribed(relation: BaseRelation) -> bool:
+    """Return whether Spark has a table or view of this name, and cannot describe it."""
+    return relation.type == _UNDESCRIBED
 
 
 class Schemas:
@@ -55,6 +75,10 @@ class Schemas:
     ) -> list[BaseRelation]:
         """Return the tables and views of a schema, and those functions that the project declares.
 
+        Where Spark cannot describe one of the tables, its listing fails. Then the tables are looked
+        up by their names, and a table that cannot be described is returned by its name alone
+        (`is_undescribed`).
+
         Args:
             schema: the schema. Its relations keep its name as it is given: for `lake.marts`,
                 Spark's answer has only the last part. A catalog of its own has no functions.
@@ -71,7 +95,8 @@ class Schemas:
             # Iceberg's words for a schema that does not exist yet; dbt-spark knows others.
             if "Namespace does not exist" in str(error.msg):
                 return []
-            raise
+            logger.debug(f"Looking the tables of {name} up by their names: Spark cannot list them")
+            relations = self._found_one_by_one(name)
         if "." in name:
             return [it.incorporate(path={"schema": name}) for it in relations if it.schema]
         taken = {relation.identifier for relation in relations}
@@ -82,15 +107,33 @@ class Schemas:
 
         Raises:
             AcidTargetError: naming the table.
+            UndescribedTargetError: naming a table that Spark cannot describe.
         """
         with self._connections.exception_handler(f"list the tables of {schema}"):
-            refuse_acid_in_schema(self._connections.session(), schema)
+            try:
+                refuse_acid_in_schema(self._connections.session(), schema)
+            except CATALOG_ERRORS:
+                for relation in self._found_one_by_one(schema):
+                    self.refuse_undescribed(relation)
+                raise
+
+    def refuse_undescribed(self, relation: BaseRelation) -> None:
+        """Refuse to build, drop or rename a table that Spark cannot describe.
+
+        Raises:
+            UndescribedTargetError: with the reason.
+        """
+        if is_undescribed(relation):
+            raise UndescribedTargetError(
+                _about_undescribed(relation, str(getattr(relation, "information", "")))
+            )
 
     def drop(self, relation: BaseRelation, drop_in_spark: Callable[[BaseRelation], None]) -> None:
         """Drop a table or view, and its rows.
 
         Raises:
             AcidTargetError: the table is transactional.
+            UndescribedTargetError: Spark cannot describe the table.
         """
         with self._changing(relation) as session:
             left_behind = location_apart(session, *_schema_and_name(relation))
@@ -108,6 +151,7 @@ class Schemas:
 
         Raises:
             AcidTargetError: the table is transactional.
+            UndescribedTargetError: Spark cannot describe the table.
             DbtRuntimeError: the rows are nowhere; the table has its old name again.
         """
         with self._changing(old) as session:
@@ -120,12 +164,35 @@ class Schemas:
             rename_in_spark(new, old)
             raise
 
+    def rename_guarded_view(self, old: BaseRelation, new: BaseRelation) -> bool:
+        """Rename a view over ACID tables; return whether `old` is one.
+
+        Spark's ALTER VIEW … RENAME looks into the view, and finds the function of its guard
+        nowhere.
+        """
+        if not old.is_view:
+            return False
+        session = self._connections.session()
+        with self._connections.exception_handler(f"rename {old} to {new}"):
+            metadata = table_metadata(session, *_schema_and_name(old))
+            if metadata is None or guarded_text(metadata) is None:
+                return False
+            names = (identifier(session, *_schema_and_name(it)) for it in (old, new))
+            session_catalog(session).renameTable(*names)
+        return True
+
     @contextmanager
     def _changing(self, relation: BaseRelation) -> Iterator[SparkSession]:
         """Look at a table before it is dropped or renamed; refuse a transactional one."""
         session = self._connections.session()
         with self._connections.exception_handler(f"look {relation} up in Spark's catalog"):
-            refuse_acid_target(session, *_schema_and_name(relation))
+            try:
+                refuse_acid_target(session, *_schema_and_name(relation))
+            except CATALOG_ERRORS as error:
+                if is_unreachable(error):
+                    raise
+                about = _about_undescribed(relation, short_message(error))
+                raise UndescribedTargetError(about) from error
             yield session
 
     def _found_one_by_one(self, schema: str) -> list[BaseRelation]:
@@ -136,20 +203,37 @@ class Schemas:
         """
         session = self._connections.session()
         found: dict[str, Row] = {}
+        undescribed: dict[str, str] = {}
         with self._connections.exception_handler(f"list the tables of {schema}"):
             for _ in range(_LOOKS):
                 names = table_names(session, schema)
-                new = sorted(names - found.keys())
+                new = sorted(names - found.keys() - undescribed.keys())
                 if not new:
-                    return self._relations_of([row for name, row in found.items() if name in names])
+                    rows = [row for name, row in found.items() if name in names]
+                    return [
+                        *self._relations_of(rows),
+                        *(
+                            self._undescribed(schema, name, reason)
+                            for name, reason in undescribed.items()
+                            if name in names
+                        ),
+                    ]
                 for start in range(0, len(new), _AT_ONCE):
-                    rows = describe_tables(session, schema, new[start : start + _AT_ONCE])
+                    some = new[start : start + _AT_ONCE]
+                    rows, reasons = describe_tables(session, schema, some)
                     found.update({row.tableName: row for row in rows})
+                    undescribed.update(reasons)
         raise DbtRuntimeError(
             f"The tables of {schema} cannot be listed: at each of {_LOOKS} looks, Spark's catalog "
             f"named tables that it then did not find (at the last look {first_few(new, 3)}). Run "
             "again when no other run replaces tables there. A table that is always named and never "
             "found is broken: drop it in Hive."
+        )
+
+    def _undescribed(self, schema: str, name: str, reason: str) -> BaseRelation:
+        logger.debug(f"Spark cannot describe {schema}.{name}: {reason}")
+        return self._relation_type.create(
+            schema=schema, identifier=name, type=_UNDESCRIBED, information=reason
         )
 
     def _functions_in(self, schema: str) -> list[BaseRelation]:
@@ -167,3 +251,12 @@ class Schemas:
 
 def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:
     return str(relation.schema), str(relation.identifier)
+
+
+def _about_undescribed(relation: BaseRelation, reason: str) -> str:
+    return (
+        f"{relation.schema}.{relation.identifier} is a table or view that Spark cannot describe: "
+        f"{reason.rstrip('.')}. So it is not dropped, renamed or replaced: its rows may be nowhere "
+        "else. Give the model, seed or snapshot of this name another `alias` or `schema`, or drop "
+        "the table in Hive."
+    )

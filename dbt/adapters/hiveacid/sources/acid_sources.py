@@ -11,6 +11,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from hiveacid.api import Snapshot
@@ -20,8 +21,11 @@ from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.formatting import text_literal
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
+from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.sql.relations import ChangesRead
 from hiveacid.sql.statement import TableFunction
 
 ACID_CHANGES = "acid_changes"
@@ -30,10 +34,15 @@ ACID_CHANGES = "acid_changes"
 
 @dataclass(frozen=True)
 class Source:
-    """A transactional table, and how it is read."""
+    """A transactional table, and how it is read.
+
+    `as_of` is the earlier instant that is read; None for the run's own. `read` is the kind of read.
+    """
 
     table: TableName
     options: SourceOptions = SourceOptions()
+    as_of: AsOf | None = None
+    read: ReadKind = ReadKind.SNAPSHOT
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,11 @@ class SourceTables:
                 self._known.update({name: found.get(name) for name in wanted})
             return self._known[name]
 
+    def forget(self) -> None:
+        """Ask the metastore again, for a table that may have changed since."""
+        with self._lock:
+            self._known.clear()
+
     def asked_for(self) -> dict[TableName, Table | None]:
         """Return all tables that were asked for, and the metastore's answers."""
         with self._lock:
@@ -120,15 +134,28 @@ class AcidSources:
     def __init__(
         self,
         tables: SourceTables,
-        snapshot: Snapshot,
+        snapshot: Callable[[], Snapshot],
         declared: Callable[[], Collection[TableName]],
+        as_of: AsOf | None = None,
     ) -> None:
-        """`declared` names the sources of the project."""
+        """Ask nothing yet.
+
+        Args:
+            tables: the metadata of tables.
+            snapshot: returns the snapshot that the calling thread reads.
+            declared: names the sources of the project.
+            as_of: the instant that the run reads; None for the snapshot's own.
+        """
+        self._as_of = as_of
         self._tables = tables
-        self._snapshot = snapshot
+        self._current_snapshot = snapshot
         self._declared = declared
         self._lock = threading.Lock()
         self._files_read: dict[Source, tuple[ReadPlan, FilesRead]] = {}
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._current_snapshot()
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """Return whether the metastore has `name` as an ACID table: see `KnownTables.has`."""
@@ -138,16 +165,37 @@ class AcidSources:
 
     def pin(self, names: Iterable[TableName]) -> None:
         """Pin some tables, with all that the command is going to read."""
-        self._snapshot.pin_with_foreseen(names)
+        self._snapshot.pin_together(names)
 
     def rows(self, session: SparkSession, source: Source) -> tuple[Any, FilesRead]:
         """Return Spark's analysed plan of a source's rows, and the files that it reads."""
-        plan = self._snapshot.plan_table(session, source.table, source.options.partitions)
+        plan = self._snapshot.plan_table(
+            session,
+            source.table,
+            source.options.partitions,
+            as_of=source.as_of or self._as_of,
+            read=source.read,
+        )
         frame = self._snapshot.frame(session, plan)
         return frame._jdf.queryExecution().analyzed(), self._files_of(source, plan)
 
+    def feed(self, session: SparkSession, read: ChangesRead) -> tuple[Any, FilesRead]:
+        """Return Spark's analysed plan of the changes between two write ids, and its table."""
+        frame = self._snapshot.table_changes(read.table, read.since, read.until, spark=session)
+        pinned = self._snapshot.pinned(read.table, PartitionChoice())
+        return frame._jdf.queryExecution().analyzed(), FilesRead.of(pinned, (), ())
+
     def columns(self, session: SparkSession, name: TableName) -> Any:
         """Return Spark's analysed plan of a table's columns, without rows. Takes no lock.
+
+        Raises:
+            TableNotFoundError: the table has been dropped.
+        """
+        frame = self._snapshot.columns_of(session, self.metadata(name))
+        return frame._jdf.queryExecution().analyzed()
+
+    def metadata(self, name: TableName) -> Table:
+        """Return what the metastore has of a table. Takes no lock.
 
         Raises:
             TableNotFoundError: the table has been dropped.
@@ -158,7 +206,7 @@ class AcidSources:
                 f"The metastore has no table {name}. Check the names of the database and the "
                 "table; it may just have been dropped."
             )
-        return self._snapshot.columns_of(session, table)._jdf.queryExecution().analyzed()
+        return table
 
     def plan_changes(
         self,
@@ -167,7 +215,17 @@ class AcidSources:
         since: SourceState | None,
         max_write_ids: int | None = None,
     ) -> ChangePlan:
-        """Plan the changes of a source since a state; without one, every row is an insert."""
+        """Plan the changes of a source since a state; without one, every row is an insert.
+
+        Raises:
+            IncrementalError: the run reads an earlier instant.
+        """
+        if self._as_of is not None:
+            raise IncrementalError(
+                f"acid_changes of {source.table} cannot be read in a run with `as_of`, which shows "
+                f"the sources as of {self._as_of}: the target's state would go back in time. Leave "
+                "out `as_of`, or read table_changes(…) with two write ids."
+            )
         return self._snapshot.plan_changes(
             session, source.table, since, source.options.partitions, max_write_ids=max_write_ids
         )

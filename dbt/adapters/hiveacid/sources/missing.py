@@ -28,7 +28,7 @@ def _whereabouts(table: Table | None, metastore_uri: str) -> str:
     if table is None:
         return (
             f"The metastore {metastore_uri} does not have it either. Check the source's schema and "
-            "name."
+            "name; it may just have been dropped."
         )
     if table.is_transactional:
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
@@ -19,10 +19,20 @@ from dbt.adapters.hiveacid.sources.acid_sources import (
 )
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
+from hiveacid.jvm.plans import analyzed
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.relations import AcidRead, find_acid, tables_of
+from hiveacid.sql.describe import describe_table
+from hiveacid.sql.relations import (
+    AcidRead,
+    ChangesRead,
+    Read,
+    described_elsewhere,
+    find_acid,
+    find_changes,
+    tables_of,
+)
 from hiveacid.sql.statement import Statement, TableFunction, parse
-from hiveacid.sql.swap import SwappedStatement, swap
+from hiveacid.sql.swap import SwappedStatement, refuse_changes_in_view, swap
 
 
 def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
@@ -37,7 +47,7 @@ def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
     reads = find_acid(node.session, statement, sources) if statement.plan is not None else ()
     behind = node.sources_behind(statement.reads)
     return SourcesBehind(
-        frozenset(_source(read) for read in tables_of(reads)) | behind.sources,
+        frozenset(_source(node, read) for read in tables_of(reads)) | behind.sources,
         frozenset(_changes_in(statement)) | behind.changes,
     )
 
@@ -66,19 +76,46 @@ def prepare_statement(
         return
     found = find_acid(session, statement, sources)
     changes = {ChangesOf.of(it): it for it in statement.functions if it.name == ACID_CHANGES}
-    if found or changes:
+    feeds = find_changes(session, statement, sources)
+    described = described_elsewhere(session, statement, sources)
+    if described is not None:
+        node.swapped = describe_table(session, statement, sources.metadata(described))
+    if found or changes or feeds:
         work = _Preparation(node, sources, makers, reads)
-        node.swapped = work.swapped(statement, found)
+        node.swapped = work.swapped(statement, found, changes, feeds)
     for parts in statement.reads:
         node.reads |= node.temporary_views.get(parts[-1].lower(), frozenset())
     node.has_read |= node.reads
     if statement.temporary_view is not None:
         node.temporary_views[statement.temporary_view] = node.reads
         behind = node.sources_behind(statement.reads)
-        named = frozenset(map(_source, tables_of(found)))
+        named = frozenset(_source(node, read) for read in tables_of(found))
         node.temporary_sources[statement.temporary_view] = SourcesBehind(
             named | behind.sources, frozenset(changes) | behind.changes
         )
+
+
+def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
+    """Refuse the query of a stored view if it reads ACID tables, and the view cannot be made.
+
+    Nothing is stored.
+
+    Raises:
+        HiveAcidError: a table cannot be read, or its text cannot be stored.
+        PySparkException: Spark cannot analyse the query.
+    """
+    session = node.session
+    statement = parse(session, f"create view hiveacid_check as\n{sql}")
+    if statement.plan is None:
+        return
+    found = find_acid(session, statement, sources)
+    changes = [it for it in statement.functions if it.name == ACID_CHANGES]
+    feeds = find_changes(session, statement, sources)
+    for function in (*changes, *(feed.function for feed in feeds)):
+        refuse_changes_in_view(function)
+    if found:
+        work = _Preparation(node, sources, {}, ReadLog())
+        analyzed(session, work.swapped(statement, found, {}, ()).plan)
 
 
 class _Preparation:
@@ -92,35 +129,47 @@ class _Preparation:
         self._makers = makers
         self._log = log
 
-    def swapped(self, statement: Statement, found: Iterable[Any]) -> SwappedStatement:
-        """Return the statement with rows of the snapshot in place of its ACID tables."""
-        session, reads = self._node.session, tuple(found)
+    def swapped(
+        self,
+        statement: Statement,
+        reads: tuple[Read, ...],
+        changes: Mapping[ChangesOf, TableFunction],
+        feeds: tuple[ChangesRead, ...],
+    ) -> SwappedStatement:
+        """Return the statement with rows of the snapshot in place of its ACID tables.
+
+        Args:
+            statement: the statement.
+            reads: the tables that it reads.
+            changes: the calls of `acid_changes`.
+            feeds: the calls of `table_changes`.
+        """
+        session = self._node.session
         if statement.is_permanent_view:
-            return swap(session, statement, reads, self._columns, self._no_changes)
-        self._sources.pin(read.table for read in tables_of(reads))
-        return swap(session, statement, reads, self._rows, self._changes)
+            for function in (*changes.values(), *(feed.function for feed in feeds)):
+                refuse_changes_in_view(function)
+            return swap(session, statement, reads, self._columns)
+        tables = {read.table for read in tables_of(reads)} | {feed.table for feed in feeds}
+        self._sources.pin(tables)
+        functions = [(call, self._changes(key)) for key, call in changes.items()]
+        for feed in feeds:
+            functions.append((feed.function, self._seen(*self._sources.feed(session, feed))))
+        return swap(session, statement, reads, self._rows, functions)
 
     def _rows(self, read: AcidRead) -> Any:
-        plan, files = self._sources.rows(self._node.session, _source(read))
-        return self._seen(plan, files)
+        source = _source(self._node, read)
+        return self._seen(*self._sources.rows(self._node.session, source))
 
-    def _changes(self, function: TableFunction) -> Any:
-        if function.name != ACID_CHANGES:
-            return None
-        maker = self._makers.get(ChangesOf.of(function))
+    def _changes(self, changes: ChangesOf) -> Any:
+        maker = self._makers.get(changes)
         if maker is None:
             raise not_of_a_model()
         frame, files = maker.rows(self._node.session)
         return self._seen(frame._jdf.queryExecution().analyzed(), files)
 
     def _columns(self, read: AcidRead) -> Any:
-        _source(read)
+        _source(self._node, read)
         return self._sources.columns(self._node.session, read.table)
-
-    def _no_changes(self, function: TableFunction) -> Any:
-        if function.name == ACID_CHANGES:
-            raise not_of_a_model()
-        return None
 
     def _seen(self, plan: Any, files: FilesRead) -> Any:
         node = self._node
@@ -148,9 +197,13 @@ def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> No
         )
 
 
-def _source(read: AcidRead) -> Source:
-    clauses = ReadClauses.of(read.table, read.relation)
-    return Source(read.table, SourceOptions(clauses.partitions, clauses.static))
+def _source(node: NodeContext, read: AcidRead) -> Source:
+    clauses = ReadClauses.of(node.session, read.table, read.relation)
+    options = SourceOptions(clauses.partitions, clauses.static)
+    default = node.default_options.get(read.table)
+    if default is not None and not read.path and not read.relation.options:
+        options = default
+    return Source(read.table, options, clauses.as_of, clauses.read)
 
 
 def _changes_in(statement: Statement) -> Iterable[ChangesOf]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from hiveacid.formatting import quoted, text_literal
-from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.errors import is_missing, is_unreachable, short_message, unless_missing
 from hiveacid.jvm.py4j import each, java
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
+
+CATALOG_ERRORS = (PySparkException, Py4JJavaError)
+"""Errors of a look-up in Spark's catalog."""
 
 
 def table_names(session: SparkSession, schema: str) -> set[str]:
@@ -19,20 +24,35 @@ def table_names(session: SparkSession, schema: str) -> set[str]:
     return {row.tableName for row in listed or () if not row.isTemporary}
 
 
-def describe_tables(session: SparkSession, schema: str, names: Sequence[str]) -> list[Row]:
-    """Return the rows of SHOW TABLE EXTENDED for those of some tables that are there.
+def describe_tables(
+    session: SparkSession, schema: str, names: Sequence[str]
+) -> tuple[list[Row], dict[str, str]]:
+    """Return the rows of SHOW TABLE EXTENDED for those of some tables that Spark can describe.
 
-    The statement fails if one table is not there, so the others are looked up without it.
+    The statement fails if one table is not there, or if Spark cannot describe one: a materialized
+    view of Hive's, a table whose class Spark lacks, a type that Spark does not know. So the names
+    are halved until each table that fails is alone.
+
+    Returns:
+        The rows, and for each table that is there and cannot be described the reason, in Spark's
+        words.
+
+    Raises:
+        PySparkException, Py4JJavaError: the catalog does not answer.
     """
     statement = f"show table extended in {schema} like {text_literal('|'.join(names))}"
-    rows = unless_missing(lambda: session.sql(statement).collect())
-    if rows is not None:
-        return [row for row in rows if not row.isTemporary]
-    if len(names) == 1:
-        return []
+    try:
+        rows = session.sql(statement).collect()
+        return [row for row in rows if not row.isTemporary], {}
+    except CATALOG_ERRORS as error:
+        if is_unreachable(error):
+            raise
+        if len(names) == 1:
+            return [], {} if is_missing(error) else {names[0]: short_message(error)}
     half = len(names) // 2
-    first, second = names[:half], names[half:]
-    return [*describe_tables(session, schema, first), *describe_tables(session, schema, second)]
+    rows, reasons = describe_tables(session, schema, names[:half])
+    more_rows, more_reasons = describe_tables(session, schema, names[half:])
+    return [*rows, *more_rows], {**reasons, **more_reasons}
 
 
 def function_names(session: SparkSession, schema: str) -> set[str]:

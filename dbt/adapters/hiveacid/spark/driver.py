@@ -25,6 +25,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.spark.start_failure import describe_start_failure
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
 
@@ -77,8 +78,8 @@ def root_session(
         log_directory: where the JVM writes `spark.log`; None for dbt's own streams.
 
     Raises:
-        FailedToConnectError: Spark did not start, and the message holds the end of its log; or the
-            Spark that runs has its tables elsewhere.
+        FailedToConnectError: Spark did not start, and the message says why; or the Spark that runs
+            has its tables elsewhere.
         MetastoreError: from `warehouse`.
     """
     global _started
@@ -147,7 +148,8 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkCo
             context.pythonExec = sys.executable
         return context
     except (PySparkException, Py4JError, OSError) as error:
-        raise FailedToConnectError(_start_failure(error, log)) from error
+        path = None if log is None else Path(log.name)
+        raise FailedToConnectError(describe_start_failure(error, path)) from error
     finally:
         if log is not None:
             log.close()
@@ -167,14 +169,6 @@ def _open_log(directory: Path | None) -> IO[bytes] | None:
         return None
     directory.mkdir(parents=True, exist_ok=True)
     return (directory / "spark.log").open("wb")
-
-
-def _start_failure(error: Exception, log: IO[bytes] | None) -> str:
-    hint = "Spark needs Java 17 or newer: `java -version` (or $JAVA_HOME) should say so."
-    if log is None:
-        return f"Spark did not start: {error}\n{hint}"
-    tail = Path(log.name).read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
-    return "\n".join([f"Spark did not start; the end of {log.name}:", *tail, hint])
 
 
 @cache

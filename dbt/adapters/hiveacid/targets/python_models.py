@@ -7,7 +7,7 @@ DataFrames; the DataFrame of an ACID source shows the run's snapshot.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -20,6 +20,8 @@ from dbt.adapters.hiveacid.errors import PythonModelError
 from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.acid_sources import Source
+from dbt.adapters.hiveacid.targets.model_session import ModelSession
 from hiveacid.errors import HiveAcidError
 from hiveacid.jvm.plans import dataframe_of
 from hiveacid.reader.pushdown import for_every_session
@@ -32,15 +34,18 @@ class PythonModels:
         self,
         connections: HiveAcidConnectionManager,
         prepare: Callable[[NodeContext, str], None],
+        sources_of: Callable[[NodeContext, str], Collection[Source]],
     ) -> None:
         """Make queries with what these do.
 
         Args:
             connections: the session of the thread that runs a model.
-            prepare: make a statement ready to run: the views of the ACID sources that it reads.
+            prepare: make a statement ready to run: its ACID tables show the run's snapshot.
+            sources_of: return the ACID tables that a statement reads.
         """
         self._connections = connections
         self._prepare = prepare
+        self._sources_of = sources_of
 
     def query(self, model: Mapping[str, Any], code: str, target: HiveAcidRelation) -> str:
         """Run the model's code; return the query of a temporary view of what it has returned.
@@ -57,8 +62,8 @@ class PythonModels:
         handle: NodeContext = self._connections.get_thread_connection().handle
         handle.reads = frozenset()
 
-        def load(relation: str) -> DataFrame:
-            sql, before = f"select * from {relation}", handle.reads
+        def run(sql: str) -> DataFrame:
+            before = handle.reads
             # pandas-on-Spark may run what it makes of the rows in another session.
             with for_every_session():
                 self._prepare(handle, sql)
@@ -66,8 +71,9 @@ class PythonModels:
             handle.reads |= before
             return frame
 
+        session = ModelSession(handle.session, run, lambda sql: bool(self._sources_of(handle, sql)))
         with self._connections.exception_handler(code):
-            found = handle.cursor().run(lambda: _run(model, code, load, handle.session))
+            found = handle.cursor().run(lambda: _run(model, code, session.table, session))
             frame = _as_dataframe(found, model["name"], handle.session)
             view = handle.make_temporary_view(target, "python", frame)
         return f"select * from {view}"

@@ -1,22 +1,34 @@
 {#-- dbt's test materialization, but the table of a previous run's failures stays until this run's
-     is there and the snapshot still holds: see hiveacid_build_table. --#}
+     is there and the snapshot still holds: see hiveacid_build_table. A view of failures is replaced in
+     one statement. --#}
 {% materialization test, adapter='hiveacid' %}
   {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'test') -%}
   {%- if own_materialization is not none -%}
     {{ return(own_materialization()) }}
   {%- endif -%}
-  {%- if not should_store_failures() or config.get('store_failures_as') not in [none, 'table'] -%}
+  {%- set form = config.get('store_failures_as') or 'table' -%}
+  {%- if not should_store_failures() or form not in ['table', 'view'] -%}
     {{ return(materialization_test_default()) }}
   {%- endif -%}
   {%- set target_relation = api.Relation.create(
-      identifier=model['alias'], schema=schema, database=database, type='table') -%}
+      identifier=model['alias'], schema=schema, database=database, type=form) -%}
   {%- do adapter.hiveacid_recover(target_relation) -%}
   {%- set old_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
 
   {%- if flags.REQUIRE_SQL_HEADER_IN_TEST_CONFIGS -%}
     {% do hiveacid_run_sql_header() %}
   {%- endif -%}
-  {% do hiveacid_build_table(target_relation, old_relation, get_limit_subquery_sql(sql, config.get('limit'))) %}
+  {%- set failures = get_limit_subquery_sql(sql, config.get('limit')) -%}
+  {%- if form == 'view' -%}
+    {%- if old_relation is not none and not old_relation.is_view -%}
+      {% do adapter.drop_relation(old_relation) %}
+    {%- endif -%}
+    {%- call statement(auto_begin=True) -%}
+      {{ spark__create_view_as(target_relation, failures) }}
+    {%- endcall -%}
+  {%- else -%}
+    {% do hiveacid_build_table(target_relation, old_relation, failures) %}
+  {%- endif -%}
 
   {% do adapter.hiveacid_remove_leftovers(target_relation) %}
 

@@ -1,7 +1,7 @@
-"""Fetch files from a Maven repository with the Ivy that pyspark brings, and prove them by checksum.
+"""Files of a Maven repository, fetched with the Ivy that PySpark brings and proved by checksum.
 
-A machine needs Python and Java for this, nothing else: no Maven, no other package manager. Which
-files are wanted stands in a *lock file*: one line a file, Maven's coordinate and the SHA-256.
+A machine needs Python and Java for this, nothing else: no Maven, no other package manager. A *lock
+file* names the files that are wanted: one line a file, Maven's coordinate and the SHA-256.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from integration.support.hive.java import bundled_jar, find_java, proxy_options
+from hiveacid.errors import FetchError
+from hiveacid.jars.java import bundled_jar, java_command, proxy_options
 
 Progress = Callable[[str], None]
 
-#: How many Ivy processes fetch side by side; each waits for the network most of the time.
 PARALLEL = 4
-#: A second and third attempt continue where the one before stopped.
+"""Ivy processes at the same time; each waits for the network most of the time."""
+
 ATTEMPTS = 3
-#: The file in a directory that remembers what was verified: name → [size, mtime in ns, SHA-256].
+"""Attempts; the second and the third continue where the previous one stopped."""
+
 VERIFIED = ".verified.json"
-#: Names an Ivy settings file of one's own, for a mirror of Maven Central or a password.
+"""The file in a directory that keeps what was verified: name → [size, mtime in ns, SHA-256]."""
+
 SETTINGS_VARIABLE = "HIVEACID_IVY_SETTINGS"
-
-
-class FetchError(RuntimeError):
-    """A file could not be fetched, or what came is not what the lock file names."""
+"""The environment variable that names an Ivy settings file of the user's own."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Artifact:
 
     @property
     def filename(self) -> str:
-        """`name-revision[-classifier].extension`, as Maven names it."""
+        """Name of the file as Maven gives it: `name-revision[-classifier].extension`."""
         classifier = f"-{self.classifier}" if self.classifier else ""
         return f"{self.name}-{self.revision}{classifier}.{self.extension}"
 
     @property
     def coordinate(self) -> str:
-        """`organisation:name:revision[:extension[:classifier]]`, as the lock file has it."""
+        """Coordinate in a lock file: `organisation:name:revision[:extension[:classifier]]`."""
         parts = [self.organisation, self.name, self.revision]
         if self.classifier or self.extension != "jar":
             parts += [self.extension, self.classifier]
@@ -67,7 +67,7 @@ class Artifact:
 
 
 def read_lock(path: Path) -> list[Artifact]:
-    """Read a lock file: `coordinate sha256` lines; `#` starts a comment."""
+    """Return what a lock file names: lines `coordinate sha256`; `#` starts a comment."""
     artifacts = []
     for line in path.read_text(encoding="utf-8").splitlines():
         line = line.partition("#")[0].strip()
@@ -83,12 +83,14 @@ def read_lock(path: Path) -> list[Artifact]:
 def fetch(artifacts: Sequence[Artifact], directory: Path, progress: Progress) -> list[Path]:
     """Bring all the files into `directory` and return their paths, in the order of `artifacts`.
 
-    What is there already is kept if it is intact: a file whose size and time are those of its last
-    verification is not read again, any other is hashed, and a broken one is fetched anew. A file
+    A file that is there and intact is kept: a file whose size and time are those of its last
+    verification is not read again, any other is hashed, and a broken one is fetched again. A file
     appears under its name only when it is complete and verified. Processes that fetch into one
     directory at the same time wait for each other.
 
-    Raises FetchError when a file cannot be had, naming it and what Ivy said.
+    Raises:
+        FetchError: a file cannot be fetched; with what Ivy said.
+        JavaNotFoundError: there is no Java to run Ivy with.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with _exclusive(directory / ".lock", progress):
@@ -101,7 +103,7 @@ def fetch(artifacts: Sequence[Artifact], directory: Path, progress: Progress) ->
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
@@ -140,7 +142,7 @@ def _fetch_missing(
             f"Could not fetch {names}{more} into {directory}.\n"
             + "\n".join(complaints[-15:])
             + "\nCheck that this machine reaches Maven Central (https_proxy is respected), or name "
-            f"an Ivy settings file with a mirror in {SETTINGS_VARIABLE}, then run it again: what "
+            f"an Ivy settings file with a mirror in {SETTINGS_VARIABLE}. Then fetch again: what "
             "has arrived is kept."
         )
     shutil.rmtree(ivy_caches, ignore_errors=True)
@@ -150,14 +152,14 @@ def _fetch_missing(
 def _run_ivy(
     artifacts: Sequence[Artifact], directory: Path, ivy_cache: Path, counter: _Counter
 ) -> list[str]:
-    """Let one Ivy process fetch, move what is right into place, return Ivy's complaints."""
+    """Let one Ivy process fetch, move what is right into place, and return Ivy's complaints."""
     ivy_cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ivy_cache) as scratch:
         module = Path(scratch) / "ivy.xml"
         module.write_text(_module_descriptor(artifacts), encoding="utf-8")
         settings = os.environ.get(SETTINGS_VARIABLE) or Path(__file__).with_name("ivysettings.xml")
         command = [
-            str(find_java().executable),
+            str(java_command()),
             *proxy_options(os.environ),
             *("-jar", str(bundled_jar("ivy-*.jar"))),
             *("-settings", str(settings)),
@@ -199,7 +201,7 @@ def _run_counting(command: Sequence[str], counter: _Counter) -> list[str]:
 
 
 def _module_descriptor(artifacts: Sequence[Artifact]) -> str:
-    """Ivy's own file of what to fetch: exactly these files, nothing that they depend on."""
+    """Return Ivy's own description of exactly these files, without what they depend on."""
     lines = []
     for artifact in artifacts:
         name = quoteattr(artifact.name)
@@ -213,14 +215,14 @@ def _module_descriptor(artifacts: Sequence[Artifact]) -> str:
         )
     return (
         '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
-        '<info organisation="dbt-hiveacid" module="integration"/>'
+        '<info organisation="dbt-hiveacid" module="jars"/>'
         '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{''.join(lines)}</dependencies></ivy-module>"
     )
 
 
 class _Counter:
-    """Counts arrived files over threads and tells at most every three seconds."""
+    """Count of files that have arrived, over threads; told every three seconds at most."""
 
     def __init__(self, total: int, progress: Progress) -> None:
         self._total = total
@@ -240,8 +242,7 @@ class _Counter:
 
 @contextmanager
 def _exclusive(path: Path, progress: Progress) -> Iterator[None]:
-    """Hold a lock between processes; it ends with the process, however that ends."""
-
+    """Hold a lock between processes; it ends with the process, however the process ends."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,71 @@
+"""Cause of a Spark that did not start, found in what its Java process has printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+
+from hiveacid.jvm.errors import condition, short_message
+
+_SHOWN_LINES = 15
+
+# How the shell, Java, Spark's launcher and Spark itself begin to say what is wrong.
+_CAUSE = re.compile(
+    r"^(?:Error|Exception in thread|Caused by|Unrecognized|Invalid)"
+    r"|^JAVA_HOME|^[\w./-]+: line \d+: |: (?:not found|No such file or directory)$"
+    r"|^[\w.$]+(?:Exception|Error)(?:: |$)"
+)
+# Spark's launcher prints all options of spark-submit after an error.
+_USAGE = re.compile(r"^Usage: ")
+_NOISE = re.compile(
+    r"^\s+at |^\s+\.\.\. \d+ more$|^WARNING: |\bWARN\b|\bINFO\b|CMD: bad array subscript$|^\s*$"
+)
+_OF_JAVA = re.compile(
+    r"^JAVA_HOME|\bjava: (?:command )?not found|/java: No such file|UnsupportedClassVersion"
+    r"|^Unrecognized option: --add-"
+)
+_JAVA = "Spark needs Java 17 or newer: `java -version` (or $JAVA_HOME) should say so."
+
+
+def describe_start_failure(error: Exception, log: Path | None) -> str:
+    """Return why Spark did not start.
+
+    Args:
+        error: what PySpark raised.
+        log: what Spark's Java process has printed; None if it was printed to dbt's own streams.
+    """
+    if not _has_exited(error):
+        # Java runs, and Spark has refused a setting.
+        return f"Spark did not start: {short_message(error)}{_more_in(log)}"
+    if log is None:
+        return f"Spark did not start: its Java process has ended, see above. {_JAVA}"
+    lines = find_cause(log.read_text(encoding="utf-8", errors="replace").splitlines())
+    text = "\n".join(lines) or short_message(error)
+    needs_java = not lines or any(_OF_JAVA.search(line) for line in lines)
+    return f"Spark did not start: {text}{_more_in(log)}" + (f"\n{_JAVA}" if needs_java else "")
+
+
+def find_cause(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a log that say what is wrong, from the first one on.
+
+    Without the options of spark-submit, the frames of stacks, and what is logged as no error.
+    """
+    told: list[str] = []
+    for line in lines:
+        if _USAGE.search(line):
+            break
+        if not _NOISE.search(line):
+            told.append(line.rstrip())
+    first = next((i for i, line in enumerate(told) if _CAUSE.search(line)), None)
+    return told[-_SHOWN_LINES:] if first is None else told[first : first + _SHOWN_LINES]
+
+
+def _has_exited(error: Exception) -> bool:
+    return isinstance(error, PySparkException) and condition(error) == "JAVA_GATEWAY_EXITED"
+
+
+def _more_in(log: Path | None) -> str:
+    return "" if log is None else f"\nWhat its Java process has printed is in {log}."

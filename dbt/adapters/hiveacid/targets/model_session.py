@@ -1,0 +1,122 @@
+"""The Spark session that the code of a Python model gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.sql_formatter import SQLStringFormatter
+
+from dbt.adapters.hiveacid.errors import PythonModelError
+from hiveacid.sql.catalog import read_by_spark
+from hiveacid.sql.clauses import render_options
+
+_QUERY = re.compile(r"[\s(]*(select|with|from|values|table)\b", re.IGNORECASE)
+
+
+class ModelSession(SparkSession):
+    """Session of a model's connection, whose SQL reads ACID tables from the run's snapshot.
+
+    It is the same session of Spark's in all else: settings, temporary views, jobs.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        run: Callable[[str], DataFrame],
+        reads_acid: Callable[[str], bool],
+    ) -> None:
+        """Stand for `session`.
+
+        Args:
+            session: the session of the connection.
+            run: runs a statement, whose ACID tables show the run's snapshot.
+            reads_acid: tells whether a statement reads any.
+        """
+        # Not SparkSession's own: it would register a new session with Spark.
+        self.__dict__.update(session.__dict__)
+        self._own = session
+        self._run = run
+        self._reads_acid = reads_acid
+
+    def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
+        """Run a statement: see `SparkSession.sql`.
+
+        Raises:
+            PythonModelError: a statement with `args` reads an ACID table, or is no query.
+        """
+        formatter = SQLStringFormatter(self)
+        text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
+        try:
+            if not args:
+                return self._with_this_session(self._run(text))
+            return self._with_this_session(self._with_arguments(text, args))
+        finally:
+            if kwargs:
+                formatter.clear()
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        """Return the rows of a table or view: see `SparkSession.table`."""
+        return self._with_this_session(self._run(f"select * from {tableName}"))
+
+    @property
+    def read(self) -> DataFrameReader:
+        """See `SparkSession.read`."""
+        return _Reader(self)
+
+    def newSession(self) -> SparkSession:  # noqa: N802
+        """See `SparkSession.newSession`. Statements of the new session are Spark's own."""
+        return self._own.newSession()
+
+    def reads_acid(self, sql: str) -> bool:
+        """Return whether a statement reads an ACID table."""
+        return self._reads_acid(sql)
+
+    def _with_arguments(self, text: str, args: Any) -> DataFrame:
+        # Spark puts the values in before it parses the text, so the tables are known afterwards:
+        # in time for a query, which has read nothing yet.
+        if not _QUERY.match(text):
+            raise PythonModelError(
+                "session.sql(…, args=…) runs queries only: which tables another statement reads is "
+                "known too late. Put the values into the text."
+            )
+        frame = self._own.sql(text, args)
+        names = read_by_spark(frame._jdf.queryExecution().analyzed())
+        if names:
+            raise PythonModelError(
+                f"session.sql(…, args=…) cannot read ACID tables, such as {', '.join(names)}. Put "
+                "the values into the text, or name the table with dbt.source() and give its "
+                "DataFrame as session.sql('… from {orders}', orders=dbt.source('shop', 'orders'), "
+                "args=…)."
+            )
+        return frame
+
+    def _with_this_session(self, frame: DataFrame) -> DataFrame:
+        return DataFrame(frame._jdf, self)
+
+
+class _Reader(DataFrameReader):
+    """Reader of a model's session. Its options are those of `with (…)` for an ACID table."""
+
+    def __init__(self, session: ModelSession) -> None:
+        super().__init__(session)
+        self._session = session
+        self._options: dict[str, str] = {}
+
+    def option(self, key: str, value: Any) -> DataFrameReader:
+        """See `DataFrameReader.option`."""
+        self._options[key.lower()] = str(value)
+        return super().option(key, value)
+
+    def options(self, **options: Any) -> DataFrameReader:
+        """See `DataFrameReader.options`."""
+        self._options |= {key.lower(): str(value) for key, value in options.items()}
+        return super().options(**options)
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        """See `DataFrameReader.table`."""
+        if not self._session.reads_acid(f"select * from {tableName}"):
+            return super().table(tableName)
+        return self._session.table(tableName + render_options(self._options))

@@ -1,0 +1,7 @@
+{{ config(materialized='table') }}
+
+select
+    status,
+    count(*) as orders
+from {{ source('shop', 'orders') }}
+group by status

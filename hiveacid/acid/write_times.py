@@ -1,0 +1,97 @@
+"""Times of write ids, by the files that they left. Pure.
+
+The time of a file is when it was finished, shortly before the commit of its write. A compaction
+merges the files of many write ids, and only one thing is known of them: they were there before the
+compaction's files were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hiveacid.acid.layout import BaseDir, DeltaDir, Listing, is_side_file, try_parse_directory
+from hiveacid.acid.selection import is_compacted
+from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
+
+
+@dataclass(frozen=True)
+class WriteTimes:
+    """Times of some write ids, in milliseconds since the epoch.
+
+    `known` has the write ids with files of their own. `merged` are the others that a directory
+    stands for: the lowest, the highest, the time at which all of them were there, and the path of
+    the directory. The time is None if the directory has no file.
+    """
+
+    known: Mapping[int, int]
+    merged: tuple[tuple[int, int, int | None, str], ...]
+
+    def at(self, time: int, write_ids: ValidWriteIdList) -> int | UnknownTime:
+        """Return the highest write id whose files were there at a time; 0 before the first write.
+
+        A directory whose write ids may belong to either side of the time makes it unknown.
+        """
+        before = [write_id for write_id, when in self.known.items() if when <= time]
+        before += [high for _, high, when, _ in self.merged if when is not None and when <= time]
+        found = max(before, default=0)
+        own = WriteIdRanges.of_ids(self.known)
+        for low, high, when, path in self.merged:
+            if when is not None and when <= time:
+                continue
+            valid = WriteIdRanges.of([(max(low, 1) - 1, min(high, write_ids.high_watermark))])
+            unknown = valid.without(own).without(WriteIdRanges.of_ids(write_ids.invalid))
+            if unknown.last is not None and unknown.last > found:
+                return UnknownTime(path, unknown, when)
+        return found
+
+
+@dataclass(frozen=True)
+class UnknownTime:
+    """Write ids of a directory whose times are not known; all of them were there at `latest`."""
+
+    directory: str
+    write_ids: WriteIdRanges
+    latest: int | None
+
+
+def write_times(listings: Iterable[Listing], write_ids: ValidWriteIdList) -> WriteTimes:
+    """Return what the files of some locations tell about the times of valid write ids."""
+    known: dict[int, int] = {}
+    merged: list[tuple[int, int, int | None, str]] = []
+    for listing in listings:
+        times = _times(listing)
+        for name in listing.directories:
+            directory = None if "/" in name else try_parse_directory(name)
+            if directory is None:
+                continue
+            high = directory.write_id_range[1]
+            of_files = times.get(name, [])
+            if _is_of_one_write(listing, directory):
+                if write_ids.is_valid(high) and of_files:
+                    known[high] = max(*of_files, known.get(high, 0))
+                elif write_ids.is_valid(high):
+                    merged.append((high, high, None, f"{listing.location}/{name}"))
+            else:
+                low = directory.write_id_range[0]
+                # The first file of a compaction is younger than all that it has read. Another
+                # writer of several transactions is done with its last file.
+                earliest = min if directory.visibility_txn else max
+                time = earliest(of_files) if of_files else None
+                merged.append((low, high, time, f"{listing.location}/{name}"))
+    return WriteTimes(known, tuple(merged))
+
+
+def _is_of_one_write(listing: Listing, directory: BaseDir | DeltaDir) -> bool:
+    if isinstance(directory, BaseDir):
+        return not is_compacted(listing, directory)
+    return not directory.visibility_txn and directory.min_write_id == directory.max_write_id
+
+
+def _times(listing: Listing) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for file in listing.files:
+        if not is_side_file(file.name):
+            top = file.relative.partition("/")[0]
+            found.setdefault(top, []).append(file.modification_time)
+    return found

@@ -1,0 +1,388 @@
+"""The past of a pinned table: which earlier instants can still be read, and when they were.
+
+Nothing says which directories there once were. So an instant is read only if the listing, and what
+the metastore knows of its cleaner, leave no doubt: see `acid.instants`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pyspark.sql import SparkSession
+
+from hiveacid.acid.instants import (
+    Cleaning,
+    Obstacle,
+    cut,
+    has_something_at,
+    listing_at,
+    listing_since,
+    obstacles,
+    traceless,
+)
+from hiveacid.acid.layout import Listing
+from hiveacid.acid.write_ids import WriteIdRanges
+from hiveacid.acid.write_times import UnknownTime, write_times
+from hiveacid.changes.facts import location_names
+from hiveacid.errors import InstantLostError, InvalidSettingError
+from hiveacid.formatting import text_literal
+from hiveacid.jvm.filesystem import list_locations
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.event_log import TableEvents, read_table_events
+from hiveacid.metastore.models import Compaction, CompactionState, ServerInfo, TableName
+from hiveacid.snapshots.instants import AsOf
+from hiveacid.snapshots.late_tables import CONVERSION_WRITE_ID
+from hiveacid.snapshots.tables import PinnedTable
+
+logger = logging.getLogger("hiveacid")
+_LOOKS = 5
+_PAUSE = 0.3
+"""Looks at a table whose compactions go on meanwhile, and the seconds between two of them."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Facts that the metastore knows of a table's past.
+
+    `events` are None where there is no notification log. `compactions` are the ones remembered
+    before and after the table was listed; None if they never stood still.
+    """
+
+    server: ServerInfo
+    compactions: tuple[Compaction, ...] | None = None
+    read_events: Callable[[], TableEvents | None] = lambda: None
+
+    @cached_property
+    def events(self) -> TableEvents | None:
+        """The notification log, which is read when it is first needed."""
+        return self.read_events()
+
+    def cleaning(self, partition: str) -> Cleaning:
+        """Return what is known of the cleaner in one location."""
+        if self.compactions is None:
+            return Cleaning(may_be_partial=True)
+        here = [found for found in self.compactions if found.partition in (partition, "")]
+        partial = [found for found in here if _may_be_partial(found)]
+        cleaned = [found for found in here if found.state is CompactionState.SUCCEEDED]
+        # Whoever cleans after a later compaction removes what an earlier one took in, too.
+        last = max((found.id for found in (*partial, *cleaned)), default=0)
+        untouched = frozenset(
+            found.transaction_id
+            for found in here
+            if found.transaction_id and found.id > last and _is_untouched(found)
+        )
+        return Cleaning(untouched, may_be_partial=bool(partial))
+
+
+def _is_untouched(compaction: Compaction) -> bool:
+    return (
+        compaction.state is CompactionState.READY_FOR_CLEANING
+        and not compaction.cleaning_began
+        and not compaction.error
+    )
+
+
+def _may_be_partial(compaction: Compaction) -> bool:
+    """Whether the cleaner may have removed a part of what a compaction took in."""
+    if compaction.state is CompactionState.READY_FOR_CLEANING:
+        return not _is_untouched(compaction)
+    return compaction.state in (CompactionState.FAILED, CompactionState.OTHER)
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A table at one write id: the pinned table, and listings that show nothing later."""
+
+    pinned: PinnedTable
+    listings: tuple[Listing, ...]
+
+    @property
+    def write_id(self) -> int:
+        """The write id."""
+        return self.pinned.write_ids.high_watermark
+
+
+@dataclass(frozen=True)
+class History:
+    """The past of a pinned table, of which some partitions may have been chosen.
+
+    `listings` are the listings of `pinned`; `list_whole` lists all partitions of the table.
+    """
+
+    pinned: PinnedTable
+    listings: tuple[Listing, ...]
+    evidence: Evidence
+    list_whole: Callable[[], Sequence[Listing]]
+
+    @property
+    def name(self) -> TableName:
+        """Name of the table."""
+        return self.pinned.table.name
+
+    @property
+    def newest(self) -> int:
+        """The highest write id of the snapshot."""
+        return self.pinned.write_ids.high_watermark
+
+    @cached_property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """What keeps earlier instants of the locations from being read."""
+        table, found = self.pinned.table, list[Obstacle]()
+        names = location_names(self.pinned)
+        for i, (storage, listing) in enumerate(
+            zip(self.pinned.storages, self.listings, strict=True)
+        ):
+            found += obstacles(
+                listing,
+                self.pinned.write_ids,
+                self.pinned.valid_txns,
+                self.evidence.cleaning(names[i]),
+                is_full_acid=table.is_full_acid,
+                path=storage.location,
+                create_time=self.pinned.partitions[i].create_time if table.partition_keys else 0,
+                first=self._first,
+            )
+        return tuple(found)
+
+    def at(self, write_id: int) -> Instant:
+        """Return the table as of a write id.
+
+        Raises:
+            InvalidSettingError: the snapshot has no such write id.
+            InstantLostError: the instant cannot be told with certainty; the message says why.
+        """
+        self.check_known(write_id)
+        pinned = replace(self.pinned, write_ids=cut(self.pinned.write_ids, write_id))
+        if write_id == self.newest:
+            return Instant(pinned, self.listings)
+        for obstacle in self.obstacles:
+            if obstacle.hides(write_id):
+                raise self._lost(write_id, f"{obstacle.directory} {obstacle.why}")
+        removed = self._removed_since(write_id)
+        if removed:
+            raise self._lost(write_id, removed)
+        listings = zip(self.pinned.storages, self.listings, strict=True)
+        is_full_acid = self.pinned.table.is_full_acid
+        return Instant(
+            pinned,
+            tuple(
+                listing_at(listing, write_id, is_full_acid=is_full_acid, path=storage.location)
+                for storage, listing in listings
+            ),
+        )
+
+    def until(self, write_id: int, since: int) -> Instant:
+        """Return the table as of a write id, with the directories of the changes since another.
+
+        Raises:
+            InvalidSettingError, InstantLostError: as `at` does, for one of the two.
+        """
+        if since > write_id:
+            raise InvalidSettingError(
+                f"The changes of {self.name} cannot go from write id {since} back to write id "
+                f"{write_id}. Give the lower one as `since`."
+            )
+        instant = self.at(write_id)
+        is_full_acid = self.pinned.table.is_full_acid
+        renumbering = {
+            found.transaction_id
+            for found in self.evidence.compactions or ()
+            if found.renumbers and found.transaction_id
+        }
+        kept = (
+            listing_since(listing, since, is_full_acid=is_full_acid, renumbering=renumbering)
+            for listing in instant.listings
+        )
+        return replace(instant, listings=tuple(kept))
+
+    def check_known(self, write_id: int) -> None:
+        """Refuse a write id that the snapshot does not have.
+
+        Raises:
+            InvalidSettingError: the write id is negative, or above the snapshot's highest one.
+        """
+        if not 0 <= write_id <= self.newest:
+            raise InvalidSettingError(
+                f"{self.name} has no write id {write_id} in this snapshot: its write ids go from 0 "
+                f"(before the first write) to {self.newest}. Ask for one of them, or take a new "
+                "snapshot if the write was committed since."
+            )
+
+    def resolve(self, spark: SparkSession, as_of: AsOf) -> int:
+        """Return the write id of an instant, and say in the log how a time was mapped.
+
+        Raises:
+            InvalidSettingError: the text is no timestamp.
+            InstantLostError: nothing says which writes were there at the time.
+        """
+        if as_of.version is not None:
+            return as_of.version
+        milliseconds = milliseconds_of(spark, str(as_of.timestamp))
+        write_id, means = self._at_time(as_of, milliseconds)
+        logger.info(f"{self.name} as of {as_of} is its write id {write_id}, by {means}.")
+        return write_id
+
+    def commit_times(self, write_ids: WriteIdRanges) -> Mapping[int, int]:
+        """Return when write ids were committed, in milliseconds since the epoch, where known.
+
+        A time is the one in the notification log. Otherwise it is the one at which the write's last
+        file was finished.
+        """
+        known = dict(write_times(self.listings, self.pinned.write_ids).known)
+        if self.evidence.events is not None:
+            known |= {i: at * 1000 for i, at in self.evidence.events.committed.items()}
+        return {i: at for i, at in known.items() if i in write_ids}
+
+    @property
+    def _first(self) -> int:
+        return CONVERSION_WRITE_ID + 1 if self.newest > CONVERSION_WRITE_ID else 1
+
+    def _at_time(self, as_of: AsOf, milliseconds: int) -> tuple[int, str]:
+        if milliseconds >= time.time() * 1000:
+            return self.newest, "the clock, for the time has not passed"
+        if self.evidence.events is not None:
+            found = self.evidence.events.at(milliseconds / 1000, self.newest)
+            if found is not None:
+                return min(found, self.newest), "the metastore's notification log"
+        times = write_times(self.list_whole(), self.pinned.write_ids)
+        by_files = times.at(milliseconds, self.pinned.write_ids)
+        if isinstance(by_files, UnknownTime):
+            raise InstantLostError(
+                f"{self.name} cannot be read as of {as_of}: which of its write ids "
+                f"{by_files.write_ids} had been committed then, neither {by_files.directory} nor "
+                "the metastore's notification log tells. "
+                f"{self._readable((by_files.write_ids.first or 1) - 1)} Give one of them as "
+                "`version_as_of`."
+            )
+        return by_files, "the modification times of its files"
+
+    def _removed_since(self, write_id: int) -> str:
+        """Return what may have removed rows since an instant, without leaving a directory."""
+        if write_id < self._first and self._first == 1:
+            return ""
+        if not self.pinned.table.partition_keys:
+            return self._unpartitioned_removal(write_id)
+        events, traces = self.evidence.events, self.evidence.server.traces_dropped_partitions
+        if events is not None and events.drops_since(write_id, has_write_id=traces):
+            return "a partition was dropped since, by the metastore's notification log"
+        if events is not None and events.rules_out_drops(write_id, has_write_id=traces):
+            return ""
+        if not traces:
+            return (
+                f"a metastore of version {self.evidence.server.version}, before Hive 4, does not "
+                "tell whether a partition was dropped since"
+            )
+        dropped = self._unexplained.within(write_id + 1, self.newest)
+        if dropped:
+            return (
+                f"no directory is named after write id {dropped}, so a partition may have been "
+                "dropped since (a statement that wrote no row, ALTER TABLE and a compaction whose "
+                "directories were cleaned leave the same trace)"
+            )
+        return ""
+
+    def _unpartitioned_removal(self, write_id: int) -> str:
+        # Without a base, as Hive 3 truncates, all directories go.
+        if any(has_something_at(listing, write_id) for listing in self.listings):
+            return ""
+        before = self._unexplained.within(0, write_id)
+        after = self._unexplained.within(write_id + 1, self.newest)
+        if before and (after or not self.evidence.server.traces_dropped_partitions):
+            return (
+                f"nothing on disk is from write ids {before}, so the table may have been truncated "
+                "since (statements that wrote no row leave the same trace)"
+            )
+        return ""
+
+    @cached_property
+    def _unexplained(self) -> WriteIdRanges:
+        """The write ids for which there is no directory, and that may have removed others."""
+        ids, first = self.pinned.write_ids, self._first
+        if not self.pinned.table.partition_keys:
+            return traceless(ids, self.listings, by_name=False, first=first)
+        found = traceless(ids, self.listings, by_name=True, first=first)
+        return traceless(ids, self.list_whole(), by_name=True, first=first) if found else found
+
+    def _lost(self, write_id: int, why: str) -> InstantLostError:
+        return InstantLostError(
+            f"{self.name} can no longer be read as of write id {write_id}: {why}. "
+            f"{self._readable(write_id)}"
+        )
+
+    def _readable(self, write_id: int) -> str:
+        """Return the sentence that names the instants after a lost one that can still be read."""
+        first = max((found.high for found in self.obstacles), default=0)
+        first = max(first, write_id + 1)
+        ends = {last for _, last in self._unexplained.ranges}
+        if self.evidence.events is not None:
+            ends |= self.evidence.events.allocated
+        # An instant is lost up to a write id at which something may have been removed.
+        for instant in [first, *sorted(end for end in ends if first < end < self.newest)]:
+            if instant < self.newest and not self._removed_since(instant):
+                return f"The write ids {instant} to {self.newest} can be read."
+        return f"Only the newest write id, {self.newest}, can be read."
+
+
+def look_back(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    whole: PinnedTable,
+    client: MetastoreClient,
+    server: ServerInfo,
+) -> History:
+    """Return the past of a table. It lists the table, and asks the metastore about its compactions.
+
+    Args:
+        pinned: the table with the chosen partitions.
+        whole: the table with all partitions.
+
+    Raises:
+        UnreadableTableError: a location cannot be listed.
+        MetastoreError: the metastore could not be asked.
+    """
+    name = pinned.table.name
+    locations = [storage.location for storage in pinned.storages]
+    listings: list[Listing] = []
+    compactions: tuple[Compaction, ...] | None = None
+    # The cleaner may remove directories while they are listed. If it has not begun with a
+    # compaction after the listing, it had not begun before.
+    for look in range(_LOOKS):
+        before = _sorted(client.get_compactions(name))
+        listings = list_locations(spark, locations)
+        if before == _sorted(client.get_compactions(name)):
+            compactions = before
+            break
+        time.sleep(_PAUSE * (look + 1))
+
+    def list_whole() -> Sequence[Listing]:
+        if len(whole.storages) == len(locations):
+            return listings
+        return list_locations(spark, [storage.location for storage in whole.storages])
+
+    evidence = Evidence(server, compactions, lambda: read_table_events(client, name))
+    return History(pinned, tuple(listings), evidence, list_whole)
+
+
+def milliseconds_of(spark: SparkSession, text: str) -> int:
+    """Return the time that Spark makes of a text, in milliseconds since the epoch.
+
+    Raises:
+        InvalidSettingError: Spark makes no timestamp of the text.
+    """
+    # Not `timestamp`: a setting makes of it a type without a time zone.
+    cast = f"unix_millis(try_cast({text_literal(text)} as timestamp_ltz))"
+    (found,) = spark.sql(f"select {cast}").collect()[0]
+    if found is None:
+        raise InvalidSettingError(
+            f"{text!r} is no timestamp. Write it as '2026-01-31 12:00:00', with a zone if it is "
+            "another than the session's (spark.sql.session.timeZone): '2026-01-31 12:00:00+01:00'."
+        )
+    return int(found)
+
+
+def _sorted(compactions: Iterable[Compaction]) -> tuple[Compaction, ...]:
+    return tuple(sorted(compactions, key=lambda found: found.id))

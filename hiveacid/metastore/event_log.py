@@ -1,0 +1,177 @@
+"""The metastore's notification log: when write ids were committed, and which partitions went.
+
+A metastore keeps the log if it has a listener (`metastore.transactional.event.listeners` and
+`metastore.event.listeners`, both `org.apache.hive.hcatalog.listener.DbNotificationListener`). It
+forgets old entries (`metastore.event.db.listener.timetolive`).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hiveacid.errors import MetastoreError, MetastoreUnavailableError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import NotificationEvent, TableName
+
+BATCH = 10_000
+MOST = 300_000
+"""Entries that are read at most. A longer log is not read: it would take minutes."""
+
+_ALLOCATED = "ALLOC_WRITE_ID_EVENT"
+_COMMITTED = "COMMIT_TXN"
+_OF_TABLES = {"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "INSERT"}
+_ALTERED = "ALTER_PARTITION"
+_SKIPPED = ("OPEN_TXN", "ABORT_TXN", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
+"""Events that are many, and tell nothing that is asked here."""
+
+_HARMLESS = {*_OF_TABLES, *_SKIPPED, _ALLOCATED, "ADD_PARTITION", "COMMIT_COMPACTION_EVENT"}
+"""Events of a table after which each partition still has the rows that it had."""
+
+
+@dataclass(frozen=True)
+class TableEvents:
+    """What the notification log tells of one table.
+
+    `since` is the time of the oldest entry of the log, in seconds since the epoch. `committed` has
+    the time of the commit by write id; `allocated` are the write ids that were given. `dropped` has
+    for each time that a partition was dropped, renamed or moved the last write id that was given
+    before, None if that is not in the log. `knows_tables` says whether the log has events of tables
+    and partitions at all: another listener writes those.
+    """
+
+    since: int
+    committed: Mapping[int, int] = field(default_factory=dict)
+    allocated: frozenset[int] = frozenset()
+    dropped: tuple[int | None, ...] = ()
+    knows_tables: bool = False
+
+    def at(self, time: float, high_watermark: int) -> int | None:
+        """Return the highest write id that was committed at a time, in seconds.
+
+        None if the log does not reach back so far, or does not say.
+        """
+        if self.since > time:
+            return None
+        before = [write_id for write_id, when in self.committed.items() if when <= time]
+        if before:
+            return max(before)
+        return min(self.allocated) - 1 if self.allocated else high_watermark
+
+    def rules_out_drops(self, after: int, *, has_write_id: bool) -> bool:
+        """Whether no partition was dropped after an instant.
+
+        The log must have the instant's write id or an earlier one, so that it reaches back so far.
+        """
+        reaches_back = self.knows_tables and any(i <= after for i in self.allocated)
+        return reaches_back and not self.drops_since(after, has_write_id=has_write_id)
+
+    def drops_since(self, after: int, *, has_write_id: bool) -> bool:
+        """Whether a partition was dropped after an instant, as far as the log reaches.
+
+        Args:
+            after: the write id of the instant.
+            has_write_id: whether a drop takes a write id, as since Hive 4. It is at most the one
+                that was given last.
+        """
+        before_log = min(self.allocated) - 1 if self.allocated else None
+        for given in self.dropped:
+            last = before_log if given is None else given
+            if last is None or last > after or (last == after and not has_write_id):
+                return True
+        return False
+
+
+def read_table_events(client: MetastoreClient, name: TableName) -> TableEvents | None:
+    """Return what the notification log tells of a table.
+
+    None if there is no log, if it may not be read, or if it has more than `MOST` entries.
+
+    Raises:
+        MetastoreUnavailableError: the metastore does not answer.
+    """
+    events: list[NotificationEvent] = []
+    while len(events) < MOST:
+        last = events[-1].id if events else 0
+        try:
+            batch = client.get_events(last, BATCH, _SKIPPED)
+        except MetastoreUnavailableError:
+            raise
+        except MetastoreError:
+            return None
+        events += batch
+        if len(batch) < BATCH:
+            return table_events(events, name) if events else None
+    return None
+
+
+def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableEvents | None:
+    """Return what some events, the oldest first, tell of a table.
+
+    None without any event, or with one of another form than Hive's.
+    """
+    since: int | None = None
+    write_ids: dict[int, int] = {}
+    allocated: set[int] = set()
+    committed: dict[int, int] = {}
+    dropped: list[int | None] = []
+    knows_tables = False
+    for event in events:
+        since = event.time if since is None else min(since, event.time)
+        knows_tables |= event.type in _OF_TABLES
+        is_ours = (event.database.lower(), event.table.lower()) == (name.database, name.table)
+        if event.type == _ALLOCATED and is_ours:
+            message = message_of(event)
+            txn_ids, given = message.get("txnIdList"), message.get("writeIdList")
+            if not isinstance(txn_ids, list) or not isinstance(given, list):
+                return None
+            write_ids |= dict(zip(txn_ids, given, strict=True))
+            allocated |= set(given)
+        elif event.type == _COMMITTED:
+            txn_id = message_of(event).get("txnid")
+            if txn_id is None:
+                return None
+            if txn_id in write_ids:
+                committed[write_ids[txn_id]] = event.time
+        elif is_ours and event.type in ("CREATE_TABLE", "DROP_TABLE"):
+            # Another table of the name counts its write ids from the start.
+            write_ids, allocated, committed, dropped = {}, set(), {}, []
+        elif is_ours and not _is_harmless(event):
+            dropped.append(max(allocated, default=None))
+    if since is None:
+        return None
+    return TableEvents(since, committed, frozenset(allocated), tuple(dropped), knows_tables)
+
+
+def _is_harmless(event: NotificationEvent) -> bool:
+    if event.type == _ALTERED:
+        # Statistics alter a partition, too.
+        message = message_of(event)
+        before, after = message.get("partitionObjBeforeJson"), message.get("partitionObjAfterJson")
+        return _values_and_location(before) == _values_and_location(after) != (None, None)
+    return event.type in _HARMLESS or "_STAT_" in event.type
+
+
+def _values_and_location(text: object) -> tuple[Any, Any]:
+    """Return the values and the location of a `Partition` that thrift wrote as JSON."""
+    try:
+        fields = json.loads(str(text))
+        return fields["1"]["lst"], fields["6"]["rec"]["2"]["str"]
+    except (ValueError, LookupError, TypeError):
+        return None, None
+
+
+def message_of(event: NotificationEvent) -> Mapping[str, Any]:
+    """Return the message of an event; empty if it cannot be read."""
+    try:
+        text = event.message
+        if event.message_format.startswith("gzip"):
+            text = gzip.decompress(base64.b64decode(text)).decode()
+        message = json.loads(text)
+    except (ValueError, OSError, EOFError):
+        return {}
+    return message if isinstance(message, Mapping) else {}

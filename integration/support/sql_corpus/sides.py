@@ -1,0 +1,227 @@
+"""ACID tables with a history that Spark's own readers get wrong, and plain copies of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, MapType, StructType
+
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.sql_corpus.commands import STORED_BY_HIVE, STORED_BY_SPARK
+from integration.support.tables import FULL_ACID, INSERT_ONLY
+
+_ROW = (
+    "SELECT {0}, {1}, cast({2} AS decimal(9,2)), '{3}', array('a', '{3}'), "
+    "named_struct('city', 'c{0}', 'zip', '0{1}'), map('a', {0}, 'b', {1}), "
+    "cast('2026-01-0{1} 23:30:00' AS timestamp), cast('2026-02-0{1}' AS date)"
+)
+_LINES = (
+    "(1, 1, 5, '2026-01-01'), (1, 2, 6, '2026-01-01'), (8, 1, 0, '2026-01-01'), "
+    "(2, 1, 7, '2026-01-02'), (2, 2, 100, '2026-01-02'), (4, 1, 2, '2026-01-03')"
+)
+
+
+def _rows(*rows: tuple[int, int, float, str]) -> str:
+    return " UNION ALL ".join(_ROW.format(*row) for row in rows)
+
+
+#: Tables and their columns, in the words of CREATE TABLE.
+TABLES = {
+    "orders": "(id int, customer_id int, amount decimal(9,2), status string, tags array<string>, "
+    "address struct<city:string,zip:string>, extra map<string,int>, at timestamp, due date)",
+    "customers": "(id int, name string, country string)",
+    "lines": "(order_id int, line int, quantity int) PARTITIONED BY (day string)",
+    "`odd name`": "(id int, label string)",
+    "`select`": "(id int, name string)",
+    "grown": "(id int, name string)",
+}
+_STORAGES = {"customers": f"PARQUET TBLPROPERTIES ({INSERT_ONLY})"}
+_FULL_ACID = f"ORC TBLPROPERTIES ({FULL_ACID})"
+
+#: What makes the rows. Each statement takes Hive a second or two.
+_HISTORY = (
+    "INSERT INTO {d}.orders "
+    + _rows(
+        (1, 1, 10.5, "new"),
+        (2, 2, 20, "new"),
+        (3, 1, 7, "lost"),
+        (4, 3, 3, "lost"),
+        (5, 2, 99, "void"),
+        (6, 9, 5.25, "new"),
+    ),
+    "UPDATE {d}.orders SET status = 'sent', amount = amount + 1 WHERE id IN (1, 4)",
+    "compact {d}.orders",
+    "DELETE FROM {d}.orders WHERE id IN (3, 5)",
+    "INSERT INTO {d}.customers VALUES (1, 'old', 'xx'), (7, 'gone', 'xx')",
+    "INSERT OVERWRITE TABLE {d}.customers VALUES (1, 'Ada', 'de'), (2, 'Bob', 'fr'), "
+    "(3, NULL, 'de'), (4, 'Eve', NULL)",
+    f"INSERT INTO {{d}}.lines PARTITION (day) VALUES {_LINES}",
+    "DELETE FROM {d}.lines WHERE order_id = 8 OR quantity = 100",
+    "INSERT INTO {d}.`odd name` VALUES (1, 'one'), (2, 'two')",
+    "INSERT INTO {d}.`select` VALUES (1, 'Ada'), (2, 'Zoe')",
+    "INSERT INTO {d}.grown VALUES (1, 'one'), (2, 'two'), (3, 'three')",
+)
+
+#: What happens to a table after views over it have been stored.
+_GROW = "ALTER TABLE {d}.grown ADD COLUMNS (note string)"
+
+#: What statements may read, and add to, next to the tables.
+_PLAIN_TABLES = (
+    "create table {d}.plain (id int, name string) using parquet",
+    "create table {t}.names (id int, name string) using parquet",
+    "insert into {t}.names values (1, 'first'), (2, 'second')",
+    "create table {t}.`select` (id int, name string) using parquet",
+    "insert into {t}.`select` values (1, 'other')",
+    "create table {t}.by_day (id int, day string) using parquet partitioned by (day)",
+    "create table {t}.loaded (id int, name string) stored as parquet",
+    "create view {t}.plain_view as select id from {t}.names",
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Three databases: of the tables, of plain tables to write to, of stored views."""
+
+    tables: str
+    directory: Path
+    warehouse: Path
+    is_acid: bool
+
+    @property
+    def targets(self) -> str:
+        """The database of plain tables."""
+        return f"{self.tables}_t"
+
+    @property
+    def views(self) -> str:
+        """The database of stored views and functions."""
+        return f"{self.tables}_v"
+
+    @property
+    def databases(self) -> tuple[str, str, str]:
+        """All of them."""
+        return self.tables, self.targets, self.views
+
+    def placeholders(self) -> dict[str, str]:
+        """Return what stands for the placeholders of the corpus."""
+        values = {
+            "d": self.tables,
+            "D": self.tables.upper(),
+            "t": self.targets,
+            "v": self.views,
+            "b": "`",
+            "tmp": f"file://{self.directory}",
+            "local_tmp": str(self.directory),
+            "warehouse": f"file://{self.warehouse}",
+            "database": f"{self.warehouse}/{self.tables}.db",
+        }
+        for table in TABLES:
+            name = table.strip("`")
+            values[f"local:{name}"] = f"{self.warehouse}/{self.tables}.db/{name}"
+            values[f"path:{name}"] = f"file://{values[f'local:{name}']}"
+        return values
+
+    def fill(self, text: str) -> str:
+        """Return a text with the placeholders replaced."""
+        for placeholder, value in self.placeholders().items():
+            text = text.replace(f"{{{placeholder}}}", value)
+        return text
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The ACID tables, and what the same statements read as plain tables."""
+
+    acid: Side
+    copy: Side
+
+    def neutral(self, text: str) -> str:
+        """Return a text of either side as if it were the ACID one's."""
+        return text.replace(self.copy.tables, self.acid.tables)
+
+
+@contextmanager
+def make_sides(
+    hive: HiveServer, client: HiveClient, spark: SparkSession, name: str, directory: Path
+) -> Iterator[Sides]:
+    """Make both sides in databases of this name; drop them in the end.
+
+    The copies have the rows that Hive shows.
+    """
+    acid = Side(f"{name}_acid", directory / "acid", hive.warehouse, is_acid=True)
+    copy = Side(f"{name}_copy", directory / "copy", hive.warehouse, is_acid=False)
+    try:
+        for side in (acid, copy):
+            side.directory.mkdir()
+            for database in side.databases:
+                client.execute(f"CREATE DATABASE {database}")
+        for table, columns in TABLES.items():
+            storage = _STORAGES.get(table, _FULL_ACID)
+            client.execute(f"CREATE TABLE {acid.tables}.{table} {columns} STORED AS {storage}")
+            client.execute(f"CREATE TABLE {copy.tables}.{table} {columns} STORED AS PARQUET")
+        for statement in _HISTORY:
+            _run(client, acid.fill(statement))
+        for table in TABLES:
+            _copy(client, spark, f"{acid.tables}.{table}", f"{copy.tables}.{table}")
+        for side in (acid, copy):
+            for text in _PLAIN_TABLES:
+                spark.sql(side.fill(text))
+            _store(side, client, spark)
+            client.execute(side.fill(_GROW))
+        yield Sides(acid, copy)
+    finally:
+        client.execute("USE default")
+        for database in (*acid.databases, *copy.databases):
+            client.execute(f"DROP DATABASE IF EXISTS {database} CASCADE")
+
+
+def _copy(client: HiveClient, spark: SparkSession, acid: str, copy: str) -> None:
+    """Insert the rows that Hive shows of a table into another table of the same columns."""
+    shown = client.query(f"SELECT * FROM {acid}")
+    fields = spark.table(copy).schema.fields
+    texts = [tuple(map(_text, row)) for row in shown]
+    frame = spark.createDataFrame(texts, ", ".join(f"`{field.name}` string" for field in fields))
+    columns = [
+        # Hive writes arrays, structs and maps as JSON.
+        f"from_json(`{field.name}`, '{field.dataType.simpleString()}')"
+        if isinstance(field.dataType, ArrayType | StructType | MapType)
+        else f"cast(`{field.name}` as {field.dataType.simpleString()})"
+        for field in fields
+    ]
+    frame.selectExpr(*columns).coalesce(1).write.insertInto(copy)
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _run(client: HiveClient, statement: str) -> None:
+    verb, _, table = statement.partition(" ")
+    if verb == "compact":
+        client.compact(table, "minor")
+    else:
+        client.execute(statement)
+
+
+def _store(side: Side, client: HiveClient, spark: SparkSession) -> None:
+    session = spark.newSession()
+    session.sql(f"use {side.tables}")
+    for settings, text in STORED_BY_SPARK:
+        before = {key: str(session.conf.get(key)) for key in settings}
+        _set(session, settings)
+        session.sql(side.fill(text))
+        _set(session, before)
+    for text in STORED_BY_HIVE:
+        client.execute(side.fill(text))
+
+
+def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        session.conf.set(key, value)

@@ -1,0 +1,174 @@
+"""What hides a read of an ACID table, on tables that Hive has written: refused, or right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+import hiveacid
+from hiveacid import Snapshot
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from integration.support.dbt_project import DbtProject, node_results
+from integration.support.hive import HiveClient, HiveServer
+
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+
+FUNCTIONS = """
+CREATE FUNCTION {database}.highest() RETURNS int RETURN (SELECT max(id) FROM {database}.orders);
+CREATE FUNCTION {database}.above(x int) RETURNS boolean RETURN x > {database}.highest();
+CREATE FUNCTION {database}.of_day(d string) RETURNS TABLE (id int)
+  RETURN SELECT id FROM {database}.orders WHERE day = d
+"""
+
+
+@pytest.fixture
+def orders(hive_client: HiveClient, database: str) -> str:
+    """A partitioned table with an update and a delete."""
+    hive_client.script(
+        f"""
+        CREATE TABLE {database}.orders (id int, amount int COMMENT 'in cents')
+          PARTITIONED BY (day string) {ACID};
+        INSERT INTO {database}.orders VALUES (1, 10, 'a'), (2, 20, 'a'), (3, 30, 'b');
+        UPDATE {database}.orders SET amount = 11 WHERE id = 1;
+        DELETE FROM {database}.orders WHERE id = 3
+        """
+    )
+    return f"{database}.orders"
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    return spark.newSession()
+
+
+@pytest.fixture
+def snapshot(hive: HiveServer, session: SparkSession, orders: str) -> Iterator[Snapshot]:
+    with hiveacid.snapshot(session, hive.metastore_uri, [orders]) as taken:
+        yield taken
+
+
+def location(hive: HiveServer, orders: str) -> str:
+    with MetastoreClient(hive.metastore_uri, timeout=30) as client:
+        return client.get_table(TableName.parse(orders)).storage.location
+
+
+def test_functions_over_an_acid_table_are_refused(
+    session: SparkSession, snapshot: Snapshot, orders: str, database: str
+) -> None:
+    for sql in FUNCTIONS.format(database=database).split(";"):
+        session.sql(sql)
+    session.sql(f"use {database}")
+    try:
+        for sql in (
+            f"select {database}.highest()",
+            f"select * from values (1) t(x) where {database}.above(x)",
+            "select * from of_day('a')",
+            f"select {database}.above(id) from {orders}",
+        ):
+            with pytest.raises(RawAcidReferenceError, match=f"reads {orders} in its body"):
+                snapshot.sql(sql)
+    finally:
+        session.sql("use default")
+        for name in ("above", "highest", "of_day"):
+            session.sql(f"drop function {database}.{name}")
+
+
+def test_paths_into_an_acid_table_are_refused(
+    hive: HiveServer, session: SparkSession, snapshot: Snapshot, orders: str, database: str
+) -> None:
+    root = location(hive, orders)
+    for path in (
+        root,
+        f"{root}/day=a",
+        f"{root}/day=*",
+        f"{root}/day=a/delta_0000001_0000001_0000",
+    ):
+        for sql in (
+            "select * from orc.`{path}`",
+            "select * from binaryFile.`{path}`",
+            "create table {database}.t using orc location '{path}'",
+            "create temporary view t using orc options (path '{path}')",
+            "insert overwrite directory '{path}' using orc select 1 as id",
+        ):
+            with pytest.raises(
+                RawAcidReferenceError,
+                match=f"There a transactional Hive table has its rows .{root}",
+            ):
+                snapshot.sql(sql.format(path=path, database=database))
+
+
+def test_what_spark_may_do_with_an_acid_table(
+    session: SparkSession, snapshot: Snapshot, hive_client: HiveClient, orders: str, database: str
+) -> None:
+    expected = sorted(hive_client.query(f"SELECT id, amount, day FROM {orders}"))
+
+    def rows(sql: str) -> list[tuple[object, ...]]:
+        return sorted(tuple(row) for row in snapshot.sql(sql).collect())
+
+    # What is cached are the rows of the snapshot.
+    snapshot.sql(f"cache table {orders}")
+    assert rows(f"select * from {orders}") == expected
+    snapshot.sql(f"uncache table {orders}")
+    snapshot.sql(f"refresh table {orders}")
+    assert rows(f"show partitions {orders}") == [("day=a",), ("day=b",)]
+    snapshot.sql(f"create table {database}.alike like {orders} using parquet")
+    assert rows(f"select * from {database}.alike") == []
+    assert rows(f"select * from {orders}") == expected
+    for command in ("", " for all columns"):
+        with pytest.raises(AcidTargetError, match="Run the statement in Hive"):
+            snapshot.sql(f"analyze table {orders} compute statistics{command}")
+    properties = {row[0]: row[1] for row in session.sql(f"show tblproperties {orders}").collect()}
+    assert not [key for key in properties if key.startswith("spark.sql.statistics")]
+
+
+IN_SQL = """
+def model(dbt, session):
+    seen = session.sql("select count(*) as n from {orders}").first().n
+    assert session.sql("select * from {{o}} where id > 1", o=session.table("{orders}")).count() == 1
+    assert spark.read.table("{orders}").where("day = 'b'").count() == 0
+    assert spark.read.option("partitions", '{{"day": ["b"]}}').table("{orders}").count() == 0
+    session.sql("create temporary view mine as select id from {orders}")
+    assert session.table("mine").count() == seen
+    assert session.createDataFrame([(1,)], "id int").sparkSession.table("{orders}").count() == seen
+    return session.sql("select id, amount, day from {orders}")
+"""
+
+
+def test_sql_in_a_python_model_reads_the_snapshot(
+    dbt_project: DbtProject, hive_client: HiveClient, orders: str, session: SparkSession
+) -> None:
+    expected = sorted(hive_client.query(f"SELECT id, amount, day FROM {orders}"))
+    dbt_project.write("models/in_sql.py", IN_SQL.format(orders=orders))
+    (node,) = node_results(dbt_project.succeed("run", "--select", "in_sql"))
+    written = session.table(f"{dbt_project.database}.in_sql").collect()
+    assert sorted(map(tuple, written)) == expected
+    assert node.adapter_response["snapshot"] == {orders: 3}
+
+
+def test_a_query_of_freshness_reads_the_partitions_of_its_source(
+    dbt_project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    hive_client.script(
+        f"""
+        CREATE TABLE {database}.visits (at timestamp) PARTITIONED BY (day string) {ACID};
+        INSERT INTO {database}.visits VALUES ('2024-01-01 10:00:00', 'a'),
+          ('2024-01-02 10:00:00', 'b')
+        """
+    )
+    tables = [
+        {
+            "name": "visits",
+            "loaded_at_query": "select max(v.at) from {{ this }} v",
+            "config": {
+                "freshness": {"warn_after": {"count": 1, "period": "day"}},
+                "hiveacid": {"partitions": {"day": "a"}},
+            },
+        }
+    ]
+    dbt_project.sources(tables=tables)
+    (result,) = node_results(dbt_project.invoke("source", "freshness"))
+    assert result.max_loaded_at.strftime("%Y-%m-%d %H:%M:%S") == "2024-01-01 10:00:00"

@@ -1,0 +1,62 @@
+from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
+from hiveacid.acid.write_times import UnknownTime, write_times
+
+IDS = ValidWriteIdList(9, frozenset({7}), frozenset({3}))
+
+
+def listing(times, formats=()):
+    """A location with a file of each path; a path without a time is an empty directory."""
+    files = tuple(
+        ListedFile(path, f"/t/{path}", 9, time) for path, time in times.items() if time is not None
+    )
+    names = {path.partition("/")[0] for path in times if "/" in path or times[path] is None}
+    return Listing("/t", files, tuple(sorted(names)), dict(formats))
+
+
+def times_of(*locations):
+    return write_times(map(listing, locations), IDS)
+
+
+def test_a_write_was_there_when_its_last_file_was():
+    one = {"delta_1_1_0000/a": 10, "delta_1_1_0000/b": 12, "delta_3_3_0000/a": 20}
+    other = {"delta_1_1_0000/a": 11, "base_4/a": 40, "delete_delta_5_5_0000/a": 50}
+    assert times_of(one, other).known == {1: 12, 4: 40, 5: 50}
+
+
+def test_the_write_id_of_a_time():
+    times = times_of({"delta_1_1_0000/a": 10, "delta_2_2_0000/a": 20, "delta_4_4_0000/a": 40})
+    assert [times.at(time, IDS) for time in (9, 10, 19, 20, 39, 40, 99)] == [0, 1, 1, 2, 2, 4, 4]
+
+
+def test_a_compaction_says_only_when_all_its_writes_were_there():
+    times = times_of({"base_4_v0000009/a": 40, "base_4_v0000009/b": 45, "delta_5_5_0000/a": 50})
+    assert times.at(40, IDS) == 4
+    assert times.at(50, IDS) == 5
+    assert times.at(39, IDS) == UnknownTime(
+        "/t/base_4_v0000009", WriteIdRanges(((0, 2), (3, 4))), 40
+    )
+
+
+def test_a_writer_of_several_transactions_is_done_with_its_last_file():
+    times = times_of({"delta_1_2/a": 10, "delta_1_2/b": 20})
+    assert isinstance(times.at(10, IDS), UnknownTime)
+    assert times.at(20, IDS) == 2
+
+
+def test_what_a_compaction_took_in_tells_more_while_it_is_there():
+    of_writes = {"delta_1_1_0000/a": 10, "delta_2_2_0000/a": 20}
+    times = times_of({**of_writes, "base_2_v0000009/a": 40})
+    assert [times.at(time, IDS) for time in (9, 15, 25, 45)] == [0, 1, 2, 2]
+
+
+def test_a_directory_without_files_makes_the_time_unknown_until_a_later_write():
+    times = times_of({"delta_1_1_0000/a": 10, "base_2": None, "delta_4_4_0000/a": 40})
+    assert times.at(9, IDS) == UnknownTime("/t/base_2", WriteIdRanges(((1, 2),)), None)
+    assert isinstance(times.at(39, IDS), UnknownTime)
+    assert times.at(40, IDS) == 4
+
+
+def test_write_ids_that_are_not_valid_have_no_time():
+    times = times_of({"delta_3_3_0000/a": 10, "delta_7_7_0000/a": 20, "delta_12_12_0000/a": 30})
+    assert times.known == {} and times.at(99, IDS) == 0

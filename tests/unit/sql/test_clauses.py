@@ -1,0 +1,60 @@
+"""Clauses behind the name of a transactional table."""
+
+import pytest
+
+from hiveacid.errors import InvalidSettingError
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.partition_choice import PartitionChoice
+from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.sql.clauses import ReadClauses, render_options
+from hiveacid.sql.statement import Relation
+
+ORDERS = TableName("shop", "orders")
+
+
+def clauses(**given):
+    return ReadClauses.of(None, ORDERS, Relation(("shop", "orders"), **given))
+
+
+def test_a_plain_name_reads_the_snapshot():
+    assert clauses() == ReadClauses()
+    assert render_options(ReadClauses().options()) == ""
+
+
+def test_clauses_are_read():
+    choice = PartitionChoice.of({"day": frozenset({"2026-01-31", None})})
+    options = {"partitions": choice.to_json(), "static": "TRUE", "read": "optimized"}
+    found = clauses(options=options, version="17")
+    assert found == ReadClauses(choice, True, AsOf(version=17), ReadKind.OPTIMIZED)
+
+
+@pytest.mark.parametrize(
+    "values, kinds",
+    [
+        ({"day": frozenset({"it's", 'a "b" \\', None}), "n": frozenset({"01"})}, ()),
+        ({"n": frozenset({"1"}), "b": frozenset({"true"})}, [("n", "number", "1")]),
+        ({"n": frozenset({"1.1"}), "b": frozenset({"false"})}, [("b", "boolean", "false")]),
+    ],
+)
+def test_a_choice_of_partitions_is_read_as_it_is_written(values, kinds):
+    choice = PartitionChoice.of(values, kinds)
+    assert PartitionChoice.from_json(choice.to_json()) == choice
+
+
+def test_options_are_rendered_as_a_clause():
+    choice = PartitionChoice.of({"day": frozenset({"it's"})})
+    sql = render_options(ReadClauses(choice, static=True).options())
+    assert sql == """ with (partitions = '{"day": ["it\\'s"]}', static = 'true')"""
+
+
+def test_everything_that_is_wrong_is_told():
+    options = {"read": "newest", "static": "maybe", "partitions": "[1]", "x": "1"}
+    with pytest.raises(InvalidSettingError) as error:
+        clauses(options=options, version="one", is_stream=True)
+    assert error.value.message == (
+        "The statement cannot read shop.orders so: partitions must be a JSON object of values, but "
+        "it is [1]; 'newest' is no kind of read. Allowed kinds: 'snapshot', 'optimized'; static "
+        "must be true or false, not 'maybe'; unknown option 'x'; a version is a write id, a whole "
+        "number, not 'one'; it cannot be read as a stream. Options of `with (…)` are: partitions, "
+        "read, static."
+    )
