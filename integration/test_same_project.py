@@ -62,6 +62,9 @@ ROWS = {
 }
 """The columns to compare of each relation of the project."""
 
+TYPES = {"integer": "int", "long": "bigint"}
+"""Types by their names in SQL, where dbt-spark's docs have those of Spark's classes."""
+
 
 class SameProject(DbtDirectory):
     """A copy of the project with two targets: `spark` and `hiveacid`."""
@@ -122,7 +125,10 @@ class SameProject(DbtDirectory):
         self.succeed("docs", "generate", "--target", target)
         catalog = self.artifact("catalog.json")
         return {
-            name: [(column["name"], column["type"]) for column in entry["columns"].values()]
+            name: [
+                (column["name"], TYPES.get(column["type"], column["type"]))
+                for column in entry["columns"].values()
+            ]
             for name, entry in {**catalog["nodes"], **catalog["sources"]}.items()
         }
 
