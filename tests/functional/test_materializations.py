@@ -342,7 +342,8 @@ sources:
         assert "[TABLE_OR_VIEW_NOT_FOUND]" in message
         assert (
             f"{project.test_schema}.missing is a source. The metastore {empty_metastore.uri} does "
-            "not have it either. Check the source's schema and name."
+            "not have it either. Check the source's schema and name; it may just"
+            " have been dropped."
         ) in message
 
     def test_parse_and_ls_do_not_ask_the_metastore(self, project, empty_metastore):
