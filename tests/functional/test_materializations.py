@@ -329,6 +329,11 @@ sources:
 """,
             "reads.sql": "select * from {{ source('raw', 'there') }}",
             "lacks.sql": "select * from {{ source('raw', 'missing') }}",
+            "changed.sql": """
+{{ config(enabled=var('changed', false), materialized='incremental',
+          incremental_strategy='acid_changes') }}
+select i from {{ acid_changes(source('raw', 'there')) }}
+""",
         }
 
     def test_a_source_that_is_no_acid_table_is_sparks_own(self, project, empty_metastore):
@@ -346,10 +351,16 @@ sources:
             " have been dropped."
         ) in message
 
-    def test_parse_and_ls_do_not_ask_the_metastore(self, project, empty_metastore):
+    def test_parse_ls_and_compile_do_not_ask_the_metastore(self, project, empty_metastore):
         before = list(empty_metastore.calls)
         run_dbt(["parse"])
         run_dbt(["ls"])
+        compiled = run_dbt(["compile", "--no-populate-cache", "--vars", "changed: true"])
+        sql = {result.node.name: result.node.compiled_code.strip() for result in compiled}
+        there = f"{project.test_schema}.there"
+        assert sql["reads"] == f"select * from {there}"
+        target = f"{project.test_schema}.changed"
+        assert sql["changed"] == f"select i from acid_changes('{there}', '{target}')"
         assert empty_metastore.calls == before
         run_dbt(["docs", "generate", "--no-compile"])
         asked = set(empty_metastore.calls[len(before) :])
