@@ -14,8 +14,9 @@ DBTS ?= 1.10.23 1.12.6
 NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
-# Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one.
-WORKERS ?= 2
+# Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
+# Each waits a third of its time, so two of them do not fill two cores.
+WORKERS ?= 3
 # In the order of the files a class of minutes does not come last, alone.
 FUNCTIONAL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
@@ -294,7 +295,13 @@ class _Search:
     def _table(self, name: TableName) -> Any:
         key = (name.database, name.table)
         if key not in self._metadata:
-            self._metadata[key] = table_metadata(self._session, *key)
+            try:
+                self._metadata[key] = table_metadata(self._session, *key)
+            except PySparkException:
+                # Spark describes no materialized view of Hive's, for example. Who reads it is told.
+                if not self._known.has(name, in_spark=False):
+                    raise
+                self._metadata[key] = None
         return self._metadata[key]
 
     def _qualify(self, parts: NameParts, default_database: str | None) -> TableName | None:
