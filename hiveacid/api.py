@@ -25,6 +25,7 @@ from hiveacid.changes.state import SourceState
 from hiveacid.errors import HistoryLostError, InvalidSettingError, TransactionLostError
 from hiveacid.formatting import pluralize
 from hiveacid.jvm.filesystem import list_locations
+from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.columns import table_columns
@@ -472,15 +473,14 @@ class Snapshot(RunSnapshot):
         plan = self.plan_table(
             spark, read.table, clauses.partitions, as_of=clauses.as_of, read=clauses.read
         )
-        return self.frame(spark, plan)._jdf.queryExecution().analyzed()
+        return plan_of(self.frame(spark, plan))
 
     def _feed(self, spark: SparkSession, read: ChangesRead) -> Any:
-        frame = self.table_changes(read.table, read.since, read.until, spark=spark)
-        return frame._jdf.queryExecution().analyzed()
+        return plan_of(self.table_changes(read.table, read.since, read.until, spark=spark))
 
     def _columns(self, spark: SparkSession, read: AcidRead) -> Any:
         ReadClauses.of(spark, read.table, read.relation)
-        return self.columns_of(spark, self._metadata(read.table))._jdf.queryExecution().analyzed()
+        return plan_of(self.columns_of(spark, self._metadata(read.table)))
 
     def _metadata(self, name: TableName) -> Table:
         with self._client_factory() as client:

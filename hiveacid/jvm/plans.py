@@ -28,15 +28,15 @@ def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
-def analyzed(spark: SparkSession, plan: Any) -> Any:
-    """Return a plan as Spark's analyzer leaves it. Runs nothing, also no command."""
-    return analyzed_in(spark._jsparkSession, spark.sparkContext, plan)
+def plan_of(frame: DataFrame) -> Any:
+    """Return the logical plan of a DataFrame, as Spark's analyzer has left it."""
+    return frame._jdf.queryExecution().analyzed()
 
 
-def analyzed_in(session: Any, context: SparkContext, plan: Any) -> Any:
-    """Return a plan as the analyzer of a session of Java's leaves it: see `analyzed`."""
+def execution_of(context: SparkContext, session: Any, plan: Any) -> Any:
+    """Return Spark's `QueryExecution` of a plan in a session of Java's. Runs no command."""
     modes = java(context, "org.apache.spark.sql.execution.CommandExecutionMode")
-    return session.sessionState().executePlan(plan, modes.SKIP()).analyzed()
+    return session.sessionState().executePlan(plan, modes.SKIP())
 
 
 def leaves(plan: Any) -> Iterator[Any]:

@@ -23,6 +23,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.plans import execution_of
 from hiveacid.jvm.py4j import active, each, java
 
 _SETTING = "spark.hiveacid.search_argument"
@@ -89,11 +90,10 @@ def search_arguments_of_command(
     Raises:
         PySparkException: the statement cannot be parsed or analysed.
     """
-    state = spark._jsparkSession.sessionState()
     if plan is None:
         with active(spark):
-            plan = state.sqlParser().parsePlan(sql)
-    execution = state.executePlan(plan, _not_run(spark))
+            plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    execution = execution_of(spark.sparkContext, spark._jsparkSession, plan)
     if not _is_a(spark, execution.analyzed(), "Command") or _tells_time(spark, sql, execution):
         return {}
     return search_arguments(spark, execution)
@@ -151,11 +151,6 @@ def _held_queries(spark: SparkSession, plan: Any) -> list[Any]:
     return [i for i in each(plan.innerChildren()) if _is_a(spark, i, "LogicalPlan")]
 
 
-def _not_run(spark: SparkSession) -> Any:
-    modes = java(spark.sparkContext, "org.apache.spark.sql.execution.CommandExecutionMode")
-    return modes.SKIP()
-
-
 class _Filters:
     """Filters right above the scans of a statement, as Spark's optimizer leaves them."""
 
@@ -184,8 +179,8 @@ class _Filters:
             return [plan]
         # The optimizer has not seen the queries yet.
         queries = _held_queries(self._spark, plan)
-        state, not_run = self._spark._jsparkSession.sessionState(), _not_run(self._spark)
-        return [plan, *(state.executePlan(query, not_run).optimizedPlan() for query in queries)]
+        context, session = self._spark.sparkContext, self._spark._jsparkSession
+        return [plan, *(execution_of(context, session, it).optimizedPlan() for it in queries)]
 
     def _walk(self, plan: Any, condition: Any) -> None:
         kind = plan.nodeName()

@@ -24,6 +24,7 @@ from hiveacid.errors import UnreadableTableError, VanishedFileError
 from hiveacid.formatting import first_few
 from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.filesystem import FILE_STATUS, FILE_SYSTEM, PATH, THREADS, batches, by_file_system
+from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.reader.pushdown import scan_options
 
@@ -100,7 +101,7 @@ class FileIndexes:
 
 def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
     """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`."""
-    relation = frame._jdf.queryExecution().analyzed().relation()
+    relation = plan_of(frame).relation()
     other = java(spark.sparkContext, f"{_DATASOURCES}.HadoopFsRelation")(
         index,
         relation.partitionSchema(),

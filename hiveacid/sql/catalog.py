@@ -10,6 +10,9 @@ from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.plans import leaves
 from hiveacid.jvm.py4j import each, java
 
+SESSION_CATALOG = "spark_catalog"
+"""The name of Spark's own catalog."""
+
 
 def table_metadata(session: SparkSession, database: str, table: str) -> Any:
     """Return Spark's `CatalogTable`.

@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.models import Table
 from hiveacid.reader.columns import table_columns
 from hiveacid.sql.statement import Statement
@@ -37,4 +38,4 @@ def describe_table(session: SparkSession, statement: Statement, table: Table) ->
     elif keys:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), *keys]
     frame = session.createDataFrame(rows, _SCHEMAS[statement.kind])
-    return SwappedStatement(statement, frame._jdf.queryExecution().analyzed())
+    return SwappedStatement(statement, plan_of(frame))

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import active, java
-from hiveacid.sql.catalog import session_catalog
+from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 
@@ -91,7 +91,7 @@ def _builtin(context: SparkContext) -> frozenset[str]:
 
 def _stored(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None:
     catalog = session_catalog(session)
-    if len(parts) > 2 and parts[0].lower() != "spark_catalog":
+    if len(parts) > 2 and parts[0].lower() != SESSION_CATALOG:
         return None
     database = parts[-2] if len(parts) > 1 else str(catalog.getCurrentDatabase())
     stored = catalog.externalCatalog()

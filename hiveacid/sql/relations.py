@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
-from hiveacid.jvm.py4j import active, each
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.catalog import (
+    SESSION_CATALOG,
     identifier,
     is_transactional,
     session_catalog,
@@ -35,10 +35,10 @@ from hiveacid.sql.statement import (
     TableFunction,
     of_plan,
     parse,
+    parse_name,
 )
 from hiveacid.sql.stored_views import StoredView, open_view
 
-SESSION_CATALOG = "spark_catalog"
 TABLE_CHANGES = "table_changes"
 """The table function that shows the changes between two write ids."""
 
@@ -187,10 +187,7 @@ class _Search:
 
     def acid_table(self, text: str) -> TableName | None:
         """Return the transactional table that a name in a text means; None for any other."""
-        with active(self._session):
-            parser = self._session._jsparkSession.sessionState().sqlParser()
-            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text))))
-        name = self._qualify(parts, None)
+        name = self._qualify(parse_name(self._session, text), None)
         return name if name is not None and self._is_acid(name) else None
 
     def _refuse_functions(
@@ -227,9 +224,7 @@ class _Search:
         """Refuse to change the rows or the files of transactional tables, or to drop them."""
         schema = statement.changed_schema or ()
         if len(schema) == 1 or schema[:1] == (SESSION_CATALOG,):
-            table = min(transactional_in(self._session, schema[-1].lower()), default=None)
-            if table is not None:
-                raise AcidTargetError(about_target(schema[-1].lower(), table))
+            refuse_acid_in_schema(self._session, schema[-1].lower())
         if statement.plan is not None:
             for path in paths_in(statement.plan):
                 refuse_acid_directory(self._session, path)
@@ -327,6 +322,17 @@ class _Search:
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
+
+
+def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
+    """Refuse to drop a database that has a transactional table.
+
+    Raises:
+        AcidTargetError: naming the first of its transactional tables.
+    """
+    table = min(transactional_in(session, database), default=None)
+    if table is not None:
+        raise AcidTargetError(about_target(database, table))
 
 
 def about_target(database: str, table: str) -> str:

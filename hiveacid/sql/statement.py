@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.plans import leaves, replaced, with_fields
 from hiveacid.jvm.py4j import active, each, java
+from hiveacid.sql.catalog import SESSION_CATALOG
 
 NameParts = tuple[str, ...]
 """A name as it was written: `("a", "b")` for `a.b`."""
@@ -58,8 +59,6 @@ _SHOW = frozenset(
 
 # Statements that put a table in the place of another one, or drop one, by a name.
 _TAKE_PLACE = frozenset({"DropTable", "ReplaceTable", "ReplaceTableAsSelect"})
-
-_SESSION_CATALOG = "spark_catalog"
 
 # Procedures of Iceberg's that take the files of a table in Spark's own catalog.
 _TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
@@ -182,6 +181,13 @@ def check_syntax(session: SparkSession, sql: str) -> Any:
     """Return Spark's plan of a statement; raise Spark's own error if it cannot be parsed."""
     with active(session):
         return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+
+
+def parse_name(session: SparkSession, text: str) -> NameParts:
+    """Return the parts of a name in a text; raise Spark's own error if it is none."""
+    with active(session):
+        parser = session._jsparkSession.sessionState().sqlParser()
+        return tuple(map(str, each(parser.parseMultipartIdentifier(text))))
 
 
 def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
@@ -334,17 +340,16 @@ def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
     if plan.nodeName() != "Call":
         return set()
     procedure = [str(part).lower() for part in each(plan.procedure().nameParts())]
-    in_spark = procedure[0] == _SESSION_CATALOG or procedure[-1] in _TAKE_FROM_SPARK
+    in_spark = procedure[0] == SESSION_CATALOG or procedure[-1] in _TAKE_FROM_SPARK
     names = set()
     for argument in each(plan.args()):
         named = argument.nodeName() == "NamedArgumentExpression"
         text = _literal(argument.value() if named else argument)
         try:
-            parser = session._jsparkSession.sessionState().sqlParser()
-            parts = tuple(map(str, each(parser.parseMultipartIdentifier(text or ""))))
+            parts = parse_name(session, text or "")
         except ParseException:
             continue
-        if in_spark or parts[0].lower() == _SESSION_CATALOG:
+        if in_spark or parts[0].lower() == SESSION_CATALOG:
             names.add(parts)
     return names
 

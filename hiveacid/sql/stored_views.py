@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from hiveacid.jvm.plans import analyzed_in, with_child, with_fields
+from hiveacid.jvm.plans import execution_of, with_child, with_fields
 from hiveacid.jvm.py4j import active, each, java, string_array
 from hiveacid.sql.catalog import session_catalog
 
@@ -65,7 +65,7 @@ class StoredView:
         view = self.relation.child()
         columns = query if self.evolves else with_child(context, view.child(), query)
         plan = with_child(context, self.relation, with_child(context, view, columns))
-        return analyzed_in(self._session(session), context, plan)
+        return execution_of(context, self._session(session), plan).analyzed()
 
     def _session(self, session: SparkSession) -> Any:
         """Return a new session of Java's with the settings and the namespace of the view."""

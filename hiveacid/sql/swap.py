@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.jvm.plans import dataframe_of, named, with_fields
 from hiveacid.jvm.py4j import each, java
-from hiveacid.sql.relations import SESSION_CATALOG, AcidRead, Read, ViewRead, tables_of
+from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.relations import AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import Statement, TableFunction
 from hiveacid.sql.stored_views import guarded
 

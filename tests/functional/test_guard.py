@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from dbt.adapters.hiveacid.spark.guard import is_plain_table, refuse_acid_in_schema
+from dbt.adapters.hiveacid.spark.guard import is_plain_table
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.metastore.models import TableName
-from hiveacid.sql.relations import find_acid, tables_of
+from hiveacid.sql.relations import find_acid, refuse_acid_in_schema, tables_of
 from hiveacid.sql.statement import parse
 
 

@@ -19,6 +19,7 @@ from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.formatting import text_literal
+from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
@@ -177,13 +178,13 @@ class AcidSources:
             read=source.read,
         )
         frame = self._snapshot.frame(session, plan)
-        return frame._jdf.queryExecution().analyzed(), self._files_of(source, plan)
+        return plan_of(frame), self._files_of(source, plan)
 
     def feed(self, session: SparkSession, read: ChangesRead) -> tuple[Any, FilesRead]:
         """Return Spark's analysed plan of the changes between two write ids, and its table."""
         frame = self._snapshot.table_changes(read.table, read.since, read.until, spark=session)
         pinned = self._snapshot.pinned(read.table, PartitionChoice())
-        return frame._jdf.queryExecution().analyzed(), FilesRead.of(pinned, (), ())
+        return plan_of(frame), FilesRead.of(pinned, (), ())
 
     def columns(self, session: SparkSession, name: TableName) -> Any:
         """Return Spark's analysed plan of a table's columns, without rows. Takes no lock.
@@ -191,8 +192,7 @@ class AcidSources:
         Raises:
             TableNotFoundError: the table has been dropped.
         """
-        frame = self._snapshot.columns_of(session, self.metadata(name))
-        return frame._jdf.queryExecution().analyzed()
+        return plan_of(self._snapshot.columns_of(session, self.metadata(name)))
 
     def metadata(self, name: TableName) -> Table:
         """Return what the metastore has of a table. Takes no lock.

@@ -19,7 +19,7 @@ from dbt.adapters.hiveacid.sources.acid_sources import (
 )
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
-from hiveacid.jvm.plans import analyzed
+from hiveacid.jvm.plans import execution_of, plan_of
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.describe import describe_table
 from hiveacid.sql.relations import (
@@ -115,7 +115,8 @@ def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
         refuse_changes_in_view(function)
     if found:
         work = _Preparation(node, sources, {}, ReadLog())
-        analyzed(session, work.swapped(statement, found, {}, ()).plan)
+        plan = work.swapped(statement, found, {}, ()).plan
+        execution_of(session.sparkContext, session._jsparkSession, plan).analyzed()
 
 
 class _Preparation:
@@ -165,7 +166,7 @@ class _Preparation:
         if maker is None:
             raise not_of_a_model()
         frame, files = maker.rows(self._node.session)
-        return self._seen(frame._jdf.queryExecution().analyzed(), files)
+        return self._seen(plan_of(frame), files)
 
     def _columns(self, read: AcidRead) -> Any:
         _source(self._node, read)

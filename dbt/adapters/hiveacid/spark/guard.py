@@ -5,10 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError
-from hiveacid.sql.catalog import is_transactional, table_metadata, transactional_in
+from hiveacid.sql.catalog import is_transactional, table_metadata
 from hiveacid.sql.relations import about_target
-
-_SESSION_CATALOG = "spark_catalog"
 
 
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
@@ -21,17 +19,6 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> None
         AcidTargetError: naming the table.
     """
     if _has_transactional(session, database, table):
-        raise AcidTargetError(about_target(database, table))
-
-
-def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
-    """Refuse to drop a database that has a transactional table.
-
-    Raises:
-        AcidTargetError: naming the first of its transactional tables.
-    """
-    table = min(transactional_in(session, database), default=None)
-    if table is not None:
         raise AcidTargetError(about_target(database, table))
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from dbt.adapters.hiveacid.errors import PythonModelError
+from hiveacid.jvm.plans import plan_of
 from hiveacid.sql.catalog import read_by_spark
 from hiveacid.sql.clauses import render_options
 
@@ -83,7 +84,7 @@ class ModelSession(SparkSession):
                 "known too late. Put the values into the text."
             )
         frame = self._own.sql(text, args)
-        names = read_by_spark(frame._jdf.queryExecution().analyzed())
+        names = read_by_spark(plan_of(frame))
         if names:
             raise PythonModelError(
                 f"session.sql(…, args=…) cannot read ACID tables, such as {', '.join(names)}. Put "

@@ -23,7 +23,7 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.acid_sources import Source
 from dbt.adapters.hiveacid.targets.model_session import ModelSession
 from hiveacid.errors import HiveAcidError
-from hiveacid.jvm.plans import dataframe_of
+from hiveacid.jvm.plans import dataframe_of, plan_of
 from hiveacid.reader.pushdown import for_every_session
 
 
@@ -128,4 +128,4 @@ def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """
     if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
         return frame
-    return dataframe_of(session, frame._jdf.queryExecution().analyzed())
+    return dataframe_of(session, plan_of(frame))
