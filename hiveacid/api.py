@@ -60,7 +60,7 @@ from hiveacid.sql.relations import (
     tables_of,
 )
 from hiveacid.sql.statement import parse
-from hiveacid.sql.swap import refuse_changes_in_view, swap
+from hiveacid.sql.swap import swap
 
 _ANSI = "spark.sql.ansi.enabled"
 _casts_lock = threading.RLock()
@@ -292,14 +292,13 @@ class Snapshot(RunSnapshot):
                 table = self._metadata(described)
                 return describe_table(session, statement, table).run(session)
             return session.sql(text)
-        if statement.is_permanent_view:
-            for change in changes:
-                refuse_changes_in_view(change.function)
-            return swap(session, statement, reads, partial(self._columns, session)).run(session)
-        tables = {read.table for read in tables_of(reads)} | {it.table for it in changes}
-        self.pin_together(tables)
-        feeds = [(change.function, self._feed(session, change)) for change in changes]
-        return swap(session, statement, reads, partial(self._rows, session), feeds).run(session)
+        rows = self._columns
+        if not statement.is_permanent_view:
+            rows = self._rows
+            tables = {read.table for read in tables_of(reads)} | {it.table for it in changes}
+            self.pin_together(tables)
+        feeds = [(change.function, partial(self._feed, session, change)) for change in changes]
+        return swap(session, statement, reads, partial(rows, session), feeds).run(session)
 
     def changes(
         self,

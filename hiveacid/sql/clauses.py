@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
@@ -60,6 +61,18 @@ class ReadClauses:
                 f"The statement cannot read {table} so: {'; '.join(problems)}. Options of `with "
                 f"(…)` are: {', '.join(OPTIONS)}."
             )
+        return found
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, str]) -> ReadClauses:
+        """Read the options of a `with (…)` clause, as `options` returns them.
+
+        Raises:
+            ValueError, InvalidSettingError: an option is unknown or wrong.
+        """
+        found = cls()
+        for key, text in options.items():
+            found = found._with_option(key, text)
         return found
 
     def _with_option(self, key: str, text: str) -> ReadClauses:

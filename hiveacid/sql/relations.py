@@ -124,6 +124,8 @@ def find_changes(
         InvalidSettingError: the write ids of a call are not whole numbers.
     """
     calls = [it for it in statement.functions if it.name == TABLE_CHANGES and it.arguments]
+    if not calls:
+        return ()
     search = _Search(session, known)
     found = [(call, search.acid_table(str(call.arguments[0]))) for call in calls]
     return tuple(_changes_read(call, table) for call, table in found if table is not None)

@@ -8,7 +8,7 @@ with any table, and Spark's errors point into the user's text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ def swap(
     statement: Statement,
     reads: tuple[Read, ...],
     rows: Callable[[AcidRead], Any],
-    functions: Iterable[tuple[TableFunction, Any]] = (),
+    functions: Sequence[tuple[TableFunction, Callable[[], Any]]] = (),
 ) -> SwappedStatement:
     """Return a statement that reads `rows` in place of its transactional tables.
 
@@ -59,15 +59,19 @@ def swap(
         statement: the statement.
         reads: what `find_acid` has found in the statement.
         rows: returns the analysed plan of the rows of a table.
-        functions: calls of table functions, each with the analysed plan of the rows to show.
+        functions: calls of table functions of ours, each with what returns the analysed plan of
+            the rows to show.
 
     Raises:
         RawAcidReferenceError: a view cannot be stored.
         AcidTargetError: the statement changes the text of a stored view.
     """
     context = session.sparkContext
+    if statement.is_permanent_view:
+        for function, _ in functions:
+            _refuse_changes_in_view(function)
     pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
-    pairs += [(function.node, plan) for function, plan in functions]
+    pairs += [(function.node, plan()) for function, plan in functions]
     if statement.kind == "AlterViewAs":
         tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
         raise AcidTargetError(
@@ -85,7 +89,7 @@ def swap(
     return SwappedStatement(statement, plan)
 
 
-def refuse_changes_in_view(function: TableFunction) -> None:
+def _refuse_changes_in_view(function: TableFunction) -> None:
     """Refuse a stored view that shows changes.
 
     Raises:

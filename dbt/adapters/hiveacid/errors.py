@@ -33,7 +33,7 @@ class UndescribedTargetError(AdapterError):
 
 
 class ViewOverAcidError(AdapterError):
-    """A permanent view or function over an ACID source was asked for; it could hold no snapshot."""
+    """A permanent function over an ACID table was asked for; it could hold no snapshot."""
 
 
 class PythonModelError(AdapterError):

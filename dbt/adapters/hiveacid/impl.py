@@ -82,6 +82,7 @@ class HiveAcidAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         install_log_handler()
         target_path = getattr(config, "project_target_path", None)
+        self._project = Project(self.get_macro_resolver)
         command = find_command()
         self._selection = Selection(retried_nodes(command))
         self.run = Invocation(
@@ -89,7 +90,7 @@ class HiveAcidAdapter(SparkAdapter):
             get_invocation_id(),
             f"{config.profile_name}.{config.target_name}",
             foreseen=self._foreseen,
-            declared=Project(self.get_macro_resolver).sources,
+            declared=self._project.sources,
             needing=self._needing,
             on_lost=self.connections.stop_reading,
             raise_if_cancelled=self.connections.raise_if_cancelled,
@@ -114,7 +115,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._states = StateOperations(stores, self.Relation, self.get_relation)
         services = RunServices(self, self.run, statements, self._staging, stores, self._recovery)
         self._model_runs = ModelRuns(services, self._open_node)
-        self._project = project = Project(self.get_macro_resolver)
+        project = self._project
         self._catalog = Catalog(
             self.connections, project, self.run.tables.get, self.run.see, self._describe
         )
@@ -135,7 +136,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._python_models = PythonModels(
             self.connections,
             self.run.prepare,
-            lambda node, sql: self.run.look_at(node, sql).sources,
+            lambda node, sql: any(names.sources for names in self.run.look_at(node, sql)),
         )
 
     @raising_dbt_errors
@@ -368,8 +369,6 @@ class HiveAcidAdapter(SparkAdapter):
     @raising_dbt_errors
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """Return a relation of Spark's catalog, or an ACID source in another metastore.
-
-        The source has the name of the table, which Spark cannot read: a statement needs `source()`.
 
         Raises:
             UndescribedTargetError: the running node would replace a table that Spark cannot

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
-from dbt.adapters.hiveacid.node_context import NodeContext, RowMaker, RowMakers, SourcesBehind
+from dbt.adapters.hiveacid.node_context import AcidNames, NodeContext, RowMaker, RowMakers
 from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_release
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, SourceTables
@@ -169,8 +169,8 @@ class Invocation:
         prepare_statement(node, sql, self.sources, chosen, ReadLog())
         self._refuse_ended_views(node)
 
-    def look_at(self, node: NodeContext, sql: str) -> SourcesBehind:
-        """Return the ACID sources that a statement reads: see `look_at`."""
+    def look_at(self, node: NodeContext, sql: str) -> tuple[AcidNames, AcidNames]:
+        """Return the ACID sources that a statement names, and others behind it: see `look_at`."""
         return look_at(node, sql, self.sources)
 
     def check_view(self, node: NodeContext, sql: str) -> None:

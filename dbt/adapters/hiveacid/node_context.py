@@ -49,11 +49,15 @@ RowMakers = Mapping[ChangesOf, RowMaker]
 """Makers of rows, by the changes that the rows show."""
 
 
-class SourcesBehind(NamedTuple):
-    """ACID sources behind temporary views: whole, and what changed in them."""
+class AcidNames(NamedTuple):
+    """ACID sources that something reads: whole, and what changed in them."""
 
     sources: frozenset[Source] = frozenset()
     changes: frozenset[ChangesOf] = frozenset()
+
+    def joined(self, other: AcidNames) -> AcidNames:
+        """Return these and `other` together."""
+        return AcidNames(self.sources | other.sources, self.changes | other.changes)
 
 
 class NodeContext:
@@ -87,7 +91,7 @@ class NodeContext:
         self.reads: frozenset[FilesRead] = frozenset()
         self.has_read: frozenset[FilesRead] = frozenset()
         self.temporary_views: dict[str, frozenset[FilesRead]] = {}
-        self.temporary_sources: dict[str, SourcesBehind] = {}
+        self.temporary_sources: dict[str, AcidNames] = {}
         self.stages: dict[str, Stage] = {}
         self.write_lock: Lock | None = None
         self.changes: ChangesOf | None = None
@@ -142,14 +146,13 @@ class NodeContext:
         finally:
             self.default_options = before
 
-    def sources_behind(self, names: Iterable[NameParts]) -> SourcesBehind:
+    def sources_behind(self, names: Iterable[NameParts]) -> AcidNames:
         """Return the ACID sources behind the temporary views among `names`."""
-        found = SourcesBehind()
+        found = AcidNames()
         for parts in names:
             if len(parts) > 1 and parts[0].lower() != GLOBAL_TEMPORARY:
                 continue
-            behind = self.temporary_sources.get(parts[-1].lower(), SourcesBehind())
-            found = SourcesBehind(found.sources | behind.sources, found.changes | behind.changes)
+            found = found.joined(self.temporary_sources.get(parts[-1].lower(), AcidNames()))
         return found
 
     def make_temporary_view(

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from dbt.adapters.hiveacid.node_context import NodeContext, SourcesBehind
+from dbt.adapters.hiveacid.node_context import AcidNames, NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
@@ -38,11 +38,11 @@ def test_a_temporary_view_reads_what_the_statement_behind_it_has_read():
 
 def test_sources_are_found_behind_temporary_views_only():
     found, orders = node(), Source(TableName("shop", "orders"))
-    behind = SourcesBehind(frozenset({orders}), frozenset({ChangesOf(orders, "marts.m")}))
+    behind = AcidNames(frozenset({orders}), frozenset({ChangesOf(orders, "marts.m")}))
     found.temporary_sources["recent"] = behind
     assert found.sources_behind([("Recent",), ("other",)]) == behind
     assert found.sources_behind([("global_temp", "Recent")]) == behind
-    assert found.sources_behind([("marts", "recent"), ("other",)]) == SourcesBehind()
+    assert found.sources_behind([("marts", "recent"), ("other",)]) == AcidNames()
 
 
 def test_a_cursor_keeps_what_the_node_has_read_by_then():

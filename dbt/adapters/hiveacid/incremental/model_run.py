@@ -33,7 +33,7 @@ from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
-from hiveacid.sql.statement import check_syntax, parse
+from hiveacid.sql.statement import check_syntax
 
 logger = AdapterLogger("HiveAcid")
 
@@ -144,8 +144,8 @@ class ModelRuns:
         node, models = services.statements.node, services.invocation.models
         node.changes, node.is_full_load = None, False
         with services.statements.errors(compiled_code):
-            read = services.invocation.look_at(node, compiled_code)
-        behind = node.sources_behind(parse(node.session, compiled_code).reads)
+            named, behind = services.invocation.look_at(node, compiled_code)
+        read = named.joined(behind)
         makers = [models[changes] for changes in read.changes if changes in models]
         ours = [maker for maker in makers if isinstance(maker, RowsBeforeRun)]
         name = model["name"]

@@ -26,6 +26,7 @@ from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.relations import ChangesRead
 from hiveacid.sql.statement import TableFunction
 
@@ -71,7 +72,9 @@ class ChangesOf:
         try:
             table, target, *options = map(str, function.arguments)
             given = json.loads(options[0]) if options else {}
-            source = Source(TableName.parse(table), SourceOptions.of_clauses(given))
+            source = Source(
+                TableName.parse(table), SourceOptions.of_clauses(ReadClauses.of_options(given))
+            )
         except (ValueError, InvalidSettingError) as error:
             raise not_of_a_model() from error
         return cls(source, target)

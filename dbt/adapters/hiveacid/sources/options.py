@@ -70,14 +70,9 @@ class SourceOptions:
         return cls(**read.values)
 
     @classmethod
-    def of_clauses(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Read the options of a `with (…)` clause.
-
-        Raises:
-            ValueError: they are not such options.
-        """
-        choice = PartitionChoice.from_json(options.get("partitions", "{}"))
-        return cls(choice, options.get("static") == "true")
+    def of_clauses(cls, clauses: ReadClauses) -> SourceOptions:
+        """Return the options of a source that a statement reads with some clauses."""
+        return cls(clauses.partitions, clauses.static)
 
     def as_clauses(self) -> ReadClauses:
         """Return the clauses of a statement that reads a source so."""

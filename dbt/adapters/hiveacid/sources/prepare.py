@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import ViewOverAcidError
-from dbt.adapters.hiveacid.node_context import NodeContext, RowMakers, SourcesBehind
+from dbt.adapters.hiveacid.node_context import AcidNames, NodeContext, RowMakers
 from dbt.adapters.hiveacid.sources.acid_sources import (
     ACID_CHANGES,
     AcidSources,
@@ -32,11 +33,11 @@ from hiveacid.sql.relations import (
     tables_of,
 )
 from hiveacid.sql.statement import Statement, TableFunction, parse
-from hiveacid.sql.swap import SwappedStatement, refuse_changes_in_view, swap
+from hiveacid.sql.swap import SwappedStatement, swap
 
 
-def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
-    """Return the ACID sources that a statement reads, also through temporary views of the session.
+def look_at(node: NodeContext, sql: str, sources: AcidSources) -> tuple[AcidNames, AcidNames]:
+    """Return the ACID sources that a statement names, and those behind its temporary views.
 
     Takes no lock, and runs nothing.
 
@@ -45,11 +46,7 @@ def look_at(node: NodeContext, sql: str, sources: AcidSources) -> SourcesBehind:
     """
     statement = parse(node.session, sql)
     reads = find_acid(node.session, statement, sources) if statement.plan is not None else ()
-    behind = node.sources_behind(statement.reads)
-    return SourcesBehind(
-        frozenset(_source(node, read) for read in tables_of(reads)) | behind.sources,
-        frozenset(_changes_in(statement)) | behind.changes,
-    )
+    return _names(node, reads, _changes_in(statement)), node.sources_behind(statement.reads)
 
 
 def prepare_statement(
@@ -75,7 +72,7 @@ def prepare_statement(
     if statement.plan is None:
         return
     found = find_acid(session, statement, sources)
-    changes = {ChangesOf.of(it): it for it in statement.functions if it.name == ACID_CHANGES}
+    changes = _changes_in(statement)
     feeds = find_changes(session, statement, sources)
     described = described_elsewhere(session, statement, sources)
     if described is not None:
@@ -88,11 +85,8 @@ def prepare_statement(
     node.has_read |= node.reads
     if statement.temporary_view is not None:
         node.temporary_views[statement.temporary_view] = node.reads
-        behind = node.sources_behind(statement.reads)
-        named = frozenset(_source(node, read) for read in tables_of(found))
-        node.temporary_sources[statement.temporary_view] = SourcesBehind(
-            named | behind.sources, frozenset(changes) | behind.changes
-        )
+        names = _names(node, found, changes).joined(node.sources_behind(statement.reads))
+        node.temporary_sources[statement.temporary_view] = names
 
 
 def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
@@ -109,13 +103,10 @@ def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
     if statement.plan is None:
         return
     found = find_acid(session, statement, sources)
-    changes = [it for it in statement.functions if it.name == ACID_CHANGES]
-    feeds = find_changes(session, statement, sources)
-    for function in (*changes, *(feed.function for feed in feeds)):
-        refuse_changes_in_view(function)
-    if found:
+    changes, feeds = _changes_in(statement), find_changes(session, statement, sources)
+    if found or changes or feeds:
         work = _Preparation(node, sources, {}, ReadLog())
-        plan = work.swapped(statement, found, {}, ()).plan
+        plan = work.swapped(statement, found, changes, feeds).plan
         execution_of(session.sparkContext, session._jsparkSession, plan).analyzed()
 
 
@@ -145,17 +136,16 @@ class _Preparation:
             changes: the calls of `acid_changes`.
             feeds: the calls of `table_changes`.
         """
-        session = self._node.session
-        if statement.is_permanent_view:
-            for function in (*changes.values(), *(feed.function for feed in feeds)):
-                refuse_changes_in_view(function)
-            return swap(session, statement, reads, self._columns)
-        tables = {read.table for read in tables_of(reads)} | {feed.table for feed in feeds}
-        self._sources.pin(tables)
-        functions = [(call, self._changes(key)) for key, call in changes.items()]
-        for feed in feeds:
-            functions.append((feed.function, self._seen(*self._sources.feed(session, feed))))
-        return swap(session, statement, reads, self._rows, functions)
+        rows = self._columns
+        if not statement.is_permanent_view:
+            rows = self._rows
+            tables = {read.table for read in tables_of(reads)} | {feed.table for feed in feeds}
+            self._sources.pin(tables)
+        functions = [
+            *((call, partial(self._changes, key)) for key, call in changes.items()),
+            *((feed.function, partial(self._feed, feed)) for feed in feeds),
+        ]
+        return swap(self._node.session, statement, reads, rows, functions)
 
     def _rows(self, read: AcidRead) -> Any:
         source = _source(self._node, read)
@@ -167,6 +157,9 @@ class _Preparation:
             raise not_of_a_model()
         frame, files = maker.rows(self._node.session)
         return self._seen(plan_of(frame), files)
+
+    def _feed(self, read: ChangesRead) -> Any:
+        return self._seen(*self._sources.feed(self._node.session, read))
 
     def _columns(self, read: AcidRead) -> Any:
         _source(self._node, read)
@@ -200,12 +193,18 @@ def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> No
 
 def _source(node: NodeContext, read: AcidRead) -> Source:
     clauses = ReadClauses.of(node.session, read.table, read.relation)
-    options = SourceOptions(clauses.partitions, clauses.static)
+    options = SourceOptions.of_clauses(clauses)
     default = node.default_options.get(read.table)
     if default is not None and not read.path and not read.relation.options:
         options = default
     return Source(read.table, options, clauses.as_of, clauses.read)
 
 
-def _changes_in(statement: Statement) -> Iterable[ChangesOf]:
-    return (ChangesOf.of(it) for it in statement.functions if it.name == ACID_CHANGES)
+def _names(node: NodeContext, reads: Iterable[Read], changes: Iterable[ChangesOf]) -> AcidNames:
+    return AcidNames(
+        frozenset(_source(node, read) for read in tables_of(reads)), frozenset(changes)
+    )
+
+
+def _changes_in(statement: Statement) -> dict[ChangesOf, TableFunction]:
+    return {ChangesOf.of(it): it for it in statement.functions if it.name == ACID_CHANGES}

@@ -7,7 +7,7 @@ DataFrames; the DataFrame of an ACID source shows the run's snapshot.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -20,7 +20,6 @@ from dbt.adapters.hiveacid.errors import PythonModelError
 from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.acid_sources import Source
 from dbt.adapters.hiveacid.targets.model_session import ModelSession
 from hiveacid.errors import HiveAcidError
 from hiveacid.jvm.plans import dataframe_of, plan_of
@@ -34,18 +33,18 @@ class PythonModels:
         self,
         connections: HiveAcidConnectionManager,
         prepare: Callable[[NodeContext, str], None],
-        sources_of: Callable[[NodeContext, str], Collection[Source]],
+        reads_acid: Callable[[NodeContext, str], bool],
     ) -> None:
         """Make queries with what these do.
 
         Args:
             connections: the session of the thread that runs a model.
             prepare: make a statement ready to run: its ACID tables show the run's snapshot.
-            sources_of: return the ACID tables that a statement reads.
+            reads_acid: tell whether a statement reads ACID tables.
         """
         self._connections = connections
         self._prepare = prepare
-        self._sources_of = sources_of
+        self._reads_acid = reads_acid
 
     def query(self, model: Mapping[str, Any], code: str, target: HiveAcidRelation) -> str:
         """Run the model's code; return the query of a temporary view of what it has returned.
@@ -71,7 +70,7 @@ class PythonModels:
             handle.reads |= before
             return frame
 
-        session = ModelSession(handle.session, run, lambda sql: bool(self._sources_of(handle, sql)))
+        session = ModelSession(handle.session, run, lambda sql: self._reads_acid(handle, sql))
         with self._connections.exception_handler(code):
             found = handle.cursor().run(lambda: _run(model, code, session.table, session))
             frame = _as_dataframe(found, model["name"], handle.session)
