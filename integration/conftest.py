@@ -21,6 +21,7 @@ from integration.support.hive.jars import say
 from integration.support.iceberg import iceberg_jars, iceberg_settings
 from integration.support.incremental import Incremental
 from integration.support.small_tables import make_small_tables
+from integration.support.targets import Tables
 
 #: Delta, Iceberg and the client of a Hive 4 metastore exist for single lines of Spark only.
 DEVELOPMENT_LINE = "4.1."
@@ -122,6 +123,12 @@ def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
     name = f"{database}_ci"
     yield name
     hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
+
+
+@pytest.fixture
+def tables(spark: SparkSession, database: str) -> Tables:
+    """The targets of the test."""
+    return Tables(spark, database)
 
 
 @pytest.fixture

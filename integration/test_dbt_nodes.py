@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from dbt_common.events.base_types import EventMsg
-from pyspark.sql import SparkSession
 
 from integration.support.crash_points import CONFIGS
 from integration.support.dbt_project import DbtProject, node_results
@@ -15,6 +14,7 @@ from integration.support.differential import NULL, canonical
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import EXAMPLES, SCHEMAS
+from integration.support.targets import Tables
 from integration.test_dbt_run import once_finished
 
 ORDERS = "{{ source('shop', 'orders') }}"
@@ -37,27 +37,6 @@ def project(
     dbt_project.sources("orders")
     yield dbt_project
     assert_nothing_held(hive_client, database)
-
-
-class Tables:
-    """Reads the test's targets in a session of its own: dbt has just replaced them."""
-
-    def __init__(self, spark: SparkSession, database: str) -> None:
-        self._spark = spark
-        self._database = database
-
-    def rows(self, columns: str, table: str, file_format: str = "") -> list[tuple[str, ...]]:
-        """Some columns of a table, in order."""
-        catalog = "lake." if file_format == "iceberg" else ""
-        name = f"{catalog}{self._database}.{table}"
-        frame = self._spark.newSession().sql(f"select {columns} from {name}")
-        return canonical(frame.collect())
-
-
-@pytest.fixture
-def tables(spark: SparkSession, database: str) -> Tables:
-    """The targets of the test."""
-    return Tables(spark, database)
 
 
 def statuses(project: DbtProject, *arguments: str) -> dict[str, tuple[str, str]]:

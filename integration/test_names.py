@@ -6,25 +6,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import DbtProject, node_results
+from integration.support.differential import canonical
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient
-from integration.test_dbt_nodes import Tables
+from integration.support.targets import Tables
 
 ORDERS = "{{ source('shop', 'orders') }}"
-
-
-@pytest.fixture
-def tables(spark: SparkSession, database: str) -> Tables:
-    """The targets of the test."""
-    return Tables(spark, database)
-
-
-def shown_by_hive(hive_client: HiveClient, sql: str) -> list[tuple[str, ...]]:
-    """What Hive answers, as texts."""
-    return [tuple(map(str, row)) for row in hive_client.query(sql)]
 
 
 @pytest.fixture
@@ -60,9 +49,9 @@ def test_any_transactional_table_is_read_by_its_name(
         relation="select * from {{ adapter.get_relation(none, target.schema, 'orders') }}",
     )
     project.succeed("run")
-    rows = shown_by_hive(hive_client, f"SELECT id, status FROM {name} ORDER BY id")
-    last = shown_by_hive(hive_client, f"SELECT id, status FROM {name} ORDER BY id DESC LIMIT 1")
-    view = shown_by_hive(hive_client, f"SELECT id, status FROM {database}.open_orders")
+    rows = canonical(hive_client.query(f"SELECT id, status FROM {name} ORDER BY id"))
+    last = canonical(hive_client.query(f"SELECT id, status FROM {name} ORDER BY id DESC LIMIT 1"))
+    view = canonical(hive_client.query(f"SELECT id, status FROM {database}.open_orders"))
     expected = {
         "declared": rows,
         "direct": rows,
@@ -80,7 +69,7 @@ def test_any_transactional_table_is_read_by_its_name(
 def test_earlier_instants_and_changes_in_models(
     project: DbtProject, hive_client: HiveClient, database: str, tables: Tables
 ) -> None:
-    first = shown_by_hive(hive_client, f"SELECT id, status FROM {database}.orders ORDER BY id")
+    first = canonical(hive_client.query(f"SELECT id, status FROM {database}.orders ORDER BY id"))
     between = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 1))
     time.sleep(2)
     hive_client.execute(f"INSERT INTO {database}.orders VALUES (4, 'late')")
@@ -97,7 +86,9 @@ def test_earlier_instants_and_changes_in_models(
         for model in ("now", "before", "at_time", "compacted", "changed")
     }
     assert shown == {
-        "now": shown_by_hive(hive_client, f"SELECT id, status FROM {database}.orders ORDER BY id"),
+        "now": canonical(
+            hive_client.query(f"SELECT id, status FROM {database}.orders ORDER BY id")
+        ),
         "before": first,
         "at_time": first,
         "compacted": [],

@@ -18,6 +18,7 @@ from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.targets import Tables
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 ORDERS = "{{ source('shop', 'orders') }}"
@@ -47,24 +48,6 @@ def project(dbt_project: DbtProject, shop: HiveClient) -> DbtProject:
     """A project whose source is `orders`."""
     dbt_project.sources("orders")
     return dbt_project
-
-
-class Tables:
-    """Rows as plain Spark reads them: of tables only, which dbt has just built."""
-
-    def __init__(self, spark: SparkSession, database: str) -> None:
-        self.spark = spark.newSession()
-        self.database = database
-
-    def rows(self, table: str, columns: str = "*") -> list[tuple[str, ...]]:
-        return canonical(
-            self.spark.newSession().sql(f"select {columns} from {self.database}.{table}").collect()
-        )
-
-
-@pytest.fixture
-def tables(spark: SparkSession, database: str) -> Tables:
-    return Tables(spark, database)
 
 
 def shown(project: DbtProject, sql: str) -> list[tuple[Any, ...]]:
@@ -139,9 +122,9 @@ sources:
     shop.execute("INSERT INTO orders PARTITION (day) VALUES (5, 'new', 2, null, 'a')")
     project.succeed("run", "--select", *(f"read_{name}" for name in MODELS))
     for name, sql in expected.items():
-        assert tables.rows(f"read_{name}") == hives(sql), name
+        assert tables.rows("*", f"read_{name}") == hives(sql), name
     length = len('it\'s a \\ "quote" — ünïcode ✓') * 150
-    assert tables.rows("read_long_text") == canonical(
+    assert tables.rows("*", "read_long_text") == canonical(
         [(i, length, "日本 'x' \"y\" \\") for i in (1, 2, 3, 5)]
     )
 
@@ -186,10 +169,10 @@ unit_tests:
         """
     )
     found = {it.node.name: it for it in node_results(project.succeed("build"))}
-    assert tables.rows("added") == [
+    assert tables.rows("*", "added") == [
         ("1", "open"), ("2", "open"), ("3", "open"), ("6", "new"),
     ]  # fmt: skip
-    assert tables.rows("history", "id, status, dbt_valid_to is null") == [
+    assert tables.rows("id, status, dbt_valid_to is null", "history") == [
         ("1", "open", "True"), ("2", "open", "False"), ("2", "paid", "True"),
         ("3", "open", "True"), ("6", "new", "True"),
     ]  # fmt: skip
@@ -285,7 +268,7 @@ def test_other_materializations_in_turn(
         project.succeed("run", *(["--full-refresh"] if form == "incremental" else []))
         assert kind() == ("VIEW" if form == "view" else "MANAGED"), form
         if form != "view":
-            assert tables.rows("target", "id") == [("1",), ("2",), ("3",)]
+            assert tables.rows("id", "target") == [("1",), ("2",), ("3",)]
         assert len(shown(project, "select * from {{ ref('target') }}")) == 3, form
     project.succeed("run", "--empty")
     assert shown(project, "select * from {{ ref('target') }}") == []
@@ -295,7 +278,7 @@ def test_other_materializations_in_turn(
 
 
 def test_deferred_and_cloned(
-    project: DbtProject, tables: Tables, shop: HiveClient, other_schema: str
+    project: DbtProject, spark: SparkSession, shop: HiveClient, other_schema: str
 ) -> None:
     project.models(
         staged=f"{VIEW} select id from {ORDERS}",
@@ -308,13 +291,13 @@ def test_deferred_and_cloned(
     project.add_target("ci", other_schema)
     state = ("--target", "ci", "--state", str(project.path / "state"))
     project.succeed("run", "--select", "above", "--defer", *state)
-    ci = Tables(tables.spark, other_schema)
-    assert ci.rows("above") == [("1",), ("2",), ("3",)]
+    ci = Tables(spark, other_schema)
+    assert ci.rows("*", "above") == [("1",), ("2",), ("3",)]
     project.succeed("clone", "--select", "deltas", *state)
     shop.execute("DELETE FROM orders WHERE id = 1")
     project.models(above="select * from {{ ref('deltas') }}")
     project.succeed("run", "--select", "above", "--target", "ci")
-    assert ci.rows("above") == [("2",), ("3",)]
+    assert ci.rows("*", "above") == [("2",), ("3",)]
 
 
 def test_a_view_cannot_read_changes(project: DbtProject) -> None:
