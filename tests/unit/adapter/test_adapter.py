@@ -192,7 +192,7 @@ def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, 
     monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
     told = adapter.run.explain_missing_tables([("shop", "orders")])
     assert told.startswith("shop.orders is a source. ")
-    assert "has it as a transactional table" in told and "Name it by {{ source(…) }}." in told
+    assert "has it as a transactional table" in told and "run any other one in Hive." in told
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

@@ -33,7 +33,7 @@ def _whereabouts(table: Table | None, metastore_uri: str) -> str:
     if table.is_transactional:
         return (
             f"The metastore {metastore_uri} has it as a transactional table, but Spark's catalog "
-            "is another one, and Spark could not read it. Name it by {{ source(…) }}."
+            "is another one. Statements that read the table reach it; run any other one in Hive."
         )
     return (
         f"The metastore {metastore_uri} has it as a table that is not transactional, which Spark "
