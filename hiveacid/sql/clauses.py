@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -11,13 +13,19 @@ from pyspark.sql import SparkSession
 from hiveacid.errors import InvalidSettingError
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.errors import short_message
+from hiveacid.jvm.plans import dataframe_of
+from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.sql.statement import Relation
+from hiveacid.sql.statement import Relation, check_syntax
 
 OPTIONS = ("partitions", "read", "static")
 """Options that `with (…)` takes."""
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_PLACE = "hiveacid_instant"
 
 
 @dataclass(frozen=True)
@@ -137,11 +145,35 @@ def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:
         return None
     try:
         # An expression, such as `current_timestamp() - interval 1 day`.
-        shown = f"cast(cast({relation.timestamp} as timestamp) as string)"
-        (row,) = spark.sql(f"select {shown}").collect()
+        microseconds = _microseconds(spark, relation.node.timestamp().get())
     except PySparkException as error:
         message = short_message(error)
         raise ValueError(f"{relation.timestamp} is no timestamp: {message}") from error
-    if row[0] is None:
-        raise ValueError(f"{relation.timestamp} is no timestamp")
-    return AsOf(timestamp=str(row[0]))
+    try:
+        moment = _EPOCH + timedelta(microseconds=microseconds)  # type: ignore[arg-type]
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"{relation.timestamp} is no timestamp") from error
+    return AsOf(timestamp=moment.isoformat(" "))
+
+
+def _microseconds(spark: SparkSession, expression: Any) -> int | None:
+    """Return the time that an expression of Spark's is, in microseconds since the epoch.
+
+    The expression itself is put into a query, not its text: the text of a literal that Spark has
+    parsed has lost the literal's zone, and names two times in the hour that a change to winter time
+    repeats.
+
+    Raises:
+        ValueError: the expression has a query, which would read its tables without the snapshot.
+        PySparkException: Spark cannot evaluate the expression.
+    """
+    context = spark.sparkContext
+    if java(context, f"{_CATALYST}.expressions.SubqueryExpression").hasSubquery(expression):
+        raise ValueError("the time of `timestamp as of` cannot be a query")
+    query = check_syntax(spark, f"select unix_micros(cast({_PLACE} as timestamp_ltz))")
+    place = java(context, f"{_CATALYST}.analysis.UnresolvedAttribute").quoted(_PLACE)
+    empty = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
+    plan = query.transformExpressions(empty.updated(place, expression))
+    (row,) = dataframe_of(spark, plan).collect()
+    found: int | None = row[0]
+    return found
