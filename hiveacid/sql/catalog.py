@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.plans import leaves
-from hiveacid.jvm.py4j import each, java
+from hiveacid.jvm.py4j import each, java, scala_seq
 
 SESSION_CATALOG = "spark_catalog"
 """The name of Spark's own catalog."""
@@ -22,6 +23,24 @@ def table_metadata(session: SparkSession, database: str, table: str) -> Any:
     """
     name = identifier(session, database, table)
     return unless_missing(lambda: session_catalog(session).getTableMetadata(name))
+
+
+def tables_metadata(session: SparkSession, database: str, tables: Iterable[str]) -> dict[str, Any]:
+    """Return Spark's `CatalogTable` of those of some tables that its own catalog has.
+
+    The metastore is asked once.
+
+    Raises:
+        PySparkException, Py4JJavaError: Spark cannot describe one of the tables.
+    """
+    context, names = session.sparkContext, java(session.sparkContext, "java.util.ArrayList")()
+    for table in tables:
+        names.add(identifier(session, database, table))
+    catalog = session_catalog(session)
+    found = unless_missing(lambda: catalog.getTablesByName(scala_seq(context, names)))
+    return {
+        str(it.identifier().table()).lower(): it for it in (() if found is None else each(found))
+    }
 
 
 def session_catalog(session: SparkSession) -> Any:

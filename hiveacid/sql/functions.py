@@ -1,7 +1,8 @@
 """SQL functions that a statement calls or makes, and the queries in their bodies.
 
-Spark puts the body of a SQL function into the plan of a statement while it analyses the statement.
-So the tables that a body reads do not stand in the statement's own plan.
+A function is stored in Spark's own catalog, or temporary. Spark puts the body of a SQL function
+into the plan of a statement while it analyses the statement. So the tables that a body reads do not
+stand in the statement's own plan.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.py4j import active, java
+from hiveacid.jvm.py4j import active, java, scala_seq
 from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
 
 _CATALYST = "org.apache.spark.sql.catalyst"
@@ -32,16 +33,28 @@ _TABLE_FUNCTION = re.compile(r"'UnresolvedTableValuedFunction \[([^\]]*)\]")
 
 _MAKERS = ("CreateUserDefinedFunction", "CreateSQLFunctionCommand")
 
+_MARKS = re.compile(
+    r"UNRESOLVED_FUNC(TION)?|(UNRESOLVED_)?GENERATOR|UNRESOLVED_TABLE_VALUED_FUNCTION"
+    r"|UNRESOLVED_TVF_ALIASES|\w*UNRESOLVED_IDENTIFIER"
+)
+"""Marks of Spark's on a plan (`TreePattern`) below which a function is called: its analyzer looks
+for calls by them."""
+
 _builtins: dict[SparkContext, frozenset[str]] = {}
+_marks: dict[SparkContext, Any] = {}
 
 
 @dataclass(frozen=True)
 class SqlFunction:
-    """A SQL function: its name, its body as a query, the database of one-part names in the body."""
+    """A SQL function: its name, its body as a query, the database of one-part names in the body.
+
+    The body of a temporary function may read temporary views.
+    """
 
     name: str
     query: str
     database: str | None
+    is_temporary: bool = False
 
 
 def made_by(plan: Any) -> SqlFunction | None:
@@ -49,21 +62,35 @@ def made_by(plan: Any) -> SqlFunction | None:
     return SqlFunction("The function", _body(plan), None) if plan.nodeName() in _MAKERS else None
 
 
-def called_in(session: SparkSession, plan: Any) -> Iterator[SqlFunction]:
-    """Yield the stored SQL functions that a statement calls, by its plan before analysis."""
-    text = _text(plan)
+def text_of_calls(context: SparkContext, plan: Any) -> str:
+    """Return the text of a statement's plan before analysis; empty if the plan calls nothing.
+
+    Some commands keep a plan in a field, whose marks they do not have. They have no children.
+    """
+    if not plan.children().isEmpty() and not plan.containsAnyPattern(_marks_of_calls(context)):
+        return ""
+    # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId.
+    arguments = (False, False, _UNLIMITED, False)
+    count = 5 if hasattr(plan, "treeString$default$5") else 4
+    return str(plan.treeString(*arguments, *[False] * (count - len(arguments))))
+
+
+def called_in(session: SparkSession, text: str) -> Iterator[SqlFunction]:
+    """Yield the SQL functions that a statement calls, by what `text_of_calls` has returned."""
     names = {_parts(name) for name in _CALL.findall(text)}
     names |= {tuple(name.split(", ")) for name in _TABLE_FUNCTION.findall(text)}
     builtin = _builtin(session.sparkContext)
     for parts in sorted(names):
-        function = None if ".".join(parts).lower() in builtin else _stored(session, parts)
+        if ".".join(parts).lower() in builtin:
+            continue
+        function = _temporary(session, parts) or _stored(session, parts)
         if function is not None:
             yield function
 
 
-def is_named_by_expression(plan: Any) -> bool:
-    """Return whether a statement names a function by IDENTIFIER(…)."""
-    return _NAMED_BY_EXPRESSION in _text(plan)
+def is_named_by_expression(text: str) -> bool:
+    """Return whether a statement names a function by IDENTIFIER(…), as `called_in` takes it."""
+    return _NAMED_BY_EXPRESSION in text
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -72,11 +99,15 @@ def _parts(name: str) -> tuple[str, ...]:
     )
 
 
-def _text(plan: Any) -> str:
-    # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId.
-    arguments = (False, False, _UNLIMITED, False)
-    count = 5 if hasattr(plan, "treeString$default$5") else 4
-    return str(plan.treeString(*arguments, *[False] * (count - len(arguments))))
+def _marks_of_calls(context: SparkContext) -> Any:
+    if context not in _marks:
+        patterns = java(context, f"{_CATALYST}.trees.TreePattern")
+        found = java(context, "java.util.ArrayList")()
+        for number, name in enumerate(str(patterns.values().mkString(" ")).split()):
+            if _MARKS.fullmatch(name):
+                found.add(patterns.apply(number))
+        _marks[context] = scala_seq(context, found)
+    return _marks[context]
 
 
 def _builtin(context: SparkContext) -> frozenset[str]:
@@ -89,8 +120,31 @@ def _builtin(context: SparkContext) -> frozenset[str]:
     return _builtins[context]
 
 
+def _temporary(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None:
+    """Return a SQL function of the session: made without this library, which makes none."""
+    context, catalog = session.sparkContext, session_catalog(session)
+    if len(parts) > 1 or _has_no_sql_functions(session):
+        return None
+    none = java(context, "scala.Option").empty()
+    name = java(context, f"{_CATALYST}.FunctionIdentifier")(parts[0], none)
+    if not catalog.isTemporaryFunction(name):
+        return None
+    functions = java(context, f"{_CATALYST}.catalog.SQLFunction")
+    for kind in ("Function", "TableFunction"):
+        info = getattr(catalog, f"lookupBuiltinOrTemp{kind}")(parts[0])
+        if info.isDefined() and functions.isSQLFunction(info.get().getClassName()):
+            resolve = getattr(catalog, f"resolveBuiltinOrTemp{kind}")
+            call = resolve(parts[0], scala_seq(context, java(context, "java.util.ArrayList")()))
+            function = call.get().function()
+            body, database = _body(function), _database(function)
+            return SqlFunction(parts[0].lower(), body, database, is_temporary=True)
+    return None
+
+
 def _stored(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None:
     catalog = session_catalog(session)
+    if _has_no_sql_functions(session):
+        return None
     if len(parts) > 2 and parts[0].lower() != SESSION_CATALOG:
         return None
     database = parts[-2] if len(parts) > 1 else str(catalog.getCurrentDatabase())
@@ -104,12 +158,19 @@ def _stored(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()
         function = functions.fromCatalogFunction(found, parser)
-    namespace = function.properties().get("catalogAndNamespace.part.1")
     return SqlFunction(
-        f"{database}.{parts[-1]}".lower(),
-        _body(function),
-        str(namespace.get()) if namespace.isDefined() else database,
+        f"{database}.{parts[-1]}".lower(), _body(function), _database(function) or database
     )
+
+
+def _has_no_sql_functions(session: SparkSession) -> bool:
+    return session.version.startswith("3.")
+
+
+def _database(function: Any) -> str | None:
+    """Return the database in which one-part names in a function's body are looked up."""
+    namespace = function.properties().get("catalogAndNamespace.part.1")
+    return str(namespace.get()) if namespace.isDefined() else None
 
 
 def _body(function: Any) -> str:

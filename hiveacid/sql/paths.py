@@ -43,9 +43,14 @@ def is_path(parts: tuple[str, ...]) -> bool:
 def paths_in(plan: Any) -> Iterator[NamedPath]:
     """Yield the paths that a command names, by its plan before analysis."""
     kind = plan.nodeName()
-    if kind in ("WithCTE", "Union", "UnresolvedWith"):
-        for child in each(plan.children()):
-            yield from paths_in(child)
+    if kind == "WithCTE":
+        yield from paths_in(plan.plan())
+        return
+    if kind == "Union":
+        # Hive's `from … insert … insert …` is one. A union of queries may be thousands deep.
+        if plan.children().head().nodeName().startswith("InsertInto"):
+            for child in each(plan.children()):
+                yield from paths_in(child)
         return
     paths: list[Any] = []
     if kind.startswith(("CreateTable", "ReplaceTable")) and kind != "CreateTableLikeCommand":
@@ -55,7 +60,10 @@ def paths_in(plan: Any) -> Iterator[NamedPath]:
         paths.append(_get(plan.fileFormat().locationUri()))
     elif kind == "CreateTempViewUsing":
         yield from (NamedPath(path, True) for path in _texts(plan.options()))
-    elif kind == "SetTableLocation":
+    elif kind == "CreateNamespace":
+        # The database's tables would be made there.
+        paths.append(_get(plan.properties().get("location")))
+    elif kind in ("SetTableLocation", "SetNamespaceLocation"):
         paths.append(plan.location())
     elif kind == "AddPartitions":
         paths += [_get(part.location()) for part in each(plan.parts())]

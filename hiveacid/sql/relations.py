@@ -9,23 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
+from hiveacid.formatting import quoted
+from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.catalog import (
     SESSION_CATALOG,
     identifier,
     is_transactional,
+    read_by_spark,
     session_catalog,
     table_metadata,
+    tables_metadata,
     transactional_in,
 )
 from hiveacid.sql.clauses import refuse_ignored
-from hiveacid.sql.functions import called_in, is_named_by_expression, made_by
+from hiveacid.sql.functions import (
+    called_in,
+    is_named_by_expression,
+    made_by,
+    text_of_calls,
+)
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
 from hiveacid.sql.statement import (
     DESCRIBES,
@@ -38,6 +49,9 @@ from hiveacid.sql.statement import (
     parse_name,
 )
 from hiveacid.sql.stored_views import StoredView, open_view
+
+_TOGETHER = 3
+"""Tables of one database that are worth a look-up together."""
 
 TABLE_CHANGES = "table_changes"
 """The table function that shows the changes between two write ids."""
@@ -101,11 +115,12 @@ def tables_of(reads: Iterable[Read]) -> Iterator[AcidRead]:
 def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -> tuple[Read, ...]:
     """Return the transactional tables that a statement reads, and the stored views over them.
 
-    Temporary views are not followed: the statement that made the view was looked at itself.
+    Temporary views are not followed: a statement of this library that made one was looked at
+    itself. A temporary view that Spark alone has made over a transactional table is refused.
 
     Raises:
-        RawAcidReferenceError: the statement hides which tables it reads, or a name is that of two
-            tables.
+        RawAcidReferenceError: the statement hides which tables it reads, a name is that of two
+            tables, or a temporary view reads a table without the snapshot.
         AcidTargetError: the statement would change rows or files of a transactional table.
     """
     search = _Search(session, known)
@@ -170,8 +185,10 @@ class _Search:
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> tuple[Read, ...]:
         """Return what a statement reads; `path` has the views that led to it."""
-        opaque = statement.opaque
-        if opaque is None and statement.plan is not None and is_named_by_expression(statement.plan):
+        opaque, calls = statement.opaque, ""
+        if opaque is None and statement.plan is not None:
+            calls = text_of_calls(self._session.sparkContext, statement.plan)
+        if is_named_by_expression(calls):
             opaque = "IDENTIFIER(…)"
         if opaque is not None:
             raise RawAcidReferenceError(
@@ -179,9 +196,10 @@ class _Search:
                 "Spark reads transactional Hive tables wrong. So the statement was not run. Write "
                 "the statements and names out; dbt's Jinja can compute them."
             )
-        self._refuse_functions(statement, default_database, path)
+        self._refuse_functions(statement, calls, default_database, path)
         for relation in statement.ignored:
             refuse_ignored(relation, "defined by a `with` clause")
+        self._learn_of(statement.relations, default_database)
         found = (
             self._look_up(relation, default_database, path) for relation in statement.relations
         )
@@ -193,18 +211,25 @@ class _Search:
         return name if name is not None and self._is_acid(name) else None
 
     def _refuse_functions(
-        self, statement: Statement, default_database: str | None, path: tuple[str, ...]
+        self,
+        statement: Statement,
+        calls: str,
+        default_database: str | None,
+        path: tuple[str, ...],
     ) -> None:
         """Refuse to call or to make a SQL function that reads transactional tables."""
         if statement.plan is None:
             return
         made = made_by(statement.plan)
-        called = called_in(self._session, statement.plan)
+        called = called_in(self._session, calls)
         for function in called if made is None else (made,):
             body = parse(self._session, function.query)
             within = (*path, function.name)
             if function.name in path:
                 continue
+            for relation in body.relations if function.is_temporary else ():
+                if self._is_temporary(relation.parts):
+                    self._refuse_raw_view(relation)
             tables = tables_of(self.find(body, function.database or default_database, within))
             names = sorted({str(read.table) for read in tables})
             if names:
@@ -248,6 +273,7 @@ class _Search:
         if name is None:
             if self._is_temporary(relation.parts):
                 refuse_ignored(relation, "a temporary view")
+                self._refuse_raw_view(relation)
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
@@ -289,6 +315,24 @@ class _Search:
             )
         return ViewRead(relation, view, statement, reads) if reads else None
 
+    def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
+        """Look up the tables of a database together where a statement reads several of them."""
+        wanted: dict[str, set[str]] = {}
+        for relation in relations:
+            name = None
+            if not is_path(relation.parts):
+                name = self._qualify(relation.parts, default_database)
+            if name is not None and (name.database, name.table) not in self._metadata:
+                wanted.setdefault(name.database, set()).add(name.table)
+        for database, tables in wanted.items():
+            if len(tables) < _TOGETHER:
+                continue
+            try:
+                found = tables_metadata(self._session, database, sorted(tables))
+            except (PySparkException, Py4JJavaError):
+                continue  # One of them cannot be described. They are looked up one by one.
+            self._metadata |= {(database, table): found.get(table) for table in tables}
+
     def _table(self, name: TableName) -> Any:
         key = (name.database, name.table)
         if key not in self._metadata:
@@ -308,6 +352,8 @@ class _Search:
         elif len(parts) > 2 or self._is_catalog(parts):
             return None
         if len(parts) == 2:
+            if parts[0].lower() == self._global_temporary:
+                return None
             return TableName(parts[0].lower(), parts[1].lower())
         if default_database is None:
             if self._manager.currentCatalog().name() != SESSION_CATALOG:
@@ -318,9 +364,32 @@ class _Search:
         return TableName(default_database.lower(), parts[0].lower())
 
     def _is_temporary(self, parts: NameParts) -> bool:
-        return len(parts) == 1 and bool(
-            self._catalog.isTempView(identifier(self._session, None, parts[0]))
-        )
+        *database, view = parts
+        if database and [it.lower() for it in database] != [self._global_temporary]:
+            return False
+        name = identifier(self._session, database[0] if database else None, view)
+        return bool(self._catalog.isTempView(name))
+
+    @cached_property
+    def _global_temporary(self) -> str:
+        """The database of temporary views that sessions share."""
+        return str(self._catalog.globalTempDatabase()).lower()
+
+    def _refuse_raw_view(self, relation: Relation) -> None:
+        """Refuse a temporary view that shows transactional tables as Spark itself reads them."""
+        view = ".".join(map(quoted, relation.parts))
+        try:
+            shown = plan_of(self._session.table(view))
+        except PySparkException:
+            return  # Running the statement tells it.
+        tables = read_by_spark(shown)
+        if tables:
+            raise RawAcidReferenceError(
+                f"The temporary view {'.'.join(relation.parts)} reads {', '.join(tables)}, and was "
+                "made without the snapshot. Spark reads transactional Hive tables wrong. So the "
+                "statement was not run. Make the view with snapshot.sql('create temporary view "
+                "…'), or of a DataFrame of the snapshot."
+            )
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])

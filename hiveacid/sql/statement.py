@@ -6,6 +6,7 @@ is Spark's: a name that a `with` clause defines is no table. Nothing is looked u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,6 +65,10 @@ _TAKE_PLACE = frozenset({"DropTable", "ReplaceTable", "ReplaceTableAsSelect"})
 _TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
 
 _ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
+
+_OPTIONS = re.compile(r"\bwith\b(?!\s+[\w`])|\$\{", re.IGNORECASE)
+"""A place in a text where the options of a relation may begin: `with (`, also with a comment
+between. The rest of a common table expression, `with name as`, is none. A variable may be both."""
 
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
@@ -201,11 +206,12 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
     found = _Names()
     found.kind = parsed.nodeName()
     found.opaque = _OPAQUE.get(found.kind)
-    for leaf in _leaves(plan):
+    for leaf in _leaves(context, plan):
         found.add(leaf)
     found.changes |= _given_to_procedure(session, plan)
     targets = [_parts(leaf) for leaf in _targets(plan)]
-    optional = _with_options(parsed) if _has_with(context, parsed) else []
+    may_have = _OPTIONS.search(sql) is not None and _has_with(context, parsed)
+    optional = _with_options(context, parsed) if may_have else []
     ignored = [relation for relation in optional if relation not in found.relations]
     return Statement(
         sql,
@@ -284,13 +290,16 @@ def _has_with(context: SparkContext, parsed: Any) -> bool:
     return bool(parsed.containsPattern(patterns.UNRESOLVED_WITH()))
 
 
-def _with_options(parsed: Any) -> list[Relation]:
+def _with_options(context: SparkContext, parsed: Any) -> list[Relation]:
     """Return the relations with options in a plan, and in the queries of its `with` clause."""
     roots = [parsed]
     if parsed.nodeName() == "UnresolvedWith":
         roots += [definition._2() for definition in each(parsed.cteRelations())]
     found = (
-        _relation(leaf) for root in roots for leaf in _leaves(root) if leaf.nodeName() == _RELATION
+        _relation(leaf)
+        for root in roots
+        for leaf in _leaves(context, root)
+        if leaf.nodeName() == _RELATION
     )
     return [relation for relation in found if relation.options.keys() - {_WRITTEN}]
 
@@ -303,14 +312,20 @@ def _temporary_view(parsed: Any) -> str | None:
     return str(parsed.tempViewName()).lower() if kind == "CacheTableAsSelect" else None
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
-    """Yield every leaf below a plan: also in subqueries and in held plans."""
-    for leaf in leaves(plan):
+def _leaves(context: SparkContext, plan: Any) -> Iterator[Any]:
+    """Yield every leaf below a plan: also in subqueries and in held plans.
+
+    Of equal leaves the first stands for all: each leaf costs calls to the JVM.
+    """
+    found = java(context, "scala.collection.mutable.ArrayBuffer")()
+    for root in (plan, *each(plan.subqueriesAll())):
+        found.appendAll(root.collectLeaves())
+    for leaf in each(found.distinct()):
         holder = _HOLDERS.get(leaf.nodeName())
         if holder is None:
             yield leaf
         else:
-            yield from _leaves(getattr(leaf, holder)())
+            yield from _leaves(context, getattr(leaf, holder)())
 
 
 def _targets(plan: Any) -> Iterator[Any]:
@@ -327,7 +342,9 @@ def _targets(plan: Any) -> Iterator[Any]:
         yield from _relations_in(plan.table())
     elif kind in _CHANGES_ROWS:
         yield from _relations_in(getattr(plan, _CHANGES_ROWS[kind])())
-    elif kind == "WithCTE" or _is_union_of_inserts(plan, kind):
+    elif kind == "WithCTE":
+        yield from _targets(plan.plan())
+    elif _is_union_of_inserts(plan, kind):
         for child in each(plan.children()):
             yield from _targets(child)
 

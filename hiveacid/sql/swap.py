@@ -22,6 +22,9 @@ from hiveacid.sql.relations import AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import Statement, TableFunction
 from hiveacid.sql.stored_views import guarded
 
+_CLONE = "CloneTableStatement"
+"""Delta's CREATE TABLE … CLONE."""
+
 _STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
 
 
@@ -63,17 +66,23 @@ def swap(
             the rows to show.
 
     Raises:
-        RawAcidReferenceError: a view cannot be stored.
+        RawAcidReferenceError: a view cannot be stored, or the statement takes a table's files.
         AcidTargetError: the statement changes the text of a stored view.
     """
     context = session.sparkContext
+    tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
+    if statement.kind == _CLONE and tables:
+        raise RawAcidReferenceError(
+            f"CLONE takes over the files of {tables} as they are, and only Hive's classes and this "
+            "library know which of their rows count. So the statement was not run. Use CREATE "
+            "TABLE … AS SELECT."
+        )
     if statement.is_permanent_view:
         for function, _ in functions:
             _refuse_changes_in_view(function)
     pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
     pairs += [(function.node, plan()) for function, plan in functions]
     if statement.kind == "AlterViewAs":
-        tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
         raise AcidTargetError(
             f"ALTER VIEW … AS cannot store a view over transactional Hive tables ({tables}). Use "
             "CREATE OR REPLACE VIEW."

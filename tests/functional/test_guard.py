@@ -172,6 +172,62 @@ def test_names_that_cannot_be_known_are_refused(session):
         found(session, "select * from identifier('guard.plain')")
 
 
+RAW_VIEWS = {
+    "raw": "create temporary view raw as select i from guard.acid",
+    "global_temp.raw": "create global temporary view raw as select i from guard.acid",
+    "of_query": "create temporary view of_query as select (select max(i) from guard.acid) as i",
+    "over_raw": "create temporary view over_raw as select 1 as i where exists (select 1 from raw)",
+    "cached": "cache table cached as select i from guard.acid",
+}
+
+
+@pytest.fixture
+def raw_views(session):
+    """Temporary views that Spark alone has made over a transactional table."""
+    for sql in RAW_VIEWS.values():
+        session.sql(sql)
+    session.table("guard.acid").createOrReplaceTempView("of_frame")
+    yield [*RAW_VIEWS, "of_frame"]
+    for name in [*RAW_VIEWS, "of_frame"]:
+        session.sql(f"drop view {name}")
+
+
+def test_a_temporary_view_that_spark_alone_has_made_is_refused(session, raw_views):
+    for name in raw_views:
+        reads = f"The temporary view {name} reads spark_catalog.guard.acid, and was made without"
+        with pytest.raises(RawAcidReferenceError, match=reads):
+            found(session, f"select * from guard.plain where i in (select i from {name})")
+    # A name of a stored view's text is not that of a temporary view.
+    session.sql("create temporary view plain as select i from guard.acid")
+    assert found(session, "select * from guard.over_plain") == []
+    session.sql("drop view plain")
+
+
+RAW_FUNCTIONS = {
+    "raw_max()": "create temporary function raw_max() returns int return "
+    "(select max(i) from guard.acid)",
+    "raw_more(1)": "create temporary function raw_more(x int) returns int return raw_max() + x",
+    "raw_seen()": "create temporary function raw_seen() returns bigint return "
+    "(select count(*) from raw)",
+    "(select max(i) from raw_rows(1))": "create temporary function raw_rows(x int) returns "
+    "table (i int) return select i from guard.acid where i > x",
+}
+
+
+def test_a_temporary_function_that_spark_alone_has_made_is_refused(session, raw_views):
+    for sql in RAW_FUNCTIONS.values():
+        session.sql(sql)
+    session.sql("create temporary function harmless(x int) returns int return x + 1")
+    try:
+        for call in RAW_FUNCTIONS:
+            with pytest.raises(RawAcidReferenceError, match=r"reads (spark_catalog.)?guard.acid"):
+                found(session, f"select {call} as n")
+        assert found(session, "select harmless(1) as n") == []
+    finally:
+        for name in ("raw_more", "raw_max", "raw_seen", "raw_rows", "harmless"):
+            session.sql(f"drop temporary function {name}")
+
+
 @pytest.mark.parametrize("used_before", [False, True])
 def test_a_name_in_a_variable_of_the_session_is_found_on_any_thread(spark, session, used_before):
     """What a thread has used before must not matter: PySpark leaves a session active there."""

@@ -94,6 +94,9 @@ create or replace temporary view {n} (id int) using parquet options (path '{loca
 create global temporary view {n} using org.apache.spark.sql.parquet options ('path'
     '{path:customers}')
 alter table {t}.names set location '{path:customers}'
+create database {n} location '{path:customers}'
+create schema if not exists {n} location '{local:lines}/day=2026-01-01'
+alter database {t} set location '{path:orders}'
 alter table {t}.by_day add partition (day = '2026-05-05') location '{path:lines}/day=2026-01-01'
 alter table {t}.by_day partition (day = '2026-01-01') set location '{path:orders}'
 insert overwrite directory '{path:orders}' using parquet select 1 as id
@@ -108,6 +111,9 @@ LAKES = """
 convert to delta parquet.`{path:customers}`
 convert to delta {d}.customers
 create table {t}.{n} shallow clone parquet.`{path:customers}`
+create table {t}.{n} shallow clone {d}.customers
+create or replace table {t}.{n} shallow clone {d}.customers
+create table {t}.{n} shallow clone {d}.orders version as of 1
 vacuum {d}.customers
 optimize {d}.customers
 delete from delta.`{path:customers}`
@@ -122,8 +128,6 @@ call lake.system.add_files('{t}.x', '{d}.customers')
 """
 
 LAKES_THEMSELVES = """
-create table {t}.{n} shallow clone {d}.customers
-create or replace table {t}.{n} shallow clone {d}.customers
 vacuum '{path:customers}'
 optimize '{path:customers}'
 describe history {d}.customers
