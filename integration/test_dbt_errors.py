@@ -59,14 +59,39 @@ def test_a_function_over_an_acid_source(project: DbtProject, database: str) -> N
     }
 
 
-def test_a_model_with_the_name_of_an_acid_table(
+def test_nodes_with_the_names_of_acid_tables(
     project: DbtProject, database: str, hive_client: HiveClient
 ) -> None:
-    before = hive_client.query("SELECT * FROM orders")
-    project.models(again="{{ config(alias='orders') }} select 1 as a")
-    (message,) = errors(project, "run").values()
-    assert message.startswith(f"{database}.orders is a transactional Hive table. Spark would drop")
-    assert hive_client.query("SELECT * FROM orders") == before
+    names = ("added", "again", "deltas", "history", "in_python", "seeded", "shown")
+    for name in names:
+        hive_client.execute(f"CREATE TABLE {name} LIKE orders")
+    hive_client.execute("INSERT INTO added SELECT * FROM orders")
+    before = hive_client.query("SELECT * FROM added")
+    # A node that begins to build runs its SQL, which fails.
+    fails = "select assert_true(false, 'it was built') as id"
+    forms = {
+        "again": "",
+        "shown": "materialized='view'",
+        "added": "materialized='incremental'",
+        "deltas": "materialized='incremental', file_format='delta', unique_key='id', "
+        "incremental_strategy='merge'",
+    }
+    project.models(**{name: f"{{{{ config({form}) }}}} {fails}" for name, form in forms.items()})
+    project.write(
+        "models/in_python.py", f'def model(dbt, session):\n    return session.sql("{fails}")'
+    )
+    project.write("seeds/seeded.csv", "id\n1")
+    project.write(
+        "snapshots/history.sql",
+        "{% snapshot history %}{{ config(unique_key='id', strategy='check', check_cols='all') }} "
+        f"{fails}{{% endsnapshot %}}",
+    )
+    for flags in ([], ["--full-refresh"]):
+        messages = errors(project, "build", *flags)
+        assert {name: text[: text.index(" Spark")] for name, text in messages.items()} == {
+            name: f"{database}.{name} is a transactional Hive table." for name in names
+        }
+    assert hive_client.query("SELECT * FROM added") == before
 
 
 def test_a_missing_table(project: DbtProject, hive: HiveServer, database: str) -> None:

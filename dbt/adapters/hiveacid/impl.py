@@ -41,7 +41,11 @@ from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.catalog import Catalog, DescribedRows, new_comments
 from dbt.adapters.hiveacid.metadata.freshness import Freshness
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.metadata.schemas import Schemas, is_undescribed
+from dbt.adapters.hiveacid.metadata.schemas import (
+    Schemas,
+    is_undescribed,
+    looks_transactional,
+)
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
@@ -371,13 +375,15 @@ class HiveAcidAdapter(SparkAdapter):
         """Return a relation of Spark's catalog, or an ACID source in another metastore.
 
         Raises:
+            AcidTargetError: the running node would replace a transactional table.
             UndescribedTargetError: the running node would replace a table that Spark cannot
                 describe.
         """
         found: BaseRelation | None = super().get_relation(database, schema, identifier)
         if found is not None:
-            if is_undescribed(found) and self._is_built_here(_ours(found)):
-                self._schemas.refuse_undescribed(found)
+            must_stay = is_undescribed(found) or looks_transactional(found)
+            if must_stay and self._is_built_here(_ours(found)):
+                self._schemas.refuse_to_build(found)
             return found
         source = self.Relation.create(schema=schema, identifier=identifier, type=RelationType.Table)
         return source if self._catalog.is_acid_elsewhere(source) else None

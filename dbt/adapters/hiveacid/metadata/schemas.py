@@ -6,6 +6,7 @@ neither transactional tables nor a metastore that keeps tables elsewhere than Sp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -50,9 +51,19 @@ _UNDESCRIBED = RelationType.External
 """The type of a relation that Spark cannot describe: no relation of dbt-spark's has it."""
 
 
+_TRANSACTIONAL = re.compile(
+    r"^Table Properties: .*\btransactional=true\b", re.IGNORECASE | re.MULTILINE
+)
+
+
 def is_undescribed(relation: BaseRelation) -> bool:
     """Return whether Spark has a table or view of this name, and cannot describe it."""
     return relation.type == _UNDESCRIBED
+
+
+def looks_transactional(relation: BaseRelation) -> bool:
+    """Return whether the text of SHOW TABLE EXTENDED may be that of a transactional table."""
+    return bool(_TRANSACTIONAL.search(getattr(relation, "information", None) or ""))
 
 
 class Schemas:
@@ -117,6 +128,18 @@ class Schemas:
                 for relation in self._found_one_by_one(schema):
                     self.refuse_undescribed(relation)
                 raise
+
+    def refuse_to_build(self, relation: BaseRelation) -> None:
+        """Refuse to build a node in the place of a table that must stay, before anything is built.
+
+        Raises:
+            AcidTargetError: the table is transactional.
+            UndescribedTargetError: Spark cannot describe the table.
+        """
+        self.refuse_undescribed(relation)
+        if looks_transactional(relation):
+            with self._changing(relation):
+                pass
 
     def refuse_undescribed(self, relation: BaseRelation) -> None:
         """Refuse to build, drop or rename a table that Spark cannot describe.
