@@ -1,7 +1,7 @@
 """The metastore of Hive 3.1.3, alone: the oldest that has write ids.
 
 There is no HiveServer2 beside it. Tables are made through its Thrift calls, over files that another
-Hive wrote.
+Hive wrote. It keeps a notification log.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ LOCK_FILE = Path(__file__).with_name(f"hive-metastore-{VERSION}.lock")
 
 _SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
 _METASTORE = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+_LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 
 #: Hive 4.0.1's jars that the distribution of the metastore lacks, or has too old for Hadoop 3.3.
 _BORROWED = (
@@ -70,8 +71,8 @@ class Metastore3:
         return f"thrift://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Metastore3:
-        home = _home()
-        class_path = [self._work, *_class_path(home)]
+        home, listener = _home()
+        class_path = [self._work, *_class_path(home), listener]
         write_site(self._properties(), self._work / "metastore-site.xml")
         _make_database(home, class_path, self._work)
         log = self._work / "metastore.log"
@@ -114,13 +115,15 @@ class Metastore3:
             # The default names a class of Hive's, which is not here.
             "metastore.task.threads.always": f"{metastore}.events.EventCleanerTask",
             "metastore.event.db.notification.api.auth": "false",
+            "metastore.transactional.event.listeners": _LISTENER,
+            "metastore.event.listeners": _LISTENER,
         }
 
 
-def _home() -> Path:
-    """The unpacked distribution, fetched unless it is in the cache."""
+def _home() -> tuple[Path, Path]:
+    """The unpacked distribution and the listener's jar, fetched unless they are in the cache."""
     directory = cache_directory() / f"hive-metastore-{VERSION}"
-    (distribution,) = fetch(read_lock(LOCK_FILE), directory, say)
+    distribution, listener = fetch(read_lock(LOCK_FILE), directory, say)
     home = directory / f"apache-hive-metastore-{VERSION}-bin"
     if not (home / "lib").exists():
         with (
@@ -129,7 +132,7 @@ def _home() -> Path:
         ):
             archive.extractall(unpacked, filter="data")
             (Path(unpacked) / home.name).rename(home)
-    return home
+    return home, listener
 
 
 def _class_path(home: Path) -> list[Path]:
