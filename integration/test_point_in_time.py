@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from integration.support.histories.actions import World
 from integration.support.histories.alterations import ALTERATIONS
 from integration.support.histories.history import Ground, Histories
 from integration.support.histories.operations import OPERATIONS
+from integration.support.histories.report import SUMMARY
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.instants import Past
@@ -146,7 +148,8 @@ def test_times_are_mapped_by_the_files(past: Past, said: list[str]) -> None:
     assert past.check_times() == (2, 0)
     first, second = past.moments[1], past.moments[2]
     at = dt.datetime.fromtimestamp(first.time, dt.timezone.utc)
-    with past.snapshot() as snapshot, past.differential.session_zone("Asia/Tokyo"):
+    past.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with past.snapshot() as snapshot:
         in_tokyo = at.astimezone(dt.timezone(dt.timedelta(hours=9))).replace(tzinfo=None)
         for timestamp in (in_tokyo, str(in_tokyo)):
             rows = snapshot.table(past.table, timestamp_as_of=timestamp).collect()
@@ -246,14 +249,29 @@ class EarlierInstants(Histories):
 
 
 @pytest.mark.long
-def test_random_histories(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> None:
+def test_random_histories(
+    hive_in_test: HiveServer,
+    spark: SparkSession,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
     with Ground.make(hive_in_test, spark, tmp_path, "instants") as ground:
         histories = EarlierInstants(ground)
         histories.prepare()
         end = time.monotonic() + 60 * float(os.environ.get("HISTORIES_MINUTES", "10"))
         while time.monotonic() < end and not histories.tally.mismatches:
             histories.run_one(shrink_seconds=60)
-        read = sum(past.read for past in histories.pasts.values())
-        refused = sum(past.refused for past in histories.pasts.values())
-    assert not histories.tally.mismatches, histories.tally.mismatches[0]
+        read, refused, late = (
+            sum(getattr(past, what) for past in histories.pasts.values())
+            for what in ("read", "refused", "late")
+        )
+    tally = histories.tally
+    record_property(
+        SUMMARY,
+        f"Seed {histories.seed}: {tally.tables} tables, {sum(tally.operations.values())} steps; "
+        f"earlier instants read {read}, refused {refused}, of late commits {late}, mismatched "
+        f"{len(tally.mismatches)}; ended by Hive's own errors {len(tally.failed_in_hive)}.",
+    )
+    if tally.mismatches:
+        pytest.fail(str(tally.mismatches[0]))
     assert read > 50 and refused > 50, (read, refused)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from integration.support.dbt_project import DbtDirectory, node_results
+from integration.support.dbt_project import SMALL, DbtDirectory, node_results
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 
@@ -82,9 +82,15 @@ class SameProject(DbtDirectory):
                 "schema": schemas["hiveacid"],
                 "metastore_uri": hive.metastore_uri,
                 "footer_cache": str(path / "footers"),
+                "server_side_parameters": SMALL,
             },
         }
         self.write("profiles.yml", yaml.safe_dump({"same_shop": {"outputs": outputs}}))
+
+    def command_line(self, *arguments: str) -> list[str]:
+        """A dbt command's arguments. Each target has artifacts and a manifest of its own."""
+        target = arguments[arguments.index("--target") + 1]
+        return super().command_line(*arguments, "--target-path", self._artifacts(target))
 
     def run_both(self, *arguments: str) -> dict[str, Any]:
         """Run a command on both targets and assert that both say the same of each node.
@@ -123,7 +129,7 @@ class SameProject(DbtDirectory):
     def columns(self, target: str) -> dict[str, list[tuple[str, str]]]:
         """Return what dbt's docs say of the columns of all nodes and sources."""
         self.succeed("docs", "generate", "--target", target)
-        catalog = self.artifact("catalog.json")
+        catalog = self.artifact(f"../{self._artifacts(target)}/catalog.json")
         return {
             name: [
                 (column["name"], TYPES.get(column["type"], column["type"]))
@@ -133,7 +139,6 @@ class SameProject(DbtDirectory):
         }
 
     def _run(self, target: str, *arguments: str) -> dict[str, tuple[Any, ...]]:
-        # Each target has a manifest of its own.
         result = self.invoke(*arguments, "--target", target)
         assert result.exception is None, result.exception
         return {
@@ -147,9 +152,22 @@ class SameProject(DbtDirectory):
             for it in node_results(result)
         }
 
+    def _artifacts(self, target: str) -> str:
+        return f"target_{target}"
+
     def _neutral(self, target: str, text: str | None) -> str:
         """Return a text as if the target's schema had the same name everywhere."""
         return "" if text is None else text.replace(self.schemas[target], "<schema>")
+
+
+@pytest.fixture(autouse=True)
+def small(spark: SparkSession) -> Iterator[None]:
+    """dbt-spark runs in the session that the tests share."""
+    for key, value in SMALL.items():
+        spark.conf.set(key, value)
+    yield
+    for key in SMALL:
+        spark.conf.unset(key)
 
 
 @pytest.fixture

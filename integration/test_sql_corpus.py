@@ -20,7 +20,7 @@ from pyspark.sql.functions import udtf
 
 import hiveacid
 from hiveacid.errors import HiveAcidError
-from integration.support.dbt_project import INTERPRETED
+from integration.support.dbt_project import SMALL
 from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
 from integration.support.sql_corpus import Case, cases, commands, fails, reads, refused
@@ -33,10 +33,8 @@ SHOWN = {**reads.GROUPS, **commands.GROUPS}
 #: Writing a Delta or Iceberg table takes seconds.
 IN_LONG = ("lake tables",)
 
-#: The tables have a few rows: stages and generated code would only take time.
-SMALL = {
-    **INTERPRETED,
-    "spark.sql.adaptive.enabled": "false",
+SETTINGS = {
+    **SMALL,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.ansi.enabled": "false",
 }
@@ -166,7 +164,7 @@ def corpus(
 def make_session(spark: SparkSession, side: Side) -> SparkSession:
     """Return a session whose current database is the one of a side's tables."""
     session = spark.newSession()
-    for key, value in SMALL.items():
+    for key, value in SETTINGS.items():
         session.conf.set(key, value)
     function: Any = udtf(counting_rows(), returnType="n int, names string")
     session.udtf.register("corpus_rows", function)

@@ -419,40 +419,47 @@ def test_views_that_hive_has_stored(
             assert canonical(rows) == canonical(shop.query(f"SELECT * FROM {name}")) != [], name
 
 
+MODES = ("evolution", "type evolution", "compensation", "binding")
+
+
 @pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="Spark 4's syntax")
-@pytest.mark.parametrize("mode", ["evolution", "type evolution", "compensation", "binding"])
-def test_a_view_whose_columns_follow_the_table(
-    shop: HiveClient, hive: HiveServer, spark: SparkSession, database: str, mode: str
+def test_views_whose_columns_follow_the_table(
+    hive_client: HiveClient, hive: HiveServer, spark: SparkSession, database: str
 ) -> None:
     """Spark stores the columns of such a view again when it is read: the guard stays around."""
-    shop.execute(f"CREATE TABLE narrow (id int, n int) {ACID}")
-    shop.execute("INSERT INTO narrow VALUES (1, 2)")
-    text = (
-        f"create view {database}.%s with schema {mode} as with c as "
-        f"(select * from {database}.narrow) table c"
-    )
+    hive_client.execute(f"CREATE TABLE narrow (id int, n int) {ACID}")
+    hive_client.execute("INSERT INTO narrow VALUES (1, 2)")
     session = spark.newSession()
     with hiveacid.snapshot(session, hive.metastore_uri, []) as snapshot:
-        snapshot.sql(text % "guarded")
-    session.sql(text % "plain")
-    shop.execute("ALTER TABLE narrow CHANGE COLUMN n n bigint")
-    shop.execute("ALTER TABLE narrow ADD COLUMNS (extra string)")
-    shop.execute("INSERT INTO narrow VALUES (2, 3, 'x')")
+        for mode in MODES:
+            for name, run in (("guarded", snapshot.sql), ("plain", session.sql)):
+                run(
+                    f"create view {database}.{name}_{mode.replace(' ', '_')} with schema {mode} "
+                    f"as with c as (select * from {database}.narrow) table c"
+                )
+    hive_client.execute("ALTER TABLE narrow CHANGE COLUMN n n bigint")
+    hive_client.execute("ALTER TABLE narrow ADD COLUMNS (extra string)")
+    hive_client.execute("INSERT INTO narrow VALUES (2, 3, 'x')")
     reader = spark.newSession()
     reader.sql(f"refresh table {database}.narrow")
     with hiveacid.snapshot(reader, hive.metastore_uri, []) as snapshot:
-        for name in ("guarded", "plain", "guarded"):
-            if mode == "binding":
-                with pytest.raises(AnalysisException, match="CANNOT_UP_CAST_DATATYPE"):
-                    snapshot.sql(f"select * from {database}.{name}")
-                continue
-            frame = snapshot.sql(f"select * from {database}.{name}")
-            number = "int" if mode == "compensation" else "bigint"
-            added = [("extra", "string")] if mode == "evolution" else []
-            assert frame.dtypes == [("id", "int"), ("n", number), *added], name
-            assert canonical(frame.select("id", "n").collect()) == [("1", "2"), ("2", "3")], name
-    with pytest.raises(AnalysisException, match="hiveacid_snapshot"):
-        spark.newSession().sql(f"select * from {database}.guarded").collect()
+        for mode in MODES:
+            for name in ("guarded", "plain", "guarded"):
+                view = f"{database}.{name}_{mode.replace(' ', '_')}"
+                if mode == "binding":
+                    with pytest.raises(AnalysisException, match="CANNOT_UP_CAST_DATATYPE"):
+                        snapshot.sql(f"select * from {view}")
+                    continue
+                frame = snapshot.sql(f"select * from {view}")
+                number = "int" if mode == "compensation" else "bigint"
+                added = [("extra", "string")] if mode == "evolution" else []
+                assert frame.dtypes == [("id", "int"), ("n", number), *added], view
+                rows = canonical(frame.select("id", "n").collect())
+                assert rows == [("1", "2"), ("2", "3")], view
+    for mode in MODES:
+        with pytest.raises(AnalysisException, match="hiveacid_snapshot"):
+            view = f"{database}.guarded_{mode.replace(' ', '_')}"
+            spark.newSession().sql(f"select * from {view}").collect()
 
 
 def test_a_view_is_stored_as_sparks_own(

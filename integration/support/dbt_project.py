@@ -36,6 +36,9 @@ INTERPRETED = {
 The tests of the reader, where what Spark makes of it matters, keep Spark's default.
 """
 
+SMALL = {**INTERPRETED, "spark.sql.adaptive.enabled": "false"}
+"""Settings of a session that reads tables of a few rows: neither generated code nor stages."""
+
 SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 """A SQL expression that takes 0.2 seconds a row."""
 

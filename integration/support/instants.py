@@ -11,7 +11,7 @@ from functools import partial, reduce
 from itertools import pairwise
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import hiveacid
@@ -19,6 +19,7 @@ from hiveacid.acid.instants import cut
 from hiveacid.acid.write_ids import ValidWriteIdList, valid_only_in
 from hiveacid.changes.state import SourceState
 from hiveacid.metastore.models import TableName
+from integration.support.dbt_project import SMALL
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
 from integration.support.waiting import eventually
@@ -47,6 +48,7 @@ class Past:
     differential: Differential
     client: HiveClient
     table: str
+    spark: SparkSession = field(init=False)
     moments: dict[int, Moment] = field(default_factory=dict)
     read: int = 0
     refused: int = 0
@@ -54,6 +56,11 @@ class Past:
     reasons: Counter[str] = field(default_factory=Counter)
     told: int = 0
     untold: int = 0
+
+    def __post_init__(self) -> None:
+        self.spark = self.differential.spark.newSession()
+        for key, value in SMALL.items():
+            self.spark.conf.set(key, value)
 
     def run(self, script: str) -> None:
         """Run statements, `{t}` being the table; look back after each of them."""
@@ -85,7 +92,7 @@ class Past:
     def snapshot(self) -> hiveacid.Snapshot:
         """A snapshot of the table."""
         uri = self.differential.hive.metastore_uri
-        return hiveacid.snapshot(self.differential.spark, uri, [self.table], lock_timeout=60)
+        return hiveacid.snapshot(self.spark, uri, [self.table], lock_timeout=60)
 
     def look_back(self) -> None:
         """Take the moment of now, and read each earlier one again."""
@@ -151,6 +158,8 @@ class Past:
                 self.reasons[error.message] += 1
                 continue
             frames[write_id] = frame.select(F.lit(write_id), "*")
+        if not frames:
+            return  # All are refused, and below the newest one a transaction was committed late.
         shown = {write_id: list[Any]() for write_id in frames}
         for write_id, *row in reduce(DataFrame.union, frames.values()).collect():
             shown[write_id].append(row)
