@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 import hiveacid
 from hiveacid.acid.instants import cut
-from hiveacid.acid.write_ids import ValidWriteIdList, valid_only_in
+from hiveacid.acid.write_ids import ValidWriteIdList, new_write_ids
 from hiveacid.changes.state import SourceState
 from hiveacid.metastore.models import TableName
 from integration.support.dbt_project import SMALL
@@ -100,7 +100,7 @@ class Past:
             now = self._now(snapshot)
             earlier = []
             for write_id, moment in sorted(self.moments.items()):
-                if valid_only_in(cut(now, write_id), moment.write_ids):
+                if new_write_ids(moment.write_ids, cut(now, write_id)):
                     self.late += 1
                 else:
                     earlier.append(write_id)
@@ -141,7 +141,7 @@ class Past:
         moment = Moment(write_ids, shown, time.time())
         # A compaction has no write id: it must show what there was before.
         before = self.moments.setdefault(write_ids.high_watermark, moment)
-        if not valid_only_in(write_ids, before.write_ids):
+        if not new_write_ids(before.write_ids, write_ids):
             assert before.shown == shown
         return write_ids
 
