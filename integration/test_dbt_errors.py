@@ -70,7 +70,7 @@ def test_nodes_with_the_names_of_acid_tables(
     # A node that begins to build runs its SQL, which fails.
     fails = "select assert_true(false, 'it was built') as id"
     forms = {
-        "again": "",
+        "again": "materialized='table'",
         "shown": "materialized='view'",
         "added": "materialized='incremental'",
         "deltas": "materialized='incremental', file_format='delta', unique_key='id', "

@@ -132,15 +132,6 @@ def model(dbt, session):
     assert session.sql("select * from {{o}} where id > 1", o=session.table("{orders}")).count() == 1
     assert spark.read.table("{orders}").where("day = 'b'").count() == 0
     assert spark.read.option("partitions", '{{"day": ["b"]}}').table("{orders}").count() == 0
-    by_id = "from {{o}} where id > :id"
-    given = dict(o=session.table("{orders}"), args={{"id": 1}})
-    assert session.sql("select count(*) as n " + by_id, **given).first().n == 1
-    try:
-        session.sql("select * from {orders} where id > :id", args={{"id": 1}})
-    except Exception as error:
-        assert "cannot read ACID tables, such as" in str(error), error
-    else:
-        raise AssertionError("a statement with args has read an ACID table")
     session.sql("create temporary view mine as select id from {orders}")
     assert session.table("mine").count() == seen
     assert session.createDataFrame([(1,)], "id int").sparkSession.table("{orders}").count() == seen

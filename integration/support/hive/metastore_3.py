@@ -35,6 +35,8 @@ _LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 _BORROWED = (
     "guava-",
     "hadoop-",
+    "jackson-core-asl-",
+    "jackson-mapper-asl-",
     "woodstox-",
     "stax2-",
     "re2j-",
