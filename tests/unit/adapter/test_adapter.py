@@ -132,6 +132,36 @@ def test_only_a_node_that_builds_a_table_is_told_that_spark_cannot_describe_it(
         assert adapter.get_relation(None, "marts", "mv") is undescribed
 
 
+@pytest.mark.parametrize(
+    ("properties", "node", "is_looked_at"),
+    [
+        ("[bucketing_version=2, transactional=true]", "model.orders", True),
+        ("[bucketing_version=2, transactional=true]", "model.other", False),
+        ("[bucketing_version=2, transactional=false]", "model.orders", False),
+    ],
+)
+def test_a_node_is_refused_before_it_is_built_in_the_place_of_an_acid_table(
+    adapter, monkeypatch, properties, node, is_looked_at
+):
+    found = adapter.Relation.create(
+        schema="marts",
+        identifier="orders",
+        type=RelationType.Table,
+        information=f"Database: marts\nTable: orders\nTable Properties: {properties}\n",
+    )
+    nodes = {"model.orders": SimpleNamespace(schema="marts", alias="orders")}
+    adapter.set_macro_resolver(SimpleNamespace(nodes=nodes))
+    looked_at = []
+    monkeypatch.setattr(SparkAdapter, "get_relation", lambda *_: found)
+    monkeypatch.setattr(impl, "get_flags", lambda: SimpleNamespace(WHICH="run"))
+    monkeypatch.setattr(
+        adapter.connections, "get_if_exists", lambda: SimpleNamespace(name=node, _handle=None)
+    )
+    monkeypatch.setattr(adapter._schemas, "refuse_to_build", looked_at.append)
+    assert adapter.get_relation(None, "marts", "orders") is found
+    assert looked_at == ([found] if is_looked_at else [])
+
+
 def test_the_query_of_an_sql_model_is_its_code(adapter):
     model = {"language": "sql", "config": {}}
     assert adapter.hiveacid_model_query(model, "select 1", None) == "select 1"

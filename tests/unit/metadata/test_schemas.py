@@ -198,6 +198,10 @@ def test_an_acid_table_is_neither_dropped_nor_renamed(monkeypatch):
     with pytest.raises(AcidTargetError):
         schemas_of().rename(table("orders"), table("o"), lambda *names: changed.append(names))
     assert changed == []
+    acid = table("orders").replace(information="Table Properties: [a=b, transactional=true]")
+    with pytest.raises(AcidTargetError):
+        schemas_of().refuse_to_build(acid)
+    schemas_of().refuse_to_build(table("orders"))
 
 
 def test_a_table_that_spark_cannot_describe_is_neither_dropped_nor_renamed(monkeypatch):
