@@ -8,7 +8,7 @@ HIVE_READY := .venv/hive-ready
 # Branches of the adapter's code that the three kinds of tests together reach, in percent.
 COVERAGE_FLOOR := 96
 # Other versions of PySpark that the cut of `make spark` runs on.
-SPARKS ?= 3.5.9 4.3.0
+SPARKS ?= 3.5.9 4.0.5 4.2.1 4.3.0
 # Other versions of dbt-core that the cut of `make dbt` runs on, and the one that `make test` tries.
 DBTS ?= 1.10.23 1.12.6
 NEWEST_DBT := 1.12.6
@@ -56,8 +56,9 @@ format: $(READY) ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(READY) ## Write docs/configuration.md from the code
+reference: $(READY) ## Write docs/configuration.md, and the versions in docs/install.md, from the code
 	$(BIN)/python -m tools.configuration_reference
+	$(BIN)/python -m tools.support_matrix
 
 unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(WORKERS) tests/unit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -14,7 +15,10 @@ from hiveacid.jvm.errors import short_message
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.sql.statement import Relation
+from hiveacid.spark_lines import SparkLine, line_of
+from hiveacid.sql.statement import READ_FUNCTION, Relation
+
+_LINE = line_of(pyspark.__version__)
 
 OPTIONS = ("partitions", "read", "static")
 """Options that `with (…)` takes."""
@@ -116,12 +120,15 @@ def refuse_ignored(relation: Relation, kind: str) -> None:
         )
 
 
-def render_options(options: dict[str, str]) -> str:
-    """Return a `with (…)` clause, with a space before it; empty without options."""
+def render_read(name: str, options: Mapping[str, str], line: SparkLine = _LINE) -> str:
+    """Return a table with options as a line of Spark reads it; its name alone without options."""
     if not options:
-        return ""
-    shown = ", ".join(f"{key} = {text_literal(text)}" for key, text in sorted(options.items()))
-    return f" with ({shown})"
+        return name
+    given = [(key, text_literal(text)) for key, text in sorted(options.items())]
+    if line.has_options_clause:
+        return f"{name} with ({', '.join(f'{key} = {text}' for key, text in given)})"
+    shown = [text_literal(name), *(f"{key} => {text}" for key, text in given)]
+    return f"{READ_FUNCTION}({', '.join(shown)})"
 
 
 def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:

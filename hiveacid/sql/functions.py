@@ -14,6 +14,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import active, java
 from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
@@ -29,6 +30,9 @@ _UNLIMITED = 2**31 - 1
 
 _NAMED_BY_EXPRESSION = "expressionwithunresolvedidentifier("
 _TABLE_FUNCTION = re.compile(r"'UnresolvedTableValuedFunction \[([^\]]*)\]")
+
+_SQL_FUNCTION = "sqlFunction."
+"""The class that the catalog has of a function in SQL. Spark 3 has no such functions."""
 
 _MAKERS = ("CreateUserDefinedFunction", "CreateSQLFunctionCommand")
 
@@ -51,7 +55,7 @@ def made_by(plan: Any) -> SqlFunction | None:
 
 def called_in(session: SparkSession, plan: Any) -> Iterator[SqlFunction]:
     """Yield the stored SQL functions that a statement calls, by its plan before analysis."""
-    text = _text(plan)
+    text = _text(session.sparkContext, plan)
     names = {_parts(name) for name in _CALL.findall(text)}
     names |= {tuple(name.split(", ")) for name in _TABLE_FUNCTION.findall(text)}
     builtin = _builtin(session.sparkContext)
@@ -61,9 +65,9 @@ def called_in(session: SparkSession, plan: Any) -> Iterator[SqlFunction]:
             yield function
 
 
-def is_named_by_expression(plan: Any) -> bool:
+def is_named_by_expression(context: SparkContext, plan: Any) -> bool:
     """Return whether a statement names a function by IDENTIFIER(…)."""
-    return _NAMED_BY_EXPRESSION in _text(plan)
+    return _NAMED_BY_EXPRESSION in _text(context, plan)
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -72,10 +76,11 @@ def _parts(name: str) -> tuple[str, ...]:
     )
 
 
-def _text(plan: Any) -> str:
-    # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId.
-    arguments = (False, False, _UNLIMITED, False)
-    count = 5 if hasattr(plan, "treeString$default$5") else 4
+def _text(context: SparkContext, plan: Any) -> str:
+    # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId. The longest overload
+    # has a function before them.
+    arguments = [False, False, _UNLIMITED, False]
+    count = len(parameter_types(context, f"{_CATALYST}.trees.TreeNode", "treeString")) - 1
     return str(plan.treeString(*arguments, *[False] * (count - len(arguments))))
 
 
@@ -98,9 +103,9 @@ def _stored(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None
     if not unless_missing(lambda: stored.functionExists(database, parts[-1])):
         return None
     found = stored.getFunction(database, parts[-1])
-    functions = java(session.sparkContext, f"{_CATALYST}.catalog.SQLFunction")
-    if not functions.isSQLFunction(found.className()):
+    if str(found.className()) != _SQL_FUNCTION:
         return None
+    functions = java(session.sparkContext, f"{_CATALYST}.catalog.SQLFunction")
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()
         function = functions.fromCatalogFunction(found, parser)

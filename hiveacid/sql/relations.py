@@ -171,7 +171,8 @@ class _Search:
     ) -> tuple[Read, ...]:
         """Return what a statement reads; `path` has the views that led to it."""
         opaque = statement.opaque
-        if opaque is None and statement.plan is not None and is_named_by_expression(statement.plan):
+        context, plan = self._session.sparkContext, statement.plan
+        if opaque is None and plan is not None and is_named_by_expression(context, plan):
             opaque = "IDENTIFIER(…)"
         if opaque is not None:
             raise RawAcidReferenceError(

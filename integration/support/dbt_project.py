@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt_common.events.base_types import EventMsg
 
+from hiveacid.spark_lines import line_of
 from integration.support.hive import HiveServer
+from integration.support.hive.jars import HIVE_VERSION, hive_directory, hive_files
 from integration.support.hive.java import QUICK_START
 
 SMALL_JVM = (
@@ -42,6 +45,9 @@ SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 
 def spark_settings(hive: HiveServer) -> dict[str, str]:
     """A small Spark whose tables live in Hive's metastore."""
+    is_4 = hive.version == HIVE_VERSION
+    version = line_of(pyspark.__version__).hive_4_client if is_4 else hive.version
+    hive_files(version=version)
     return {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
@@ -52,9 +58,9 @@ def spark_settings(hive: HiveServer) -> dict[str, str]:
         "spark.sql.ansi.enabled": "false",
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {SMALL_JVM}",
         "spark.hadoop.hive.metastore.uris": hive.metastore_uri,
-        "spark.sql.hive.metastore.version": "4.0.1",
+        "spark.sql.hive.metastore.version": version,
         "spark.sql.hive.metastore.jars": "path",
-        "spark.sql.hive.metastore.jars.path": hive.spark_jars,
+        "spark.sql.hive.metastore.jars.path": f"{hive_directory(version)}/jars/*.jar",
         "spark.sql.warehouse.dir": f"file://{hive.warehouse}",
     }
 
@@ -145,11 +151,12 @@ class DbtProject(DbtDirectory):
         schema: str | None = None,
         threads: int = 4,
         profile: Mapping[str, Any] | None = None,
-        spark: Mapping[str, str] | None = None,
+        spark: Mapping[str, str | None] | None = None,
         compiled: bool = False,
     ) -> None:
         """`profile` and `spark` replace keys of the target and of its Spark settings.
 
+        A setting that is None is left out.
         Spark interprets queries unless they are to be `compiled`, as by its default.
         """
         super().__init__(path)
@@ -162,7 +169,9 @@ class DbtProject(DbtDirectory):
             "threads": threads,
             "metastore_uri": hive.metastore_uri,
             "footer_cache": str(path / "footers"),
-            "server_side_parameters": {**settings, **(spark or {})},
+            "server_side_parameters": {
+                key: value for key, value in {**settings, **(spark or {})}.items() if value
+            },
             **(profile or {}),
         }
         self._targets = {"dev": target}
