@@ -77,7 +77,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("versions", nargs="+", metavar="VERSION", help="a release of pyspark")
     parser.add_argument("--cut", choices=("short", "full"), default="full", help="how many tests")
+    parser.add_argument("--run", nargs=argparse.REMAINDER, help="run a module, not the tests")
     options = parser.parse_args()
+    if options.run:
+        return max(run(install(version), options.run) for version in options.versions)
     outcomes = {v: passes(install(v), cut_of(v, options.cut)) for v in options.versions}
     for version, passed in outcomes.items():
         print(f"PySpark {version}: {'passed' if passed else 'failed'}")
@@ -105,13 +108,15 @@ def install(version: str) -> Path:
 
 def passes(directory: Path, cut: list[list[str]]) -> bool:
     """Whether all tests of a cut pass on the pyspark in a directory."""
+    outcomes = [run(directory, ["pytest", "-p", "no:cacheprovider", *tests]) for tests in cut]
+    return not any(outcomes)
+
+
+def run(directory: Path, arguments: list[str]) -> int:
+    """Run a module on the pyspark in a directory; return its exit code."""
     path = os.pathsep.join([str(directory), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": path, "SPARK_HOME": str(directory / "pyspark")}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    outcomes = [
-        subprocess.run([*command, *tests], cwd=ROOT, env=environment).returncode for tests in cut
-    ]
-    return not any(outcomes)
+    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, env=environment).returncode
 
 
 if __name__ == "__main__":

@@ -10,14 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt_common.events.base_types import EventMsg
 
-from hiveacid.spark_lines import line_of
 from integration.support.hive import HiveServer
-from integration.support.hive.jars import HIVE_VERSION, hive_directory, hive_files
 from integration.support.hive.java import QUICK_START
 
 SMALL_JVM = (
@@ -45,9 +42,6 @@ SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 
 def spark_settings(hive: HiveServer) -> dict[str, str]:
     """A small Spark whose tables live in Hive's metastore."""
-    is_4 = hive.version == HIVE_VERSION
-    version = line_of(pyspark.__version__).hive_4_client if is_4 else hive.version
-    hive_files(version=version)
     return {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
@@ -58,9 +52,9 @@ def spark_settings(hive: HiveServer) -> dict[str, str]:
         "spark.sql.ansi.enabled": "false",
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {SMALL_JVM}",
         "spark.hadoop.hive.metastore.uris": hive.metastore_uri,
-        "spark.sql.hive.metastore.version": version,
+        "spark.sql.hive.metastore.version": hive.spark_client,
         "spark.sql.hive.metastore.jars": "path",
-        "spark.sql.hive.metastore.jars.path": f"{hive_directory(version)}/jars/*.jar",
+        "spark.sql.hive.metastore.jars.path": hive.spark_jars,
         "spark.sql.warehouse.dir": f"file://{hive.warehouse}",
     }
 

@@ -18,6 +18,7 @@ from hiveacid.jars.artifacts import Progress, fetch, read_lock
 from integration.support.hive import hive_3
 
 HIVE_VERSION = "4.0.1"
+VERSIONS = (HIVE_VERSION, hive_3.VERSION)
 _SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
 CACHE_VARIABLE = "HIVEACID_CACHE"
 

@@ -15,7 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+import pyspark
+
 from hiveacid.jars.artifacts import Progress
+from hiveacid.spark_lines import line_of
 from integration.support.hive import hive_3
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
 from integration.support.hive.jars import HIVE_VERSION, hive_directory, hive_files, say
@@ -95,9 +98,16 @@ class HiveServer:
         return self.ports.hs2
 
     @property
+    def spark_client(self) -> str:
+        """Value of `spark.sql.hive.metastore.version`, for a Spark that uses this metastore."""
+        is_hive_4 = self.version == HIVE_VERSION
+        return line_of(pyspark.__version__).hive_4_client if is_hive_4 else self.version
+
+    @property
     def spark_jars(self) -> str:
-        """Value of `spark.sql.hive.metastore.jars.path`, for a Spark that uses this metastore."""
-        return f"{hive_directory(self.version)}/jars/*.jar"
+        """Value of `spark.sql.hive.metastore.jars.path`; fetches the jars unless they are there."""
+        hive_files(self._progress, self.spark_client)
+        return f"{hive_directory(self.spark_client)}/jars/*.jar"
 
     @property
     def exit_code(self) -> int | None:
