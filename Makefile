@@ -8,7 +8,8 @@ HIVE_READY := .venv/hive-ready
 # Branches of the adapter's code that the three kinds of tests together reach, in percent.
 COVERAGE_FLOOR := 96
 # Other versions of PySpark that the cut of `make spark` runs on.
-SPARKS ?= 3.5.9 4.3.0
+OLDEST_SPARK := 3.5.9
+SPARKS ?= 3.5.9 4.0.5 4.2.1 4.3.0
 # Other versions of dbt-core that the cut of `make dbt` runs on, and the one that `make test` tries.
 DBTS ?= 1.10.23 1.12.6
 NEWEST_DBT := 1.12.6
@@ -21,7 +22,7 @@ WORKERS ?= 3
 FUNCTIONAL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt newest benchmark coverage clean
+.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt newest older benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,12 +35,12 @@ $(READY): tools/bootstrap.py setup.py requirements-dev.txt constraints.txt
 $(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
 	@$(PYTHON) tools/bootstrap.py hive
 
-quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts
-	@$(BIN)/python -m examples.quickstart
+quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts (SPARK=, HIVE=)
+	@$(BIN)/python -m $(if $(SPARK),tools.spark_line $(SPARK) --run )examples.quickstart $(if $(HIVE),--hive $(HIVE))
 
 test: $(HIVE_READY) ## All checks and tests but the long ones
 	@rm -f .coverage
-	@$(MAKE) --no-print-directory -j 2 lint newest
+	@$(MAKE) --no-print-directory -j 2 lint newest older
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory functional
 	@$(MAKE) --no-print-directory integration
@@ -56,8 +57,9 @@ format: $(READY) ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(READY) ## Write docs/configuration.md from the code
+reference: $(READY) ## Write docs/configuration.md, and the versions in docs/install.md, from the code
 	$(BIN)/python -m tools.configuration_reference
+	$(BIN)/python -m tools.support_matrix
 
 unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(WORKERS) tests/unit
@@ -83,6 +85,9 @@ dbt: $(HIVE_READY) ## A cut of the tests on other dbt-cores: the oldest and the 
 # Beside it `lint` takes what its starts of Spark and Hive leave of two cores.
 newest: $(HIVE_READY)
 	$(BIN)/python -m tools.dbt_line --cut short $(NEWEST_DBT)
+
+older: $(HIVE_READY)
+	$(BIN)/python -m tools.spark_line --cut short $(OLDEST_SPARK)
 
 benchmark: $(HIVE_READY) ## What reading ACID tables costs beside flat ORC, planning, incremental runs, start-up
 	$(BIN)/pip install -q -r benchmarks/requirements.txt

@@ -35,7 +35,7 @@ setup(
         "dbt-core>=1.10,<1.13",
         "dbt-spark>=1.10,<1.13",
         "hmsclient>=0.1.1,<0.2",
-        "pyspark>=4.1,!=4.2.*,<4.4",
+        "pyspark>=3.5,<4.4",
         "tenacity>=8,<10",
         "thrift>=0.16",
         "xxhash>=3,<5",

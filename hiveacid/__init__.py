@@ -21,6 +21,12 @@ Check a table::
 What is public is named here; docs/library.md explains it. The library never imports dbt.
 """
 
+# ruff: noqa: E402, I001
+from hiveacid.spark_lines import refuse_older_sparks
+
+# Before all that such a PySpark lacks is imported.
+refuse_older_sparks()
+
 from hiveacid.api import Changes, Snapshot, snapshot
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.state import SourceState

@@ -60,7 +60,7 @@ from hiveacid.sql.relations import (
     tables_of,
 )
 from hiveacid.sql.statement import parse
-from hiveacid.sql.swap import swap
+from hiveacid.sql.swap import SwappedStatement, swap
 
 _ANSI = "spark.sql.ansi.enabled"
 _casts_lock = threading.RLock()
@@ -79,6 +79,8 @@ def snapshot(
     tables: Iterable[str | TableName],
     *,
     lock_timeout: float = 300.0,
+    orc_columns: str | None = None,
+    old_dates: str | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
     footer_cache: str | Path | None = None,
@@ -95,6 +97,12 @@ def snapshot(
             comma-separated.
         tables: their names, such as `shop.orders`.
         lock_timeout: seconds to wait for the locks.
+        orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name".
+            None: by position if the metastore is one of Hive 4. With Hive 3, files in which it
+            makes a difference are refused then.
+        old_dates: the calendar of days before 1582-10-15: "gregorian", as Hive 3.1 counts whatever
+            a file says, or "file", as the file says, and Julian without a word. None: as the
+            metastore's version does.
         heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
@@ -108,7 +116,7 @@ def snapshot(
     names = frozenset(table_name(name) for name in tables)
     return Snapshot(
         partial(MetastoreClient, metastore_uri, metastore_timeout),
-        SnapshotSettings(heartbeat_interval, lock_timeout),
+        SnapshotSettings(heartbeat_interval, lock_timeout, orc_columns, old_dates),
         description,
         tables=lambda: names,
         footers=open_footers(footer_cache),
@@ -291,6 +299,8 @@ class Snapshot(RunSnapshot):
             if described is not None:
                 table = self._metadata(described)
                 return describe_table(session, statement, table).run(session)
+            if statement.is_rewritten:
+                return SwappedStatement(statement, statement.plan).run(session)
             return session.sql(text)
         rows = self._columns
         if not statement.is_permanent_view:

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -22,10 +21,6 @@ from integration.support.iceberg import iceberg_jars, iceberg_settings
 from integration.support.incremental import Incremental
 from integration.support.small_tables import make_small_tables
 from integration.support.targets import Tables
-
-#: Delta, Iceberg and the client of a Hive 4 metastore exist for single lines of Spark only.
-DEVELOPMENT_LINE = "4.1."
-
 
 #: The files that take longest, in this order. They start first: otherwise one of two workers of
 #: pytest-xdist would come to them last and work on alone.
@@ -152,20 +147,14 @@ def small_tables(hive: HiveServer, hive_session: HiveClient) -> Iterator[str]:
 def spark(hive: HiveServer) -> Iterator[SparkSession]:
     """The Spark that the tests share, dbt's commands in this process included.
 
-    It has the module for Avro; Delta, Iceberg and a catalog that is Hive's metastore it has unless
-    it is another line of Spark (see `tools/spark_line.py`).
+    It has the module for Avro, and a catalog that is Hive's metastore; Delta and Iceberg where the
+    line of Spark has them (`hiveacid/spark_lines.py`).
     """
-    builder = SparkSession.builder
-    jars = [*map(str, avro_jars(say))]
-    if pyspark.__version__.startswith(DEVELOPMENT_LINE):
-        settings = {**spark_settings(hive), **delta_settings(say)}
-        settings |= iceberg_settings(hive.work / "lake")
-        jars += [settings["spark.jars"], *map(str, iceberg_jars(say))]
-        builder = builder.enableHiveSupport()
-    else:
-        settings = {k: v for k, v in spark_settings(hive).items() if "hive" not in k}
-    settings["spark.jars"] = ",".join(jars)
-    session = builder.config(map={**settings}).getOrCreate()
+    settings = {**spark_settings(hive), **delta_settings(say)}
+    settings |= iceberg_settings(hive.work / "lake")
+    jars = [settings.get("spark.jars"), *map(str, [*avro_jars(say), *iceberg_jars(say)])]
+    settings["spark.jars"] = ",".join(filter(None, jars))
+    session = SparkSession.builder.config(map={**settings}).enableHiveSupport().getOrCreate()
     yield session
     session.stop()
 

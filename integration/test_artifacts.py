@@ -11,7 +11,7 @@ import pytest
 from hiveacid.errors import FetchError
 from hiveacid.jars.artifacts import SETTINGS_VARIABLE, Artifact, fetch, read_lock
 from hiveacid.jars.java import proxy_options
-from integration.support.hive.jars import LOCK_FILE
+from integration.support.hive.jars import lock_file
 from integration.support.hive.java import JavaError, find_java
 
 CONTENT = b"not really a jar"
@@ -84,13 +84,13 @@ def test_names_what_is_not_there(repository: Path, tmp_path: Path) -> None:
 
 
 def test_hives_lock_file() -> None:
-    artifacts = read_lock(LOCK_FILE)
+    artifacts = read_lock(lock_file())
     assert len({artifact.filename for artifact in artifacts}) == len(artifacts)
     assert all(len(artifact.sha256) == 64 for artifact in artifacts)
     assert [a.coordinate for a in artifacts if a.extension != "jar"] == [
         "org.apache.hive:hive-standalone-metastore-server:4.0.1:tar.gz:bin"
     ]
-    lines = LOCK_FILE.read_text().splitlines()
+    lines = lock_file().read_text().splitlines()
     assert all(f"{artifact.coordinate} {artifact.sha256}" in lines for artifact in artifacts)
 
 

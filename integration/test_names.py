@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hiveacid.sql.clauses import render_read
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
 from integration.support.held import assert_nothing_held
@@ -14,6 +15,7 @@ from integration.support.hive import HiveClient
 from integration.support.targets import Tables
 
 ORDERS = "{{ source('shop', 'orders') }}"
+OPTIMIZED = {"read": "optimized"}
 
 
 @pytest.fixture
@@ -77,13 +79,15 @@ def test_earlier_instants_and_changes_in_models(
         now=f"select id, status from {ORDERS}",
         before=f"select id, status from {ORDERS} version as of 2",
         at_time=f"select id, status from {ORDERS} timestamp as of '{between}'",
-        compacted=f"select id, status from {ORDERS} with (read = 'optimized')",
+        compacted=f"select id, status from {render_read(f'{database}.orders', OPTIMIZED)}",
+        called=f"select orders.id, status from acid_table('{database}.orders') union all "
+        f"select o.id, status from acid_table('{database}.orders', read => 'optimized') o",
         changed=f"select id, _change_type as status from table_changes('{database}.orders', 1, 3)",
     )
     project.succeed("run")
     shown = {
         model: tables.rows("id, status", model)
-        for model in ("now", "before", "at_time", "compacted", "changed")
+        for model in ("now", "before", "at_time", "compacted", "called", "changed")
     }
     assert shown == {
         "now": canonical(
@@ -92,6 +96,7 @@ def test_earlier_instants_and_changes_in_models(
         "before": first,
         "at_time": first,
         "compacted": [],
+        "called": canonical(hive_client.query(f"SELECT id, status FROM {database}.orders")),
         "changed": [("2", "delete"), ("4", "insert")],
     }
 

@@ -24,7 +24,7 @@ LAYERS = (
     ("snapshots",),
     ("metastore", "jvm", "jars"),
     ("acid",),
-    ("formatting",),
+    ("formatting", "spark_lines"),
     ("errors",),
 )
 """Rooms of the library, from the roof to the ground: each may import those below it."""

@@ -3,8 +3,7 @@
 python -m tools.spark_line 3.5.9 4.3.0
 
 Each version is installed into `.spark/<version>` and stands before the virtual environment's own on
-the path. The cut reads real Hive tables; what needs Delta or Spark's catalog in a Hive 4 metastore
-is not part of it, since those exist for single versions of Spark only.
+the path. How many tests run on a line stands in hiveacid/spark_lines.py.
 """
 
 import argparse
@@ -13,47 +12,89 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hiveacid.spark_lines import CUT, line_of
+
 ROOT = Path(__file__).resolve().parent.parent
 SPARKS = ROOT / ".spark"
 
-CUT = [
-    "integration/test_faults.py",
-    "integration/test_verify.py",
-    "integration/test_reader_transactions.py",
-    # These lines take other ways than the one of the development: which columns ORC is asked for,
-    # what Spark pushes down, and how it numbers rows.
-    "integration/test_delete_forms.py",
-    "integration/test_reader_names.py",
-    "integration/test_reader_originals.py",
-    "integration/test_reader_partitions.py",
-    "integration/test_reader_types.py",
-    "integration/test_reader_formats.py",
-    *(
-        f"integration/test_evolution_of_formats.py::{test}"
-        for test in (
-            "test_every_widening",
-            "test_fields_inside_of_columns",
-            "test_refused_changes_inside_of_parquet_columns",
-            "test_partitions_with_columns_of_other_types",
-        )
-    ),
+# Each list of tests has a process of its own: a process has one Spark.
+SHORT = [
+    [
+        "integration/test_kinds_of_tables.py",
+        "integration/test_pushdown.py",
+        "integration/test_incremental_dbt.py::test_commands_of_dbt",
+    ],
 ]
-#: On a Spark with a catalog of its own, in a second process.
-FUNCTIONAL_CUT = [
-    "tests/functional/test_faults.py",
-    "tests/functional/test_state_stores.py::TestPlain::test_rows_are_appended_with_their_state",
+FULL = [
+    ["tests/unit"],
+    [
+        "integration/test_kinds_of_tables.py",
+        "integration/test_faults.py",
+        "integration/test_verify.py",
+        "integration/test_reader_transactions.py",
+        # These lines take other ways than the one of the development: which columns ORC is asked
+        # for, what Spark pushes down, how it numbers rows, and what its parser makes of SQL.
+        "integration/test_delete_forms.py",
+        "integration/test_names.py",
+        "integration/test_pushdown.py",
+        "integration/test_reader_names.py",
+        "integration/test_reader_originals.py",
+        "integration/test_reader_partitions.py",
+        "integration/test_reader_types.py",
+        "integration/test_reader_formats.py",
+        "integration/test_sql_corpus.py",
+        "integration/test_views.py",
+        *(
+            f"integration/test_evolution_of_formats.py::{test}"
+            for test in (
+                "test_every_widening",
+                "test_fields_inside_of_columns",
+                "test_refused_changes_inside_of_parquet_columns",
+                "test_partitions_with_columns_of_other_types",
+            )
+        ),
+        "integration/test_dbt_run.py",
+    ],
+    [
+        "tests/functional/test_faults.py",
+        "tests/functional/test_state_stores.py::TestPlain::test_rows_are_appended_with_their_state",
+    ],
 ]
+#: Where the line has Delta and Iceberg.
+WITH_LAKES = [
+    [
+        "integration/test_incremental.py::test_every_kind_of_target_follows_one_history",
+        "integration/test_incremental_dbt.py::test_commands_of_dbt",
+        "integration/test_incremental_iceberg.py",
+        "integration/test_incremental_merge.py",
+    ],
+]
+BUILDS = [["tests/unit", "integration/test_kinds_of_tables.py", "integration/test_pushdown.py"]]
 
 
 def main() -> int:
     """Install and test each version; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("versions", nargs="+", metavar="VERSION", help="a release of pyspark")
-    versions = parser.parse_args().versions
-    failed = [version for version in versions if not passes(install(version))]
-    for version in versions:
-        print(f"PySpark {version}: {'failed' if version in failed else 'passed'}")
-    return 1 if failed else 0
+    parser.add_argument("--cut", choices=("short", "full"), default="full", help="how many tests")
+    parser.add_argument("--run", nargs=argparse.REMAINDER, help="run a module, not the tests")
+    options = parser.parse_args()
+    if options.run:
+        return max(run(install(version), options.run) for version in options.versions)
+    outcomes = {v: passes(install(v), cut_of(v, options.cut)) for v in options.versions}
+    for version, passed in outcomes.items():
+        print(f"PySpark {version}: {'passed' if passed else 'failed'}")
+    return 0 if all(outcomes.values()) else 1
+
+
+def cut_of(version: str, cut: str) -> list[list[str]]:
+    """Return the tests that run on a version."""
+    line = line_of(version)
+    if cut == "short":
+        return SHORT
+    if line.tests != CUT:
+        return BUILDS
+    return [*FULL, *(WITH_LAKES if line.delta and line.iceberg else [])]
 
 
 def install(version: str) -> Path:
@@ -65,16 +106,17 @@ def install(version: str) -> Path:
     return directory
 
 
-def passes(directory: Path) -> bool:
-    """Whether the cut passes on the pyspark in a directory."""
+def passes(directory: Path, cut: list[list[str]]) -> bool:
+    """Whether all tests of a cut pass on the pyspark in a directory."""
+    outcomes = [run(directory, ["pytest", "-p", "no:cacheprovider", *tests]) for tests in cut]
+    return not any(outcomes)
+
+
+def run(directory: Path, arguments: list[str]) -> int:
+    """Run a module on the pyspark in a directory; return its exit code."""
     path = os.pathsep.join([str(directory), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": path, "SPARK_HOME": str(directory / "pyspark")}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    outcomes = [
-        subprocess.run([*command, *cut], cwd=ROOT, env=environment).returncode
-        for cut in (CUT, FUNCTIONAL_CUT)
-    ]
-    return outcomes == [0, 0]
+    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, env=environment).returncode
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ the end; nothing is left behind but the project's `target/` folder.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.client import split_statements
+from integration.support.hive.jars import HIVE_VERSION, VERSIONS
 
 PROJECT = Path(__file__).parent
 SOURCES = ("orders", "customers", "events", "shipments")
@@ -34,9 +36,12 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 def main() -> None:
     """Run the whole story. Ends with exit code 1 if a `dbt build` fails."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--hive", choices=VERSIONS, default=HIVE_VERSION, help="the version")
+    version = parser.parse_args().hive
     with tempfile.TemporaryDirectory(prefix="hiveacid-quickstart-") as work:
         heading("Starting Apache Hive: metastore and HiveServer2, on this machine only")
-        with HiveServer(work=Path(work)) as hive:
+        with HiveServer(work=Path(work), version=version) as hive:
             tell(hive)
     heading("What next?")
     print(f"  The dbt project that ran: {PROJECT.relative_to(Path.cwd())}")
@@ -86,6 +91,7 @@ def environment(hive: HiveServer) -> dict[str, str]:
     """Return the variables that `profiles.yml` asks for."""
     return {
         "QUICKSTART_METASTORE_URI": hive.metastore_uri,
+        "QUICKSTART_HIVE_CLIENT": hive.spark_client,
         "QUICKSTART_HIVE_JARS": hive.spark_jars,
         "DBT_PROFILES_DIR": str(PROJECT),
         "DBT_PROJECT_DIR": str(PROJECT),
@@ -118,7 +124,7 @@ def look(hive: HiveServer) -> tuple[Rows, dict[str, int]]:
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "ERROR")
         .config("spark.hadoop.hive.metastore.uris", hive.metastore_uri)
-        .config("spark.sql.hive.metastore.version", "4.0.1")
+        .config("spark.sql.hive.metastore.version", hive.spark_client)
         .config("spark.sql.hive.metastore.jars", "path")
         .config("spark.sql.hive.metastore.jars.path", hive.spark_jars)
         .enableHiveSupport()

@@ -14,6 +14,7 @@ from hiveacid.metastore.models import Column, StorageDescriptor, Table
 from hiveacid.reader.formats.text import READ_BY
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.timestamps import timestamps_in
+from hiveacid.snapshots.tables import OrcColumns
 
 _DEFAULTS = {"serialization.format": "1"}
 """Properties that mean the same whether they are set or not.
@@ -22,6 +23,8 @@ Hive sets them for a partition, but not for one that it creates or writes to aft
 become a transactional one.
 """
 
+_OLD_DATES = "setting old_dates"
+_ORC_COLUMNS = "setting orc_columns"
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
@@ -41,6 +44,15 @@ def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
     if any(timestamps_in((column.type for column in columns), 0)):
         found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
     return found
+
+
+def reading_settings(orc_columns: OrcColumns, gregorian: bool) -> dict[str, str]:
+    """Return the settings of a pinned table that hold for all its rows, where they are not usual.
+
+    `UNKNOWN` reads as `POSITION` does what it does not refuse.
+    """
+    by_name = {_ORC_COLUMNS: "name"} if orc_columns is OrcColumns.NAME else {}
+    return {**by_name, **({_OLD_DATES: "gregorian"} if gregorian else {})}
 
 
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

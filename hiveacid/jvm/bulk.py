@@ -26,10 +26,12 @@ A method with more arguments gets them as constants, by their position after the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.py4j import MethodHandles
@@ -56,6 +58,18 @@ def bulk_of(spark: SparkSession) -> Bulk:
 @lru_cache(maxsize=1)
 def _bulk_of(gateway: Any) -> Bulk:
     return Bulk(gateway)
+
+
+@lru_cache
+def parameter_types(context: SparkContext, owner: str, method: str) -> tuple[str, ...]:
+    """Return the types of a public method's parameters: those of the longest of its overloads.
+
+    Spark's internal methods get further parameters from line to line.
+    """
+    bulk = _bulk_of(context._gateway)
+    texts = " ".join(bulk.texts(bulk.class_(owner).getMethods()))
+    overloads = re.findall(rf"\.{re.escape(method)}\(([^)]*)\)", texts)
+    return max((tuple(filter(None, it.split(","))) for it in overloads), key=len, default=())
 
 
 class Bulk(MethodHandles):

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
+
+from hiveacid.spark_lines import line_of
 
 T = TypeVar("T")
 JavaError: TypeAlias = Py4JJavaError | CapturedException
@@ -29,8 +32,8 @@ _NO_ANSWER = ("TTransportException", "java.net.ConnectException", "java.net.Sock
 _OLD_HIVE_CLIENT = (
     "Invalid method name: 'get_table'",
     "Spark's built-in Hive client is too old for this metastore: Hive 4 no longer has the call "
-    "get_table. Give Spark the client of Hive 4 by three settings (in dbt: "
-    "server_side_parameters): `spark.sql.hive.metastore.version: 4.0.1`, "
+    "get_table. Give Spark another client by three settings (in dbt: server_side_parameters): "
+    f"`spark.sql.hive.metastore.version: {line_of(pyspark.__version__).hive_4_client}`, "
     "`spark.sql.hive.metastore.jars: path`, and `spark.sql.hive.metastore.jars.path: <its jars>`.",
 )
 
@@ -102,7 +105,7 @@ def full_text(error: BaseException) -> str:
     """Return the whole error, with the JVM's stack, for the debug log."""
     error = _as_raised(error)
     if isinstance(error, CapturedException):
-        return f"{error._desc}\n{error._stackTrace}"
+        return f"{_part(error, 'desc')}\n{_part(error, 'stackTrace')}"
     return str(error)
 
 
@@ -121,13 +124,17 @@ def _messages(error: BaseException) -> Iterator[str]:
     if isinstance(error, Py4JJavaError):
         yield from _java_messages(error.java_exception)
     elif isinstance(error, CapturedException):
-        yield error._desc or ""
+        yield _part(error, "desc")
         if error._origin is not None:
             yield from _java_messages(error._origin.getCause())
-    elif isinstance(error, PySparkException):
-        yield error.getMessage()
     else:
         yield str(error)
+
+
+def _part(error: CapturedException, name: str) -> str:
+    # PySpark 4 put an underscore before the names.
+    found = vars(error).get(f"_{name}") or vars(error).get(name)
+    return "" if found is None else str(found)
 
 
 def _java_messages(throwable: Any) -> Iterator[str]:

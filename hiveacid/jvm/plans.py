@@ -71,7 +71,7 @@ def with_child(context: SparkContext, node: Any, child: Any) -> Any:
 def with_fields(context: SparkContext, node: Any, **fields: Any) -> Any:
     """Return a case class's object with other values of some fields."""
     assert context._gateway is not None
-    names = _field_names(node)
+    names = _field_names(context, node)
     values = context._gateway.new_array(java(context, "java.lang.Object"), len(names))
     for index, name in enumerate(names):
         values[index] = fields.pop(name) if name in fields else node.productElement(index)
@@ -90,7 +90,7 @@ def named(context: SparkContext, plan: Any, name: str, qualifier: Iterable[str])
     return java(context, f"{_CATALYST}.plans.logical.SubqueryAlias")(alias, plan)
 
 
-def _field_names(node: Any) -> list[str]:
+def _field_names(context: SparkContext, node: Any) -> list[str]:
     """Return the names of a case class's fields, in their order."""
-    names = node.productElementNames()
-    return [str(names.next()) for _ in range(node.productArity())]
+    reflection = getattr(java(context, f"{_CATALYST}.ScalaReflection$"), "MODULE$")
+    return [str(name) for name in each(reflection.getConstructorParameterNames(node.getClass()))]

@@ -261,6 +261,9 @@ class NotificationEvent:
     message_format: str
 
 
+_APACHE_HIVE_3 = re.compile(r"3\.\d(\.\d)?")
+
+
 @dataclass(frozen=True)
 class ServerInfo:
     """Abilities and settings of a metastore.
@@ -278,6 +281,23 @@ class ServerInfo:
     @property
     def traces_dropped_partitions(self) -> bool:
         """Whether DROP PARTITION leaves a write id, as it does since Hive 4."""
+        return self._is_hive_4
+
+    @property
+    def reads_orc_by_position(self) -> bool:
+        """Whether Hive finds columns in ORC files by their positions, as it does since Hive 4."""
+        return self._is_hive_4
+
+    @property
+    def marks_calendars(self) -> bool:
+        """Whether Hive writes and reads in which calendar a file's old days are counted.
+
+        Apache Hive 3 does not. What others have made of it (3.1.3000…) may.
+        """
+        return not _APACHE_HIVE_3.fullmatch(self.version)
+
+    @property
+    def _is_hive_4(self) -> bool:
         major = self.version.partition(".")[0]
         return major.isdecimal() and int(major) >= 4
 

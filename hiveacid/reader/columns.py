@@ -164,23 +164,33 @@ def raw_column(field: StructField) -> Expression:
     return F.coalesce(as_column(column), as_column(column))
 
 
+def own_fields(names: Sequence[str | None] | None, columns: StructType) -> list[StructField | None]:
+    """Return the columns of an ORC file by their names, with the types of the table's columns."""
+    return [
+        None if name is None else StructField(name, field.dataType)
+        for name, field in zip(names or (), columns.fields, strict=False)
+    ]
+
+
 def orc_columns(
     columns: TableColumns,
-    present: Sequence[Expression],
+    present: Sequence[Expression | None],
     clock: WallClock,
     converted: Sequence[int] = (),
 ) -> list[ColumnExpr]:
-    """Return the table's data columns, made of the columns of an ORC file by position, as in Hive.
+    """Return the table's data columns, made of the columns of an ORC file.
 
-    `present` are the file's own columns. Further columns of the table were added after the file was
-    written, and are NULL. The columns at the positions `converted` have another type in the file.
+    `present` are the file's own columns in the table's order, None for one that the file lacks.
+    Further columns of the table were added after the file was written. What is missing is NULL. The
+    columns at the positions `converted` have another type in the file.
     """
     shown: list[ColumnExpr] = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
-        if i >= len(present):
+        own = present[i] if i < len(present) else None
+        if own is None:
             value: Expression = F.lit(None).cast(field.dataType)
         else:
-            value = present[i]
+            value = own
             if i in converted:
                 value = _converted(as_column(value), hive_type)
             if clock.moves(field.dataType):

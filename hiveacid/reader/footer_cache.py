@@ -31,7 +31,7 @@ from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
 
 logger = logging.getLogger("hiveacid")
 T = TypeVar("T")
-_Shape = tuple[bool, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
+_Shape = tuple[bool, tuple[str | None, ...], tuple[str, ...], tuple[int, ...]]
 """`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
 FILE_NAME = "orc-footers-3.sqlite"

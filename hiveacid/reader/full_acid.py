@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_file, is_bucket_file
 from hiveacid.acid.selection import SelectedDir, Skipped
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.columns import TableColumns, orc_columns, partition_values, raw_column
+from hiveacid.reader.columns import (
+    TableColumns,
+    orc_columns,
+    own_fields,
+    partition_values,
+    raw_column,
+)
 from hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -38,16 +43,16 @@ from hiveacid.reader.locations import (
     skipped_entries,
 )
 from hiveacid.reader.orc_footers import OrcFooter
+from hiveacid.reader.orc_names import has_names, in_table_order
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
 from hiveacid.reader.row_positions import with_row_positions
 from hiveacid.reader.scan import acid_scan, scan
-from hiveacid.reader.timestamps import orc_clock
+from hiveacid.reader.timestamps import orc_calendar, orc_clock
 from hiveacid.snapshots.tables import PinnedTable
 
-_NO_NAME = re.compile(r"_col\d+")
-_Group = tuple[tuple[str, ...] | None, tuple[int, ...], bool, bool, bool]
+_Group = tuple[tuple[str | None, ...] | None, tuple[int, ...], bool, bool, bool]
 
 
 def plan_full_acid(
@@ -127,6 +132,7 @@ def _data_files(
                 raise refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
             else:
                 _check_named(pinned, file, footer)
+                footer = in_table_order(pinned, file, footer)
                 yield DataFile(
                     file,
                     location.partition,
@@ -172,6 +178,7 @@ def _raw_files(
         footer = footers[file]
         if footer.is_acid:
             raise refusal(pinned, f"{file.path} has ACID columns outside of an ACID directory")
+        footer = in_table_order(pinned, file, footer)
         bucket = bucket_of_file(file.name)
         row_ids = None
         if bucket is None:
@@ -203,7 +210,7 @@ def _check_named(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> No
     ORC does so where all names are like those that Hive once gave to columns without names
     (`SchemaEvolution.hasColumnNames`).
     """
-    if footer.columns and all(map(_NO_NAME.fullmatch, footer.columns)):
+    if footer.columns and not has_names(footer):
         raise UnreadableTableError(
             f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
             "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
@@ -271,14 +278,15 @@ def _acid_scan(
     keyed: bool,
 ) -> DataFrame:
     """Read files with ACID columns. The i-th field of `row` is the table's i-th column."""
-    fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
-    row = StructType([StructField(name, field.dataType) for name, field in fields])
+    fields = own_fields(files[0].columns, columns.data)
+    row = StructType([field for field in fields if field is not None])
     several_partitions = len({file.partition for file in files}) > 1
-    frame, by_path = acid_scan(spark, [file.file for file in files], row, several_partitions)
+    listed, calendar = [file.file for file in files], orc_calendar(plan.pinned.gregorian)
+    frame, by_path = acid_scan(spark, listed, row, several_partitions, calendar)
     frame = _visible(frame, hides_rows, plan.pinned.write_ids)
     number = partition_number(by_path, files)
-    held_back = any(name.lower() == "row" for name, _ in fields)
-    present = [_row_field(name, held_back) for name, _ in fields]
+    held_back = any(field.name.lower() == "row" for field in row)
+    present = [None if field is None else _row_field(field.name, held_back) for field in fields]
     data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
     key = [*row_id_columns(files), (PARTITION, number)] if keyed else []
     return project(frame, [*data, *_parts(plan, columns, number), *key])
@@ -329,11 +337,12 @@ def _raw_scan(
     keyed: bool,
 ) -> DataFrame:
     """Read files without ACID columns; where deletes may hit them, with row ids by position."""
-    fields = list(zip(files[0].columns or (), columns.data.fields, strict=False))
-    schema = StructType([StructField(name, field.dataType) for name, field in fields])
-    frame, by_path = scan(spark, "orc", [file.file for file in files], schema)
+    fields = own_fields(files[0].columns, columns.data)
+    schema = StructType([field for field in fields if field is not None])
+    listed, calendar = [file.file for file in files], orc_calendar(plan.pinned.gregorian)
+    frame, by_path = scan(spark, "orc", listed, schema, calendar)
     number = partition_number(by_path, files)
-    present = [raw_column(field) for field in schema]
+    present = [None if field is None else raw_column(field) for field in fields]
     data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
     selected = [*data, *_parts(plan, columns, number)]
     if not keyed:

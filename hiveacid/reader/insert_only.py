@@ -26,6 +26,7 @@ from hiveacid.reader.locations import (
     skipped_entries,
 )
 from hiveacid.reader.orc_footers import OrcFooter
+from hiveacid.reader.orc_names import in_table_order
 from hiveacid.reader.partition_columns import (
     as_in_table,
 )
@@ -72,6 +73,7 @@ def plan_insert_only(
             files.extend(directory.files)
         for file in files:
             footer = footers.get(file)
+            footer = footer and in_table_order(pinned, file, footer)
             columns = footer.columns if footer else None
             converted = converted_columns(pinned, file, footer) if footer else ()
             data.append(
@@ -126,7 +128,8 @@ def insert_only_rows(
     Raises:
         UnreadableTableError: a format or a column that cannot be read.
     """
-    read = TableRead(spark, plan.pinned.table, plan.pinned.storages, columns)
+    pinned = plan.pinned
+    read = TableRead(spark, pinned.table, pinned.storages, columns, pinned.gregorian)
     rows: list[DataFrame] = []
     for format, planned in _by_format(read, plan.data).items():
         for layout, files in format.layouts(read, planned).items():

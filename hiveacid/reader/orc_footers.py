@@ -229,7 +229,7 @@ class OrcFooter:
     """
 
     rows: int
-    columns: tuple[str, ...]
+    columns: tuple[str | None, ...]
     is_acid: bool
     row_id_range: RowIdRange | None = None
     acid_version: int | None = None

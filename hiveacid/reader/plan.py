@@ -42,7 +42,8 @@ class DataFile:
     """File with rows of the table.
 
     `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
-    file's own names of the user's columns, by position; None where the format has none.
+    file's own names of the table's columns, in the table's order, None for a column that the file
+    lacks; None where the format has no names.
     `hides_rows` says that some rows may have a write id that the snapshot must not show. `row_ids`
     is set for a raw file that delete events may hit. `row_id_range` is around the row ids in the
     file; None for a file without rows, and for a raw file without `row_ids`. `converted` has the
@@ -53,7 +54,7 @@ class DataFile:
 
     file: ListedFile
     partition: int
-    columns: tuple[str, ...] | None
+    columns: tuple[str | None, ...] | None
     is_acid: bool
     hides_rows: bool = False
     row_ids: RowPositions | None = None
@@ -115,7 +116,7 @@ def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) 
     if types[: len(footer.types)] == footer.types:
         return ()
     for type_, file_type in zip(types, footer.types, strict=False):
-        if type_ != file_type and differ_in_case(type_, file_type):
+        if file_type and type_ != file_type and differ_in_case(type_, file_type):
             raise UnreadableTableError(
                 f"{pinned.table.name}: {file.path} has names in another case inside of a column "
                 f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
@@ -124,5 +125,5 @@ def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) 
     return tuple(
         i
         for i, (type_, file_type) in enumerate(zip(types, footer.types, strict=False))
-        if type_ != file_type and not {type_, file_type} <= INTEGERS
+        if file_type and type_ != file_type and not {type_, file_type} <= INTEGERS
     )

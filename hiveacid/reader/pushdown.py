@@ -23,8 +23,9 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.plans import execution_of
-from hiveacid.jvm.py4j import active, each, java
+from hiveacid.jvm.py4j import active, each, java, scala_seq
 
 _SETTING = "spark.hiveacid.search_argument"
 _SCAN = "hiveacid.scan"
@@ -214,10 +215,7 @@ class _Filters:
                 filters.add(renamed)
         if not filters:
             return None
-        converters = self._java("scala.jdk.javaapi.CollectionConverters")
-        argument = self._java(f"{_DATASOURCES}.orc.OrcFilters").createFilter(
-            row, converters.asScala(filters).toSeq()
-        )
+        argument = _create_filter(self._spark.sparkContext, row, filters)
         if not argument.isDefined():
             return None
         return _serialized(self._spark.sparkContext, argument.get())
@@ -254,6 +252,16 @@ class _Filters:
 
     def _java(self, name: str) -> Any:
         return java(self._spark.sparkContext, name)
+
+
+def _create_filter(context: SparkContext, row: Any, filters: Any) -> Any:
+    """Return ORC's search argument of some filters on the columns of `row`, as a Scala option."""
+    orc_filters = f"{_DATASOURCES}.orc.OrcFilters"
+    arguments = [row, scala_seq(context, filters)]
+    if len(parameter_types(context, orc_filters, "createFilter")) > len(arguments):
+        # Spark 4.3 takes another schema, for columns of the type VARIANT.
+        arguments.append(java(context, "scala.Option").empty())
+    return java(context, orc_filters).createFilter(*arguments)
 
 
 def _is_in_order(type_: str, values: Iterable[str]) -> bool:

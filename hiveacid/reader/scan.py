@@ -27,6 +27,7 @@ from hiveacid.jvm.filesystem import FILE_STATUS, FILE_SYSTEM, PATH, THREADS, bat
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.reader.pushdown import scan_options
+from hiveacid.spark_lines import line_of
 
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 _BLOCKS = "[org.apache.hadoop.fs.BlockLocation;"
@@ -69,8 +70,7 @@ _WHOLE_SCHEMA = {
     "orc.force.positional.evolution": "${orc.include.columns}",
     "orc.include.columns": "true",
 }
-_WHOLE_SCHEMA_VERSIONS = ("4.1.",)
-"""Spark versions on which `_WHOLE_SCHEMA` is known to work."""
+"""Options that ask for all columns of a file by position, where `SparkLine.whole_schema` allows."""
 
 _ABSENT = StructField("__hiveacid_none", BooleanType())
 """Field of `row` that no file has, so that reading it costs nothing."""
@@ -296,7 +296,11 @@ def _plain(path: str) -> str:
 
 
 def acid_scan(
-    spark: SparkSession, files: Sequence[ListedFile], row: StructType, located: bool = True
+    spark: SparkSession,
+    files: Sequence[ListedFile],
+    row: StructType,
+    located: bool = True,
+    more_options: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read ACID files: their six columns, with the given fields of `row`, as `scan` does.
 
@@ -312,10 +316,10 @@ def acid_scan(
         .add("currentTransaction", LongType())
         .add("row", StructType([_ABSENT, *row.fields]))
     )
-    if spark.version.startswith(_WHOLE_SCHEMA_VERSIONS):
-        options = {**_WHOLE_SCHEMA, **scan_options(spark)}
+    if line_of(spark.version).whole_schema:
+        options = {**_WHOLE_SCHEMA, **scan_options(spark), **more_options}
         return scan(spark, "orc", files, schema, options, located)
-    frame, by_path = scan(spark, "orc", files, schema, located=located)
+    frame, by_path = scan(spark, "orc", files, schema, more_options, located)
     guard = F.coalesce(
         "operation",
         "originalTransaction",

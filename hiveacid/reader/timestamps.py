@@ -211,6 +211,14 @@ def change(
     return how(column, data_type)
 
 
+def orc_calendar(gregorian: bool) -> dict[str, str]:
+    """Return options of a scan of ORC files that do not say in which calendar old days are counted.
+
+    ORC's library takes the days for Julian ones unless it is told.
+    """
+    return {"orc.proleptic.gregorian.default": "true"} if gregorian else {}
+
+
 @dataclass(frozen=True)
 class WriterTimes:
     """Meaning of the dates and timestamps in a file.
@@ -227,11 +235,16 @@ class WriterTimes:
 
 
 def writer_times(
-    spark: SparkSession, format: str, headers: Mapping[ListedFile, FileHeader], data: StructType
+    spark: SparkSession,
+    format: str,
+    headers: Mapping[ListedFile, FileHeader],
+    data: StructType,
+    gregorian: bool = False,
 ) -> dict[ListedFile, WriterTimes | None]:
     """Return how to read each file of `format` (`parquet` or `avro`).
 
-    Without dates and timestamps in `data` it is None for each file.
+    Without dates and timestamps in `data` it is None for each file. `gregorian` is that of the
+    pinned table.
 
     Raises:
         UnreadableTableError: a file does not say what its timestamps mean.
@@ -240,7 +253,7 @@ def writer_times(
     if not with_timestamps and not has(data, DateType):
         return dict.fromkeys(headers)
     return {
-        file: _times(spark, format, file, header, with_timestamps)
+        file: _times(spark, format, file, header, with_timestamps, gregorian)
         for file, header in headers.items()
     }
 
@@ -255,11 +268,16 @@ def _is_zone(context: SparkContext, zone: str) -> bool:
 
 
 def _times(
-    spark: SparkSession, format: str, file: ListedFile, header: FileHeader, with_timestamps: bool
+    spark: SparkSession,
+    format: str,
+    file: ListedFile,
+    header: FileHeader,
+    with_timestamps: bool,
+    gregorian: bool,
 ) -> WriterTimes:
-    julian = (header.proleptic or "false").lower() != "true"
+    julian = not gregorian and (header.proleptic or "false").lower() != "true"
     # In Parquet the flag says something of dates alone: `NanoTimeUtils` counts Julian days.
-    julian_timestamps = julian or format == "parquet"
+    julian_timestamps = julian or (format == "parquet" and not gregorian)
     if not with_timestamps:
         return WriterTimes(None, julian, julian_timestamps, header.by_spark)
     reason = None

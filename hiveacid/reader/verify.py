@@ -268,13 +268,14 @@ def count_nanoseconds(spark: SparkSession, plan: ReadPlan) -> Mapping[str, int]:
     """
     columns = plan.pinned.table.storage.columns
     positions = [i for i, column in enumerate(columns) if column.type == "timestamp"]
-    groups: dict[tuple[bool, tuple[str, ...]], list[DataFile]] = {}
+    groups: dict[tuple[bool, tuple[str | None, ...]], list[DataFile]] = {}
     for file in plan.data:
         if any(i < len(file.columns or ()) for i in positions):
             groups.setdefault((file.is_acid, file.columns or ()), []).append(file)
     counts: Counter[str] = Counter()
     for (is_acid, names), files in groups.items():
-        present = {i: names[i] for i in positions if i < len(names)}
+        named = ((i, names[i]) for i in positions if i < len(names))
+        present = {i: name for i, name in named if name is not None}
         for i, count in _count(spark, files, is_acid, present).items():
             counts[columns[i].name] += count
     return +counts

@@ -38,12 +38,18 @@ def nothing_explained(pinned: PinnedTable, write_ids: frozenset[int]) -> frozens
     return write_ids
 
 
+def nothing_ruled_out(pinned: PinnedTable) -> bool:
+    """Return that a partition may have been dropped: without a log the result is an error."""
+    return False
+
+
 def check_unchanged(
     pinned: PinnedTable,
     fresh: ValidWriteIdList,
     snapshot_time: int,
     server: ServerInfo,
     unexplained: UnexplainedWriteIds,
+    rules_out_drops: Callable[[PinnedTable], bool] = nothing_ruled_out,
 ) -> None:
     """Refuse a table that was changed by DDL between the snapshot and its lock.
 
@@ -51,6 +57,8 @@ def check_unchanged(
         pinned: the table with the write ids that the snapshot may see.
         fresh: the write ids committed once the lock was granted.
         snapshot_time: in seconds since the epoch, by the clock of the metastore's database.
+        rules_out_drops: whether the metastore's notification log has no drop of a partition since;
+            asked only about partitioned tables of a metastore before Hive 4.
 
     Raises:
         ConcurrentDdlError: naming the table and the write id.
@@ -83,12 +91,15 @@ def check_unchanged(
             f"as DROP PARTITION or ALTER TABLE: nothing on disk explains write id {ids}. (An "
             f"INSERT that wrote no row leaves the same trace.) {_ADVICE}"
         )
-    if pinned.table.partition_keys and not server.traces_dropped_partitions:
+    if server.traces_dropped_partitions or not pinned.table.partition_keys:
+        return
+    if not rules_out_drops(pinned):
         raise ConcurrentDdlError(
             f"{name} has partitions and was not locked when the snapshot was taken (transaction "
             f"{pinned.transaction_id}). A metastore of version {server.version}, before Hive 4, "
-            "does not tell whether a partition was dropped since. Name the table when the snapshot "
-            "is opened, so that it is locked with the others."
+            "does not tell whether a partition was dropped since, and it has no notification log "
+            "that rules it out. Name the table when the snapshot is opened, so that it is locked "
+            "with the others."
         )
 
 

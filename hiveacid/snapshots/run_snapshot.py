@@ -21,6 +21,7 @@ from hiveacid.errors import (
     UnreadableTableError,
 )
 from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
@@ -175,8 +176,20 @@ class LockedTables:
         pinned = self._look_up(names, write_ids, valid_txns)
         snapshot_time, server = self._snapshot_time(), self.transaction.server
         for name in sorted(names):
-            check_unchanged(pinned[name], fresh[name], snapshot_time, server, self._unexplained)
+            check_unchanged(
+                pinned[name],
+                fresh[name],
+                snapshot_time,
+                server,
+                self._unexplained,
+                self._log_rules_out_drops,
+            )
         self._pinned.update(pinned)
+
+    def _log_rules_out_drops(self, pinned: PinnedTable) -> bool:
+        events = read_table_events(self._client, pinned.table.name)
+        after = pinned.write_ids.high_watermark
+        return events is not None and events.rules_out_drops(after, has_write_id=False)
 
     def _look_up(
         self,
@@ -194,6 +207,8 @@ class LockedTables:
                 write_ids=write_ids[name],
                 valid_txns=valid_txns,
                 transaction_id=self.transaction.id,
+                orc_columns=self.transaction.orc_columns,
+                gregorian=self.transaction.gregorian,
             )
             for name, table in tables.items()
         }

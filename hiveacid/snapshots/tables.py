@@ -4,10 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import Partition, StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, Table, TableName
+
+
+class OrcColumns(Enum):
+    """By what the columns of a table are found in ORC files.
+
+    `UNKNOWN` refuses files in which it makes a difference.
+    """
+
+    POSITION = "position"
+    NAME = "name"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, setting: str | None, server: ServerInfo) -> OrcColumns:
+        """Return what a setting says; without it, what a metastore's Hive does by default.
+
+        Raises:
+            InvalidSettingError: the setting is neither `position` nor `name`.
+        """
+        if setting is None:
+            return cls.POSITION if server.reads_orc_by_position else cls.UNKNOWN
+        if setting not in (cls.POSITION.value, cls.NAME.value):
+            raise InvalidSettingError(
+                f"orc_columns must be `position` or `name`, not {setting!r}: by what Hive finds "
+                "the columns of a table in ORC files."
+            )
+        return cls(setting)
 
 
 @dataclass(frozen=True)
@@ -61,6 +90,10 @@ class PinnedTable(UnlockedTable):
     """A table in a snapshot: its metadata and the ids that the snapshot may see of it.
 
     `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
+    `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
+    1582-10-15 are counted in the Gregorian calendar, whatever the files say: so does Hive 3.1.
     """
 
     transaction_id: int
+    orc_columns: OrcColumns = OrcColumns.POSITION
+    gregorian: bool = False

@@ -18,6 +18,7 @@ from hiveacid.errors import (
 )
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
+from hiveacid.snapshots.tables import OrcColumns
 
 logger = logging.getLogger("hiveacid")
 RETRY_SECONDS = 5.0
@@ -37,6 +38,8 @@ STATE_REASONS = {
     TransactionState.UNKNOWN: "the metastore no longer knows it",
 }
 """Why a transaction in this state is lost."""
+
+_CALENDARS = ("file", "gregorian")
 
 T = TypeVar("T", bound="Transaction")
 
@@ -148,6 +151,7 @@ class Transaction:
         self.locked: set[TableName] = set()
         self.ending = threading.Event()
         self.lost: TransactionLostError | None = None
+        self.orc_columns, self.gregorian = OrcColumns.POSITION, False
         self._on_lost = on_lost
         self._state_lock = threading.Lock()
         self._opened_at = time.monotonic()
@@ -178,11 +182,14 @@ class Transaction:
         try:
             server = client.server_info()
             interval = settings.heartbeat_seconds(server.transaction_timeout)
+            orc_columns = OrcColumns.of(settings.orc_columns, server)
             id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
         except BaseException:
             client.close()
             raise
         transaction = cls(id_, client, server, requester, on_lost)
+        transaction.orc_columns = orc_columns
+        transaction.gregorian = settings.counts_in_gregorian(server)
         transaction._start_heartbeats(client_factory, interval)
         return transaction
 
@@ -295,16 +302,36 @@ class SnapshotSettings:
     a third of the metastore's `metastore.txn.timeout`; 0 sends no heartbeats, so that the
     metastore aborts the transaction after that timeout (of use only to see what happens then).
     `lock_timeout`: how long to wait for the shared locks on the tables.
+    `orc_columns`: by what Hive finds the columns of a table in ORC files, `position` or `name`;
+    None goes by the metastore's version (`OrcColumns`).
+    `old_dates`: the calendar of days before 1582-10-15: `gregorian`, as Hive 3.1 counts whatever a
+    file says, or `file`, as the file says and Julian without a word, as in other versions; None
+    goes by the metastore's version.
     Raises `InvalidSettingError` for a negative number.
     """
 
     heartbeat_interval: float | None = None
     lock_timeout: float = 300.0
+    orc_columns: str | None = None
+    old_dates: str | None = None
 
     def __post_init__(self) -> None:
-        for key, value in vars(self).items():
+        if self.old_dates not in (None, *_CALENDARS):
+            raise InvalidSettingError(
+                f"old_dates must be one of {', '.join(_CALENDARS)}, not {self.old_dates!r}: the "
+                "calendar in which Hive counts days before 1582-10-15."
+            )
+        for key in ("heartbeat_interval", "lock_timeout"):
+            value = getattr(self, key)
             if value is not None and value < 0:
                 raise InvalidSettingError(f"{key} must not be negative, but is {value:g}.")
+
+    def counts_in_gregorian(self, server: ServerInfo) -> bool:
+        """Return whether days before 1582-10-15 are counted in the Gregorian calendar.
+
+        Without the setting: as the metastore's Hive does by default.
+        """
+        return (self.old_dates or ("file" if server.marks_calendars else "gregorian")) != "file"
 
     def heartbeat_seconds(self, transaction_timeout: float) -> float:
         """The interval for a metastore whose transactions time out after `transaction_timeout`.

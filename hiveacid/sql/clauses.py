@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -18,7 +19,10 @@ from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.sql.statement import Relation, check_syntax
+from hiveacid.spark_lines import SparkLine, line_of
+from hiveacid.sql.statement import READ_FUNCTION, Relation, check_syntax
+
+_LINE = line_of(pyspark.__version__)
 
 OPTIONS = ("partitions", "read", "static")
 """Options that `with (…)` takes."""
@@ -124,12 +128,15 @@ def refuse_ignored(relation: Relation, kind: str) -> None:
         )
 
 
-def render_options(options: dict[str, str]) -> str:
-    """Return a `with (…)` clause, with a space before it; empty without options."""
+def render_read(name: str, options: Mapping[str, str], line: SparkLine = _LINE) -> str:
+    """Return a table with options as a line of Spark reads it; its name alone without options."""
     if not options:
-        return ""
-    shown = ", ".join(f"{key} = {text_literal(text)}" for key, text in sorted(options.items()))
-    return f" with ({shown})"
+        return name
+    given = [(key, text_literal(text)) for key, text in sorted(options.items())]
+    if line.has_options_clause:
+        return f"{name} with ({', '.join(f'{key} = {text}' for key, text in given)})"
+    shown = [text_literal(name), *(f"{key} => {text}" for key, text in given)]
+    return f"{READ_FUNCTION}({', '.join(shown)})"
 
 
 def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import active, java, scala_seq
 from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
@@ -30,6 +31,9 @@ _UNLIMITED = 2**31 - 1
 
 _NAMED_BY_EXPRESSION = "expressionwithunresolvedidentifier("
 _TABLE_FUNCTION = re.compile(r"'UnresolvedTableValuedFunction \[([^\]]*)\]")
+
+_SQL_FUNCTION = "sqlFunction."
+"""The class that the catalog has of a function in SQL. Spark 3 has no such functions."""
 
 _MAKERS = ("CreateUserDefinedFunction", "CreateSQLFunctionCommand")
 
@@ -69,9 +73,10 @@ def text_of_calls(context: SparkContext, plan: Any) -> str:
     """
     if not plan.children().isEmpty() and not plan.containsAnyPattern(_marks_of_calls(context)):
         return ""
-    # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId.
+    # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId. The longest overload
+    # has a function before them.
     arguments = (False, False, _UNLIMITED, False)
-    count = 5 if hasattr(plan, "treeString$default$5") else 4
+    count = len(parameter_types(context, f"{_CATALYST}.trees.TreeNode", "treeString")) - 1
     return str(plan.treeString(*arguments, *[False] * (count - len(arguments))))
 
 
@@ -152,9 +157,9 @@ def _stored(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None
     if not unless_missing(lambda: stored.functionExists(database, parts[-1])):
         return None
     found = stored.getFunction(database, parts[-1])
-    functions = java(session.sparkContext, f"{_CATALYST}.catalog.SQLFunction")
-    if not functions.isSQLFunction(found.className()):
+    if str(found.className()) != _SQL_FUNCTION:
         return None
+    functions = java(session.sparkContext, f"{_CATALYST}.catalog.SQLFunction")
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()
         function = functions.fromCatalogFunction(found, parser)

@@ -17,7 +17,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.plans import leaves, replaced, with_fields
-from hiveacid.jvm.py4j import active, each, java
+from hiveacid.jvm.py4j import active, each, java, scala_seq
 from hiveacid.sql.catalog import SESSION_CATALOG
 
 NameParts = tuple[str, ...]
@@ -73,6 +73,10 @@ between. The rest of a common table expression, `with name as`, is none. A varia
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
 
+READ_FUNCTION = "acid_table"
+"""The table function that reads a table with options, as `with (…)` does where SQL has it."""
+
+_NAMED_ARGUMENT = "NamedArgumentExpression"
 _RELATION = "UnresolvedRelation"
 _WRITTEN = "__required_write_privileges__"
 """Option by which Spark 4's parser marks the relation that a statement changes."""
@@ -138,6 +142,8 @@ class Statement:
         temporary_view: the name of the temporary view that it makes.
         ignored: names that a `with` clause defines and that are read with options, which Spark
             ignores.
+        is_rewritten: whether the statement must be run by `plan`, since the text has calls of
+            `acid_table` for which the plan has the tables.
     """
 
     sql: str
@@ -152,6 +158,7 @@ class Statement:
     opaque: str | None = None
     temporary_view: str | None = None
     ignored: tuple[Relation, ...] = ()
+    is_rewritten: bool = False
 
     @property
     def reads(self) -> frozenset[NameParts]:
@@ -208,6 +215,8 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
     found.opaque = _OPAQUE.get(found.kind)
     for leaf in _leaves(context, plan):
         found.add(leaf)
+    calls = _read_tables(session, found)
+    plan = _with_plans(context, plan, calls) if calls else plan
     found.changes |= _given_to_procedure(session, plan)
     targets = [_parts(leaf) for leaf in _targets(plan)]
     may_have = _OPTIONS.search(sql) is not None and _has_with(context, parsed)
@@ -226,6 +235,7 @@ def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
         found.opaque,
         _temporary_view(parsed),
         tuple(ignored),
+        bool(calls),
     )
 
 
@@ -266,6 +276,44 @@ class _Names:
             self.changes.add((*database, str(name.table())))
         elif kind in _OPAQUE:
             self.opaque = _OPAQUE[kind]
+
+
+def _read_tables(session: SparkSession, found: _Names) -> list[tuple[Any, Any]]:
+    """Take calls of `acid_table` for the tables that they name.
+
+    Returns:
+        The node of each call, and the node of the table with the options of the call.
+    """
+    pairs = []
+    for call in [it for it in found.functions if it.name == READ_FUNCTION]:
+        relation = _table_of(session, call.node)
+        if relation is not None:
+            found.functions.remove(call)
+            found.relations.append(_relation(relation))
+            pairs.append((call.node, relation))
+    return pairs
+
+
+def _table_of(session: SparkSession, call: Any) -> Any:
+    """Return the relation that a call of `acid_table` names; None for Spark to refuse the call."""
+    context = session.sparkContext
+    name, *options = each(call.functionArgs())
+    if any(it.nodeName() != _NAMED_ARGUMENT for it in options):
+        return None
+    try:
+        parts = parse_name(session, _literal(name) or "")
+    except ParseException:
+        return None
+    names, given = (java(context, f"java.util.{kind}")() for kind in ("ArrayList", "HashMap"))
+    for part in parts:
+        names.add(part)
+    for option in options:
+        given.put(option.key(), _literal(option.value()) or "")
+    return java(context, f"{_ANALYSIS}.{_RELATION}")(
+        scala_seq(context, names),
+        java(context, "org.apache.spark.sql.util.CaseInsensitiveStringMap")(given),
+        False,
+    )
 
 
 def _substituted(context: SparkContext, parsed: Any) -> Any:
@@ -354,14 +402,18 @@ def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
 
     A procedure takes names as texts, most of them of tables in the procedure's own catalog.
     """
-    if plan.nodeName() != "Call":
+    kind = plan.nodeName()
+    if kind == "Call":
+        parts_of_name, arguments = plan.procedure().nameParts(), each(plan.args())
+        values = [it.value() if it.nodeName() == _NAMED_ARGUMENT else it for it in arguments]
+    elif kind == "CallStatement":  # Iceberg's own, on Spark 3
+        parts_of_name, values = plan.name(), [it.expr() for it in each(plan.args())]
+    else:
         return set()
-    procedure = [str(part).lower() for part in each(plan.procedure().nameParts())]
+    procedure = [str(part).lower() for part in each(parts_of_name)]
     in_spark = procedure[0] == SESSION_CATALOG or procedure[-1] in _TAKE_FROM_SPARK
     names = set()
-    for argument in each(plan.args()):
-        named = argument.nodeName() == "NamedArgumentExpression"
-        text = _literal(argument.value() if named else argument)
+    for text in map(_literal, values):
         try:
             parts = parse_name(session, text or "")
         except ParseException:

@@ -55,7 +55,7 @@ def spark_settings(hive: HiveServer) -> dict[str, str]:
         "spark.sql.ansi.enabled": "false",
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {SMALL_JVM}",
         "spark.hadoop.hive.metastore.uris": hive.metastore_uri,
-        "spark.sql.hive.metastore.version": "4.0.1",
+        "spark.sql.hive.metastore.version": hive.spark_client,
         "spark.sql.hive.metastore.jars": "path",
         "spark.sql.hive.metastore.jars.path": hive.spark_jars,
         "spark.sql.warehouse.dir": f"file://{hive.warehouse}",
@@ -148,11 +148,12 @@ class DbtProject(DbtDirectory):
         schema: str | None = None,
         threads: int = 4,
         profile: Mapping[str, Any] | None = None,
-        spark: Mapping[str, str] | None = None,
+        spark: Mapping[str, str | None] | None = None,
         compiled: bool = False,
     ) -> None:
         """`profile` and `spark` replace keys of the target and of its Spark settings.
 
+        A setting that is None is left out.
         Spark interprets queries unless they are to be `compiled`, as by its default.
         """
         super().__init__(path)
@@ -165,7 +166,9 @@ class DbtProject(DbtDirectory):
             "threads": threads,
             "metastore_uri": hive.metastore_uri,
             "footer_cache": str(path / "footers"),
-            "server_side_parameters": {**settings, **(spark or {})},
+            "server_side_parameters": {
+                key: value for key, value in {**settings, **(spark or {})}.items() if value
+            },
             **(profile or {}),
         }
         self._targets = {"dev": target}

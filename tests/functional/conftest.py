@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
@@ -69,15 +68,10 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
 
 
 def _lakes(directory: Path) -> dict[str, str]:
-    """Delta and Iceberg; without them on Spark 3, for which their jars are not made.
-
-    `make spark` runs tests there that need neither (`tools/spark_line.py`).
-    """
-    if pyspark.__version__.startswith("3."):
-        return {}
-    delta = delta_settings(say)
-    jars = ",".join([delta["spark.jars"], *map(str, iceberg_jars(say))])
-    return {**delta, **iceberg_settings(directory), "spark.jars": jars}
+    """Delta and Iceberg, each where the line of Spark has it (`hiveacid/spark_lines.py`)."""
+    settings = {**delta_settings(say), **iceberg_settings(directory)}
+    jars = [*filter(None, [settings.get("spark.jars")]), *map(str, iceberg_jars(say))]
+    return {**settings, "spark.jars": ",".join(jars)} if jars else settings
 
 
 @pytest.fixture(scope="session")

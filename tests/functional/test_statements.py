@@ -92,6 +92,22 @@ def test_clauses_of_a_relation(spark):
     assert with_options == Relation(A, {"read": "x", "n": "3"})
 
 
+def test_a_call_reads_a_table_with_options(spark):
+    """As `with (…)` does, which Spark 3 does not have."""
+    sql = "select a.i from ACID_TABLE('db.`a`', READ => 'x', n => 3) join acid_table('b') using (i)"
+    statement = parse(spark, sql)
+    assert statement.relations == (Relation(A, {"read": "x", "n": "3"}), Relation(B))
+    assert statement.functions == () and statement.is_rewritten
+    assert not parse(spark, "select * from db.a").is_rewritten
+    assert parse(spark, "explain select * from acid_table('db.a')").reads == {A}
+
+
+@pytest.mark.parametrize("call", ["acid_table()", "acid_table(1 + 1)", "acid_table('b', 'x')"])
+def test_a_call_that_names_no_table_is_left_to_spark(spark, call):
+    (function,) = parse(spark, f"select * from {call}").functions
+    assert function.name == "acid_table"
+
+
 def test_table_functions(spark):
     (function,) = parse(spark, "select * from Acid_Changes('db.a', 'm', null, 1 + 2) c").functions
     assert function == TableFunction("acid_changes", ("db.a", "m", None, None))

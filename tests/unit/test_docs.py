@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,14 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.options import declared_options, option, parse_bool
 from hiveacid.jars.artifacts import read_lock
 from hiveacid.metastore.connection import parse_addresses
+from hiveacid.spark_lines import ALL_TESTS, LINES
 from integration.support import delta, iceberg
 from integration.support.lake_settings import PACKAGES, example_settings
+from tools import support_matrix
 from tools.configuration_reference import PROFILES, REFERENCE, options_table, reference
 
 ROOT = Path(__file__).parent.parent.parent
+DEVELOPED_ON = next(line.tested for line in LINES if line.tests == ALL_TESTS)
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = [
     path
@@ -256,6 +260,12 @@ def test_the_reference_is_up_to_date() -> None:
     assert REFERENCE.read_text(encoding="utf-8") == reference(), "run `make reference`"
 
 
+def test_the_supported_versions_are_up_to_date() -> None:
+    text = support_matrix.DOCUMENT.read_text(encoding="utf-8")
+    assert support_matrix.BEGIN in text
+    assert text == support_matrix.with_matrix(text), "run `make reference`"
+
+
 def test_a_declared_option_gets_into_the_reference() -> None:
     @dataclass(frozen=True)
     class Options:
@@ -268,9 +278,13 @@ def test_a_declared_option_gets_into_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("example", "lock"), [("lake", iceberg.LOCK_FILE), ("delta", delta.LOCK_FILE)]
+    ("example", "lock_of"), [("lake", iceberg.iceberg_lock), ("delta", delta.delta_lock)]
 )
-def test_the_documents_name_the_jars_that_are_tested(example: str, lock: Path) -> None:
+def test_the_documents_name_the_jars_that_are_tested(
+    example: str, lock_of: Callable[[str], Path | None]
+) -> None:
+    lock = lock_of(DEVELOPED_ON)
+    assert lock is not None
     named = example_settings(example)[PACKAGES]
     assert named in {f"{jar.organisation}:{jar.name}:{jar.revision}" for jar in read_lock(lock)}
     assert named in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")

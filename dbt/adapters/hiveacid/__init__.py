@@ -1,7 +1,10 @@
 """dbt-hiveacid: dbt on Spark with Hive ACID tables among the sources."""
 
-from dbt.adapters.base import AdapterPlugin
+# ruff: noqa: I001
+# The library comes first: it refuses a PySpark that the adapter's modules cannot import.
+import hiveacid as _library  # noqa: F401
 
+from dbt.adapters.base import AdapterPlugin
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.impl import HiveAcidAdapter

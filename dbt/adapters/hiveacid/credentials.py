@@ -29,6 +29,16 @@ SESSION = "session"
 OFF = "off"
 LAST_NODE, RUN_END = "last_node", "run_end"
 
+_AS_SPARK_4 = {
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+}
+"""Spark 4's defaults. By those of Spark 3 a model without `file_format` would be a table of text
+files, and dates before 1582 could not be written."""
+
 # dbt gives these two to every target and removes them before an adapter sees the rest.
 _DBT_KEYS = (
     Option("type", "`hiveacid`", "required", required=True),
@@ -119,6 +129,22 @@ class HiveAcidCredentials(Credentials):
         _parse_as_of,
         default=None,
     )
+    orc_columns: str | None = option(
+        "By what Hive finds the columns of a table in ORC files, which shows in files that were "
+        "written before a column was renamed or removed: `position`, or `name`, by which the new "
+        "column is NULL in them. Hive 4 goes by position. Hive 3 goes by name unless its "
+        "`orc.force.positional.evolution` is true: without the key, such files are refused there.",
+        one_of("position", "name"),
+        default=None,
+    )
+    old_dates: str | None = option(
+        "The calendar in which days before 1582-10-15 are counted. `gregorian`: the Gregorian "
+        "one, as in Hive 3.1, whatever a file says. `file`: the one that the file names, and the "
+        "Julian one without a word, as in other versions. Without the key, by the metastore's "
+        "version.",
+        one_of("file", "gregorian"),
+        default=None,
+    )
     footer_cache: str | None = option(
         "The directory in which the footers of ORC files are kept from run to run, so that each "
         "file's footer is read once. Without it, `dbt-hiveacid` in the user's cache directory "
@@ -177,6 +203,7 @@ class HiveAcidCredentials(Credentials):
         self.database = None
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
+        self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
 
 
 @cache

@@ -100,7 +100,12 @@ class Invocation:
         make_snapshot = partial(
             Snapshot,
             connect,
-            SnapshotSettings(credentials.heartbeat_interval, credentials.lock_timeout),
+            SnapshotSettings(
+                credentials.heartbeat_interval,
+                credentials.lock_timeout,
+                credentials.orc_columns,
+                credentials.old_dates,
+            ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
             footers=_footers(credentials),

@@ -14,7 +14,7 @@ from dbt.adapters.spark.relation import SparkRelation
 from dbt.adapters.hiveacid.errors import raising_dbt_errors
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
-from hiveacid.sql.clauses import render_options
+from hiveacid.sql.clauses import render_read
 
 # Iceberg's mark on tables in a Hive catalog (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`).
 _ICEBERG = re.compile(r"^Table Properties: .*\btable_type=iceberg\b", re.IGNORECASE | re.MULTILINE)
@@ -57,7 +57,7 @@ class HiveAcidRelation(SparkRelation):
         if self.options is None:
             return self
         name = self.replace(shown=None, limit=None, event_time_filter=None).render()
-        return self.showing(name + render_options(self.options.as_clauses().options()))
+        return self.showing(render_read(name, self.options.as_clauses().options()))
 
     def showing(self, sql: str) -> HiveAcidRelation:
         """Return this table with `sql` in place of its name."""

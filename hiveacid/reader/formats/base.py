@@ -27,13 +27,15 @@ class TableRead:
     """One read of an insert-only table.
 
     `storages` has the storage of each partition, by the number that `DataFile.partition` gives, or
-    the table's own storage alone. `columns` are the table's.
+    the table's own storage alone. `columns` are the table's. `gregorian` is that of the pinned
+    table.
     """
 
     spark: SparkSession
     table: Table
     storages: Sequence[StorageDescriptor]
     columns: TableColumns
+    gregorian: bool = False
 
     @property
     def is_case_sensitive(self) -> bool:

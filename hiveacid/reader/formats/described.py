@@ -37,7 +37,9 @@ class DescribedFormat(FileFormat[DescribedLayout]):
     ) -> dict[DescribedLayout, list[DataFile]]:
         """Group files by what they say of columns and times."""
         headers = file_headers(read.spark, self.name, [file.file for file in files])
-        times = writer_times(read.spark, self.name, headers, read.columns.data)
+        times = writer_times(
+            read.spark, self.name, headers, read.columns.data, gregorian=read.gregorian
+        )
         columns_of, is_case_sensitive = self.columns_of(read), read.is_case_sensitive
 
         def layout(file: DataFile) -> DescribedLayout:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.reader.columns import orc_columns, raw_column
+from hiveacid.reader.columns import orc_columns, own_fields, raw_column
 from hiveacid.reader.formats.base import (
     FileFormat,
     Layout,
@@ -22,18 +22,18 @@ from hiveacid.reader.formats.base import (
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.scan import scan
-from hiveacid.reader.timestamps import orc_clock
+from hiveacid.reader.timestamps import orc_calendar, orc_clock
 
 
 @dataclass(frozen=True)
 class OrcLayout(Layout):
     """Layout of ORC files.
 
-    `names` are the files' own names of the columns, `converted` the positions of columns that the
-    files store in another type (`DataFile`).
+    `names` are the files' own names of the table's columns (`DataFile.columns`),
+    `converted` the positions of columns that the files store in another type.
     """
 
-    names: tuple[str, ...]
+    names: tuple[str | None, ...]
     converted: tuple[int, ...]
 
 
@@ -55,12 +55,13 @@ class Orc(FileFormat[OrcLayout]):
         )
 
     def scan(self, read: TableRead, layout: OrcLayout, files: Sequence[DataFile]) -> ScannedFiles:
-        """Read the i-th column of the files as the table's i-th column."""
+        """Read each column of the files as the table's column at its place."""
         columns = layout.columns
-        present = zip(layout.names, columns.data.fields, strict=False)
-        schema = StructType([StructField(name, field.dataType) for name, field in present])
-        frame, by_path = scan(read.spark, self.name, [file.file for file in files], schema)
-        data = [raw_column(field) for field in schema]
+        present = own_fields(layout.names, columns.data)
+        schema = StructType([field for field in present if field is not None])
+        listed, calendar = [file.file for file in files], orc_calendar(read.gregorian)
+        frame, by_path = scan(read.spark, self.name, listed, schema, calendar)
+        data = [None if field is None else raw_column(field) for field in present]
         clock = orc_clock(read.spark, columns.data)
         return ScannedFiles(frame, by_path, orc_columns(columns, data, clock, layout.converted))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from hiveacid.errors import FetchError, JavaNotFoundError
 from integration.support.hive.client import HiveClient, HiveSqlError, split_statements
 from integration.support.hive.config import HivePorts, HiveSettings
-from integration.support.hive.jars import hive_directory, hive_files
+from integration.support.hive.jars import HIVE_VERSION, VERSIONS, hive_directory, hive_files
 from integration.support.hive.java import JavaError
 from integration.support.hive.schema import SchemaError
 from integration.support.hive.server import HiveServer, HiveStartError
@@ -28,7 +28,7 @@ my_project:
       threads: 4
       metastore_uri: {hive.metastore_uri}
       server_side_parameters:
-        spark.sql.hive.metastore.version: "4.0.1"
+        spark.sql.hive.metastore.version: "{hive.spark_client}"
         spark.sql.hive.metastore.jars: path
         spark.sql.hive.metastore.jars.path: "{hive.spark_jars}"
 """
@@ -71,7 +71,7 @@ def start(options: argparse.Namespace) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    with HiveServer(settings, work=options.work, ports=ports) as hive:
+    with HiveServer(settings, work=options.work, ports=ports, version=options.hive) as hive:
         print(f"\nA dbt profile for it (profiles.yml):\n\n{PROFILE.format(hive=hive)}")
         python = Path(sys.executable)
         if python.is_relative_to(Path.cwd()):
@@ -109,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
 
     starter = commands.add_parser("start", help=start.__doc__, description=start.__doc__)
     starter.set_defaults(command=start)
+    starter.add_argument(
+        "--hive",
+        choices=VERSIONS,
+        default=HIVE_VERSION,
+        help="the version; default: %(default)s",
+    )
     starter.add_argument(
         "--work", type=Path, metavar="DIR", help="keep tables, metastore and log in this directory"
     )

@@ -148,10 +148,11 @@ class HiveClient:
                 raise HiveSqlError(f"Hive did not enqueue the compaction.\nStatement: {sql}")
             state = new[0]["state"]
             # Hive says so just before it commits; until then no snapshot has the new directories.
-            if state in done and not self._is_open(new[0]["txnid"]):
+            # Hive 3 has no transactions for compactions.
+            if state in done and not self._is_open(new[0].get("txnid")):
                 return
             if state in _NOT_COMPACTED:
-                reason = new[0]["errormessage"]
+                reason = new[0].get("errormessage", "Hive 3 does not say why")
                 raise HiveSqlError(f"The compaction was {state}: {reason}\nStatement: {sql}")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"After {timeout:.0f} s the compaction is {state!r}: {sql}")
@@ -161,7 +162,7 @@ class HiveClient:
         """Wait until no compaction is under way. Raises TimeoutError."""
         deadline = time.monotonic() + timeout
         while any(
-            row["state"] in ("initiated", "working") or self._is_open(row["txnid"])
+            row["state"] in ("initiated", "working") or self._is_open(row.get("txnid"))
             for row in self.show_compactions()
         ):
             if time.monotonic() > deadline:
@@ -191,14 +192,16 @@ class HiveClient:
         found = self.show_compactions(database.lower())
         return [row for row in found if row["tabname"] == table.lower()]
 
-    def _is_open(self, transaction: str) -> bool:
+    def _is_open(self, transaction: str | None) -> bool:
         rows = self.show_transactions()
         return any(row["txnid"] == transaction and row["state"] == "OPEN" for row in rows)
 
     def _show(self, sql: str) -> list[Record]:
         with self._run(sql) as cursor:
             names = [column[0].lower() for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        # The first row may have headings, such as "Lock ID". What follows has numbers there.
+        return [row for row in rows if not str(row[names[0]]).lower().endswith("id")]
 
     @contextmanager
     def _run(self, sql: str) -> Iterator[Any]:

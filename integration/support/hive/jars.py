@@ -1,4 +1,4 @@
-"""Hive 4.0.1's jars and schema scripts, in a cache outside the project.
+"""Hive's jars and schema scripts, in a cache outside the project.
 
 The cache is `$HIVEACID_CACHE`, else `~/.cache/dbt-hiveacid`; everything in it can be deleted and
 comes back with the next start.
@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiveacid.jars.artifacts import Progress, fetch, read_lock
+from integration.support.hive import hive_3
 
 HIVE_VERSION = "4.0.1"
-LOCK_FILE = Path(__file__).with_name(f"hive-{HIVE_VERSION}.lock")
+VERSIONS = (HIVE_VERSION, hive_3.VERSION)
+_SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
 CACHE_VARIABLE = "HIVEACID_CACHE"
 
 #: The part of the metastore's distribution that its schema tool reads.
@@ -28,10 +30,14 @@ _SCRIPTS = "scripts/metastore/upgrade/derby"
 class HiveFiles:
     """What a Hive needs from disk."""
 
+    #: The part of the cache that belongs to this version of Hive.
+    directory: Path
     #: The class path, in the lock file's order.
     jars: tuple[Path, ...]
     #: The metastore's home for the schema tool: holds `scripts/metastore/upgrade/derby`.
     metastore_home: Path
+    #: The class that makes the metastore's database.
+    schema_tool: str = _SCHEMA_TOOL
 
 
 def say(message: str) -> None:
@@ -45,24 +51,33 @@ def cache_directory() -> Path:
     return Path(chosen) if chosen else Path.home() / ".cache" / "dbt-hiveacid"
 
 
-def hive_directory() -> Path:
-    """The part of the cache that belongs to this version of Hive."""
-    return cache_directory() / f"hive-{HIVE_VERSION}"
+def hive_directory(version: str = HIVE_VERSION) -> Path:
+    """The part of the cache that belongs to a version of Hive."""
+    return cache_directory() / f"hive-{version}"
 
 
-def hive_files(progress: Progress = say) -> HiveFiles:
+def lock_file(version: str = HIVE_VERSION) -> Path:
+    """The file that names all jars of a version of Hive."""
+    return Path(__file__).with_name(f"hive-{version}.lock")
+
+
+def hive_files(progress: Progress = say, version: str = HIVE_VERSION) -> HiveFiles:
     """Fetch what is not in the cache yet, and return where everything is.
 
     Raises FetchError when a file cannot be had, JavaError without the right Java.
     """
-    artifacts = read_lock(LOCK_FILE)
-    paths = fetch(artifacts, hive_directory() / "jars", progress)
+    directory = hive_directory(version)
+    artifacts = read_lock(lock_file(version))
+    paths = fetch(artifacts, directory / "jars", progress)
     jars = tuple(path for path in paths if path.suffix == ".jar")
     (distribution,) = (path for path in paths if path.suffix != ".jar")
-    home = hive_directory() / "metastore-home"
+    home = directory / "metastore-home"
     if not home.exists():
         _unpack_scripts(distribution, home)
-    return HiveFiles(jars, home)
+    if version == hive_3.VERSION:
+        jars = hive_3.class_path(jars, hive_files(progress).jars, directory)
+        return HiveFiles(directory, jars, home, hive_3.SCHEMA_TOOL)
+    return HiveFiles(directory, jars, home)
 
 
 def _unpack_scripts(distribution: Path, home: Path) -> None:

@@ -27,9 +27,20 @@ class Jvm:
     """One such process; what it writes to standard error goes to a log file."""
 
     def __init__(
-        self, class_path: Sequence[Path], options: Sequence[str], work: Path, log: Path
+        self,
+        class_path: Sequence[Path],
+        options: Sequence[str],
+        work: Path,
+        log: Path,
+        *,
+        own_loader: bool = False,
     ) -> None:
-        """Start it. Raises JvmError when it ends at once, JavaError without the right Java."""
+        """Start it. Raises JvmError when it ends at once, JavaError without the right Java.
+
+        With `own_loader` the classes are those of a `URLClassLoader`, as programs made for Java 8
+        want it.
+        """
+        loaded, class_path = (class_path, []) if own_loader else ([], class_path)
         class_path = [bundled_jar("py4j-*.jar"), *class_path]
         command = [
             str(find_java().executable),
@@ -58,6 +69,7 @@ class Jvm:
                 enable_memory_management=False,
             )
         )
+        self._loader = self._make_loader(loaded) if own_loader else None
 
     @property
     def pid(self) -> int:
@@ -87,11 +99,22 @@ class Jvm:
         parameters = self._gateway.new_array(java.lang.Object, 1)
         parameters[0] = self.strings(*arguments)
         # A thread takes a Runnable, and java.beans makes one of any method call.
-        call = java.beans.Statement(java.lang.Class.forName(class_name), "main", parameters)
+        loader = self._loader or java.lang.ClassLoader.getSystemClassLoader()
+        main_class = java.lang.Class.forName(class_name, True, loader)
+        call = java.beans.Statement(main_class, "main", parameters)
         runnable = java.lang.Class.forName("java.lang.Runnable")
         thread = java.lang.Thread(java.beans.EventHandler.create(runnable, call, "execute"))
+        thread.setContextClassLoader(loader)
         thread.start()
         return thread
+
+    def _make_loader(self, class_path: Sequence[Path]) -> Any:
+        java = self.packages.java
+        urls = self._gateway.new_array(java.net.URL, len(class_path))
+        for index, path in enumerate(class_path):
+            urls[index] = java.io.File(str(path)).toURI().toURL()
+        platform = java.lang.ClassLoader.getPlatformClassLoader()
+        return java.net.URLClassLoader(urls, platform)
 
     def _read_greeting(self, greeting: Path) -> tuple[int, str]:
         """Port and secret of the gateway, which are the first two lines of its output."""

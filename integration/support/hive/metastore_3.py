@@ -1,7 +1,7 @@
 """The metastore of Hive 3.1.3, alone: the oldest that has write ids.
 
 There is no HiveServer2 beside it. Tables are made through its Thrift calls, over files that another
-Hive wrote. It keeps a notification log.
+Hive wrote.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from integration.support.hive.config import write_site
 from integration.support.hive.jars import cache_directory, hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS, find_java
 from integration.support.hive.jvm import Jvm
+from integration.support.hive.kdc import SERVER, Kdc
 from integration.support.hive.server import START_TIMEOUT, HiveStartError, free_ports
 
 VERSION = "3.1.3"
@@ -29,14 +30,11 @@ LOCK_FILE = Path(__file__).with_name(f"hive-metastore-{VERSION}.lock")
 
 _SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
 _METASTORE = "org.apache.hadoop.hive.metastore.HiveMetaStore"
-_LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 
 #: Hive 4.0.1's jars that the distribution of the metastore lacks, or has too old for Hadoop 3.3.
 _BORROWED = (
     "guava-",
     "hadoop-",
-    "jackson-core-asl-",
-    "jackson-mapper-asl-",
     "woodstox-",
     "stax2-",
     "re2j-",
@@ -62,25 +60,33 @@ _FORMATS = ("hive-common-", "hive-serde-", "hive-shims-", "hive-storage-api-", "
 class Metastore3:
     """One such metastore, as a context manager; its database and its log are below `work`."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, kdc: Kdc | None = None) -> None:
+        """With a KDC, which must run, it asks for Kerberos."""
         self._work = work
+        self._kdc = kdc
         (self._port,) = free_ports(1)
         self._jvm: Jvm | None = None
 
     @property
     def uri(self) -> str:
         """Its Thrift address."""
-        return f"thrift://127.0.0.1:{self._port}"
+        return f"thrift://{'localhost' if self._kdc else '127.0.0.1'}:{self._port}"
 
     def __enter__(self) -> Metastore3:
-        home, listener = _home()
-        class_path = [self._work, *_class_path(home), listener]
+        home = _home()
+        class_path = [self._work, *_class_path(home)]
         write_site(self._properties(), self._work / "metastore-site.xml")
         _make_database(home, class_path, self._work)
         log = self._work / "metastore.log"
-        self._jvm = Jvm(
-            class_path, [*OPEN_OPTIONS, "-Xmx512m", "-XX:+UseSerialGC"], self._work, log
-        )
+        options = [*OPEN_OPTIONS, "-Xmx512m", "-XX:+UseSerialGC"]
+        if self._kdc is not None:
+            options.append(f"-Djava.security.krb5.conf={self._kdc.conf}")
+            secured = {
+                "hadoop.security.authentication": "kerberos",
+                "hadoop.rpc.protection": "privacy",
+            }
+            write_site(secured, self._work / "core-site.xml")
+        self._jvm = Jvm(class_path, options, self._work, log)
         self._jvm.start_main(_METASTORE, "-p", str(self._port))
         deadline = time.monotonic() + START_TIMEOUT
         while not self._answers():
@@ -107,7 +113,15 @@ class Metastore3:
 
     def _properties(self) -> dict[str, str]:
         metastore = "org.apache.hadoop.hive.metastore"
+        kerberos = {}
+        if self._kdc is not None:
+            kerberos = {
+                "metastore.sasl.enabled": "true",
+                "metastore.kerberos.principal": SERVER,
+                "metastore.kerberos.keytab.file": str(self._kdc.keytab("hive")),
+            }
         return {
+            **kerberos,
             "fs.defaultFS": "file:///",
             "javax.jdo.option.ConnectionURL": f"jdbc:derby:{self._work}/metastore_db;create=true",
             "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
@@ -117,15 +131,13 @@ class Metastore3:
             # The default names a class of Hive's, which is not here.
             "metastore.task.threads.always": f"{metastore}.events.EventCleanerTask",
             "metastore.event.db.notification.api.auth": "false",
-            "metastore.transactional.event.listeners": _LISTENER,
-            "metastore.event.listeners": _LISTENER,
         }
 
 
-def _home() -> tuple[Path, Path]:
-    """The unpacked distribution and the listener's jar, fetched unless they are in the cache."""
+def _home() -> Path:
+    """The unpacked distribution, fetched unless it is in the cache."""
     directory = cache_directory() / f"hive-metastore-{VERSION}"
-    distribution, listener = fetch(read_lock(LOCK_FILE), directory, say)
+    (distribution,) = fetch(read_lock(LOCK_FILE), directory, say)
     home = directory / f"apache-hive-metastore-{VERSION}-bin"
     if not (home / "lib").exists():
         with (
@@ -134,7 +146,7 @@ def _home() -> tuple[Path, Path]:
         ):
             archive.extractall(unpacked, filter="data")
             (Path(unpacked) / home.name).rename(home)
-    return home, listener
+    return home
 
 
 def _class_path(home: Path) -> list[Path]:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from hiveacid.jars.artifacts import Progress
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
-from integration.support.hive.jars import HiveFiles, hive_directory
+from integration.support.hive.hive_3 import of_metastore
+from integration.support.hive.jars import HiveFiles
 from integration.support.hive.java import OPEN_OPTIONS, find_java
-
-_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
 
 
 class SchemaError(RuntimeError):
@@ -25,7 +24,7 @@ def create_database(files: HiveFiles, work: Path, progress: Progress) -> None:
 
     Raises SchemaError with the tool's last lines when the database cannot be made.
     """
-    template = hive_directory() / "metastore_db"
+    template = files.directory / "metastore_db"
     if not template.exists():
         progress("making the metastore's database (once; some 10 s)")
         _make_template(files, template)
@@ -40,12 +39,13 @@ def _make_template(files: HiveFiles, template: Path) -> None:
         # No server is started: its ports are never used.
         properties = site_properties(HiveSettings(), HivePorts(0, 0), work, work)
         write_site(properties, conf / "hive-site.xml")
+        write_site(of_metastore(properties), conf / "metastore-site.xml")
         class_path = os.pathsep.join([str(conf), *map(str, files.jars)])
         done = subprocess.run(
             [
                 str(find_java().executable),
                 *OPEN_OPTIONS,
-                *("-cp", class_path, _TOOL, "-dbType", "derby", "-initSchema"),
+                *("-cp", class_path, files.schema_tool, "-dbType", "derby", "-initSchema"),
             ],
             env={**os.environ, "METASTORE_HOME": str(files.metastore_home)},
             cwd=work,

@@ -15,9 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+import pyspark
+
 from hiveacid.jars.artifacts import Progress
+from hiveacid.spark_lines import line_of
+from integration.support.hive import hive_3
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
-from integration.support.hive.jars import hive_directory, hive_files, say
+from integration.support.hive.jars import HIVE_VERSION, hive_directory, hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS, QUICK_START
 from integration.support.hive.jvm import Jvm, JvmError
 from integration.support.hive.schema import create_database
@@ -70,7 +74,9 @@ class HiveServer:
         warehouse: Path | None = None,
         ports: HivePorts | None = None,
         progress: Progress = say,
+        version: str = HIVE_VERSION,
     ) -> None:
+        self.version = version
         self.settings = settings or HiveSettings()
         self._keep = work is not None
         self.work = work.resolve() if work else Path(tempfile.mkdtemp(prefix="hiveacid-hive-"))
@@ -92,9 +98,16 @@ class HiveServer:
         return self.ports.hs2
 
     @property
+    def spark_client(self) -> str:
+        """Value of `spark.sql.hive.metastore.version`, for a Spark that uses this metastore."""
+        is_hive_4 = self.version == HIVE_VERSION
+        return line_of(pyspark.__version__).hive_4_client if is_hive_4 else self.version
+
+    @property
     def spark_jars(self) -> str:
-        """Value of `spark.sql.hive.metastore.jars.path`, for a Spark that uses this metastore."""
-        return f"{hive_directory()}/jars/*.jar"
+        """Value of `spark.sql.hive.metastore.jars.path`; fetches the jars unless they are there."""
+        hive_files(self._progress, self.spark_client)
+        return f"{hive_directory(self.spark_client)}/jars/*.jar"
 
     @property
     def exit_code(self) -> int | None:
@@ -123,17 +136,19 @@ class HiveServer:
 
         Raises HiveStartError when they do not, FetchError and JavaError from the preparations.
         """
-        files = hive_files(self._progress)
+        files = hive_files(self._progress, self.version)
         self.jars = files.jars
         started = time.monotonic()
         for directory in (self.work / "conf", self.work / "tmp", self.warehouse):
             directory.mkdir(parents=True, exist_ok=True)
         if not (self.work / "metastore_db").exists():
             create_database(files, self.work, self._progress)
-        write_site(
-            site_properties(self.settings, self.ports, self.warehouse, self.work),
-            self.work / "conf" / "hive-site.xml",
-        )
+        properties = site_properties(self.settings, self.ports, self.warehouse, self.work)
+        if self.version == hive_3.VERSION:
+            properties = {**hive_3.older_properties(properties), **self.settings.extra}
+            own = hive_3.of_metastore(properties)
+            write_site(own, self.work / "conf" / "metastore-site.xml")
+        write_site(properties, self.work / "conf" / "hive-site.xml")
         jvm = self._launch()
         try:
             self._start_services(jvm)
@@ -179,7 +194,8 @@ class HiveServer:
             f"-Djava.io.tmpdir={self.work}/tmp",
         ]
         try:
-            return Jvm([self.work / "conf", *self.jars], options, self.work, self.log)
+            class_path, is_old = [self.work / "conf", *self.jars], self.version == hive_3.VERSION
+            return Jvm(class_path, options, self.work, self.log, own_loader=is_old)
         except JvmError as error:
             raise self._start_error(str(error)) from error
 

@@ -44,8 +44,8 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
     assert "`server_side_parameters` must be a mapping" in message
     assert message.endswith(
         "Allowed keys: type, threads, schema, metastore_uri, method, metastore_timeout, "
-        "heartbeat_interval, lock_timeout, hold_until, hold_warning, as_of, footer_cache, "
-        "server_side_parameters"
+        "heartbeat_interval, lock_timeout, hold_until, hold_warning, as_of, orc_columns, "
+        "old_dates, footer_cache, server_side_parameters"
     )
 
 
@@ -101,11 +101,23 @@ def test_spark_parameters_become_text_and_ansi_is_off_as_in_dbt_spark():
             "spark.sql.ansi.enabled": True,
         }
     ).server_side_parameters
-    assert parameters == {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.ansi.enabled": "false",
-    }
+    assert (
+        parameters.items()
+        >= {
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.sql.ansi.enabled": "false",
+        }.items()
+    )
+
+
+def test_spark_3_has_the_defaults_of_spark_4_unless_the_profile_says_otherwise():
+    written, by_default = (
+        f"spark.sql.{it}"
+        for it in ("parquet.datetimeRebaseModeInWrite", "legacy.createHiveTableByDefault")
+    )
+    parameters = read(server_side_parameters={written: "LEGACY"}).server_side_parameters
+    assert (parameters[written], parameters[by_default]) == ("LEGACY", "false")
 
 
 def test_debug_shows_no_spark_parameters_for_they_may_hold_secrets():

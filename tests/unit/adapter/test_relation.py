@@ -6,6 +6,7 @@ from dbt.adapters.base.relation import EventTimeFilter
 
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from hiveacid.metastore.models import TableName
+from hiveacid.sql.clauses import render_read
 
 QUOTING = SimpleNamespace(quoting={})
 
@@ -29,7 +30,7 @@ def create(*args, **kwargs):
 
 
 JANUARY = {"hiveacid": {"partitions": {"day": "2026-01-31"}}}
-READ_IN_JANUARY = 'Shop.Orders with (partitions = \'{"day": ["2026-01-31"]}\')'
+READ_IN_JANUARY = render_read("Shop.Orders", {"partitions": '{"day": ["2026-01-31"]}'})
 
 
 def test_a_source_is_named_as_dbt_spark_names_it():
@@ -47,7 +48,7 @@ def test_a_statement_reads_a_source_with_its_options():
     assert str(relation.as_read()) == READ_IN_JANUARY
     assert str(create(node(config=JANUARY), limit=None)) == READ_IN_JANUARY
     static = create(node(config={"hiveacid": {"static": True}}), limit=None)
-    assert str(static) == "Shop.Orders with (static = 'true')"
+    assert str(static) == render_read("Shop.Orders", {"static": "true"})
 
 
 def test_options_stand_before_the_limit_of_empty():

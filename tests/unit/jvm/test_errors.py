@@ -52,9 +52,8 @@ def test_an_old_hive_client_gets_advice():
 
 
 def test_errors_of_pyspark_itself():
-    error = PySparkValueError(
-        errorClass="CANNOT_BE_EMPTY", messageParameters={"item": "the list of files"}
-    )
+    # Not by the names of the arguments, which PySpark 4 has changed.
+    error = PySparkValueError(None, "CANNOT_BE_EMPTY", {"item": "the list of files"})
     assert (
         short_message(error)
         == "[CANNOT_BE_EMPTY] At least one the list of files must be specified."

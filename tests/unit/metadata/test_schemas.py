@@ -13,6 +13,7 @@ from dbt.adapters.hiveacid.metadata import schemas
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.metadata.schemas import Schemas, is_undescribed
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.spark.catalog import describe_tables
 from hiveacid.errors import AcidTargetError
 from tests.unit.metadata.fakes import Connections, manifest
 
@@ -32,17 +33,20 @@ class Schema:
     `broken` has the errors of tables that Spark cannot describe.
     """
 
-    def __init__(self, *names, broken=None):
+    def __init__(self, *names, broken=None, name="marts"):
+        self._name = name
         self._looks = list(names)
         self._broken = broken or {}
         self.looked_up = []
 
     def sql(self, statement):
-        if statement == "show tables in marts":
+        if statement == f"show tables in {self._name}":
             self._now = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
             there = self._now
         else:
-            asked = re.fullmatch(r"show table extended in marts like '(.*)'", statement).group(1)
+            asked = re.fullmatch(
+                rf"show table extended in {self._name} like '(.*)'", statement
+            ).group(1)
             there = asked.split("|")
             self.looked_up.append(asked)
             if not set(there) <= set(self._looks[0]):
@@ -53,7 +57,7 @@ class Schema:
         rows = [
             Row(namespace="marts", tableName=n, isTemporary=False, information="") for n in there
         ]
-        if statement == "show tables in marts":
+        if statement == f"show tables in {self._name}":
             rows = [Row(namespace="marts", tableName=n, isTemporary=False) for n in there]
             rows.append(Row(namespace="", tableName="a_temporary_view", isTemporary=True))
         return SimpleNamespace(collect=lambda: rows)
@@ -136,18 +140,42 @@ def test_a_schema_that_cannot_be_listed_is_not_taken_for_empty():
 
 
 def test_relations_of_another_catalog_keep_the_name_of_their_schema():
-    listed = [HiveAcidRelation.create(schema="marts", identifier="a")]
     lake = HiveAcidRelation.create(schema="lake.marts", identifier="")
     functions = [SimpleNamespace(schema="lake.marts", alias="plus_one")]
-    found = schemas_of(functions=functions).relations(lake, lambda schema: listed)
-    assert list(map(str, found)) == ["lake.marts.a"]
+    spark = Schema(["a", "b"], name="lake.marts")
+    found = schemas_of(spark, functions).relations(lake, refuse_to_list)
+    assert list(map(str, found)) == ["lake.marts.a", "lake.marts.b"]
+
+
+def test_tables_of_another_catalog_are_described_one_by_one_on_spark_3():
+    class Spark3(Schema):
+        def sql(self, statement):
+            if statement.startswith("show table extended"):
+                raise PySparkException("SHOW TABLE EXTENDED is not supported for v2 tables.")
+            if statement == "describe extended lake.marts.`gone`":
+                raise Missing("it is gone")
+            if not statement.startswith("describe extended"):
+                return super().sql(statement)
+            told = [("id", "int"), ("# Detailed", ""), ("Name", statement), ("Provider", "iceberg")]
+            rows = [Row(col_name=name, data_type=type_) for name, type_ in told]
+            return SimpleNamespace(collect=lambda: rows)
+
+    session = Spark3(["a", "gone", "it`s"], ["a", "it`s"], name="lake.marts")
+    rows, reasons = describe_tables(session, "lake.marts", ["a", "gone", "it`s"])
+    assert [(row.tableName, row.information.splitlines()[1:]) for row in rows] == [
+        ("a", ["Name: describe extended lake.marts.`a`", "Provider: iceberg"]),
+        ("it`s", ["Name: describe extended lake.marts.`it``s`", "Provider: iceberg"]),
+    ]
+    assert reasons == {}
 
 
 def test_a_schema_that_is_yet_to_be_made_is_empty():
-    def missing(schema):
-        raise DbtDatabaseError("Namespace does not exist: lake.marts")
+    class Missing:
+        def sql(self, statement):
+            raise PySparkException("Namespace does not exist: lake.marts")
 
-    assert schemas_of().relations(MARTS, missing) == []
+    lake = HiveAcidRelation.create(schema="lake.marts", identifier="")
+    assert schemas_of(Missing()).relations(lake, refuse_to_list) == []
 
 
 def test_functions_of_the_project_are_listed_but_not_over_a_table(monkeypatch):

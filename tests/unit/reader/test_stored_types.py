@@ -13,6 +13,13 @@ from hiveacid.reader.partition_columns import parquet_partition_columns
 from hiveacid.reader.stored_types import stored_types, with_stored
 from hiveacid.reader.types import spark_type
 
+
+@pytest.fixture(autouse=True)
+def spark_4(monkeypatch):
+    """Test what Spark 4 reads, on whatever Spark."""
+    monkeypatch.setattr(module, "_SPARK_WIDENS", True)
+
+
 FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
 
 

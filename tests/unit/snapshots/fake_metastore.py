@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from hiveacid.metastore.models import (
     LockResponse,
     LockState,
     LockType,
+    NotificationEvent,
     Partition,
     ServerInfo,
     StorageDescriptor,
@@ -25,6 +27,12 @@ from hiveacid.metastore.models import (
 ORDERS = TableName("shop", "orders")
 CUSTOMERS = TableName("shop", "customers")
 CREATED = 1_700_000_000
+
+
+def event(id: int, type: str, name: TableName, **message: object) -> NotificationEvent:
+    """An entry of the notification log."""
+    text = json.dumps(message)
+    return NotificationEvent(id, CREATED + id, type, name.database, name.table, text, "json-0.2")
 
 
 def acid_table(name: TableName, create_time: int = CREATED, **changes) -> Table:
@@ -68,6 +76,7 @@ class FakeMetastore:
     locks: list[FakeLock] = field(default_factory=list)
     log: list[tuple] = field(default_factory=list)
     min_history: dict[TableName, int] = field(default_factory=dict)
+    events: list[NotificationEvent] = field(default_factory=list)
     now: int = CREATED + 1000
     down: bool = False
     open_clients: int = 0
@@ -173,8 +182,8 @@ class FakeClient:
         return ()
 
     def get_events(self, after: int, at_most: int, skipped_types: tuple = ()) -> tuple:
-        self._answer("get_events", after)
-        return ()
+        metastore = self._answer("get_events", after)
+        return tuple(it for it in metastore.events if it.id > after)
 
     def wait_at_most(self, seconds: float) -> None:
         self._metastore.longest_waits.append(seconds)

@@ -6,7 +6,7 @@ import inspect
 import threading
 
 import pytest
-from fake_metastore import CREATED, CUSTOMERS, ORDERS, FakeClient, acid_table, wait_until
+from fake_metastore import CREATED, CUSTOMERS, ORDERS, FakeClient, acid_table, event, wait_until
 
 from hiveacid.errors import (
     ConcurrentDdlError,
@@ -431,12 +431,32 @@ class TestLaterTables:
         assert str(error.value.message) == (
             "shop.customers has partitions and was not locked when the snapshot was taken "
             f"(transaction 4). A metastore of version {version}, before Hive 4, does not tell "
-            "whether a partition was dropped since. Name the table when the snapshot is opened, so "
-            "that it is locked with the others."
+            "whether a partition was dropped since, and it has no notification log that rules it "
+            "out. Name the table when the snapshot is opened, so that it is locked with the others."
         )
         snapshot.end()
         snapshot.renew()
         assert CUSTOMERS in snapshot.pin([ORDERS, CUSTOMERS]), "locked before the snapshot"
+
+    @pytest.mark.parametrize("drops", [False, True])
+    def test_before_hive_4_the_notification_log_may_rule_out_a_drop(
+        self, metastore, make_snapshot, drops
+    ):
+        metastore.server = ServerInfo("3.0", True, 300.0, False)
+        metastore.tables[CUSTOMERS] = acid_table(CUSTOMERS, partition_keys=(Column("d", "date"),))
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+        seen = len(metastore.writes[CUSTOMERS])
+        metastore.events = [
+            event(1, "CREATE_TABLE", CUSTOMERS),
+            event(2, "ALLOC_WRITE_ID_EVENT", CUSTOMERS, txnIdList=[9], writeIdList=[seen]),
+        ]
+        if drops:
+            metastore.events.append(event(3, "DROP_PARTITION", CUSTOMERS))
+            with pytest.raises(ConcurrentDdlError, match="no notification log that rules it out"):
+                snapshot.pin([CUSTOMERS])
+        else:
+            assert CUSTOMERS in snapshot.pin([CUSTOMERS])
 
     def test_of_a_table_without_partitions_any_metastore_tells(self, metastore, make_snapshot):
         metastore.server = ServerInfo("3.0", True, 300.0, False)

@@ -1,11 +1,14 @@
 """Why Spark did not start: what it, Java and the shell have printed (PySpark 4.1, Java 17)."""
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from dbt.adapters.hiveacid.spark.start_failure import describe_start_failure
+from hiveacid.spark_lines import line_of
 
-EXITED = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+LINE = line_of(pyspark.__version__)
+EXITED = PySparkRuntimeError(None, "JAVA_GATEWAY_EXITED", {})
 NO_HEAP = (
     "Error: Not allowed to specify max heap(Xmx) memory settings through java options (was "
     "-Xmx2g). Use the corresponding --driver-memory or spark.driver.memory configuration instead."
@@ -65,7 +68,10 @@ def test_the_message_has_the_first_words(log, cause, needs_java, tmp_path):
     path.write_text(log, encoding="utf-8")
     told = describe_start_failure(EXITED, path)
     assert told.startswith(f"Spark did not start: {cause}")
-    about_java = "\nSpark needs Java 17 or newer: `java -version` (or $JAVA_HOME) should say so."
+    about_java = (
+        f"\nSpark {LINE.name} needs Java {LINE.java[0]} or newer: `java -version` (or $JAVA_HOME) "
+        "should say so."
+    )
     after = f"\nWhat its Java process has printed is in {path}."
     if log:
         assert told == f"Spark did not start: {cause}{after}" + about_java * needs_java
@@ -83,4 +89,6 @@ def test_a_setting_that_spark_refuses_is_no_matter_of_java(tmp_path):
 
 
 def test_without_a_log_the_words_are_on_the_screen():
-    assert "has ended, see above. Spark needs Java 17" in describe_start_failure(EXITED, None)
+    assert f"has ended, see above. Spark {LINE.name} needs Java" in describe_start_failure(
+        EXITED, None
+    )

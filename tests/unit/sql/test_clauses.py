@@ -6,7 +6,8 @@ from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.sql.clauses import ReadClauses, render_options
+from hiveacid.spark_lines import line_of
+from hiveacid.sql.clauses import ReadClauses, render_read
 from hiveacid.sql.statement import Relation
 
 ORDERS = TableName("shop", "orders")
@@ -18,7 +19,7 @@ def clauses(**given):
 
 def test_a_plain_name_reads_the_snapshot():
     assert clauses() == ReadClauses()
-    assert render_options(ReadClauses().options()) == ""
+    assert render_read("shop.orders", ReadClauses().options()) == "shop.orders"
 
 
 def test_clauses_are_read():
@@ -43,8 +44,17 @@ def test_a_choice_of_partitions_is_read_as_it_is_written(values, kinds):
 
 def test_options_are_rendered_as_a_clause():
     choice = PartitionChoice.of({"day": frozenset({"it's"})})
-    sql = render_options(ReadClauses(choice, static=True).options())
-    assert sql == """ with (partitions = '{"day": ["it\\'s"]}', static = 'true')"""
+    options = ReadClauses(choice, static=True).options()
+    assert render_read("shop.orders", options, line_of("4.1.4")) == (
+        """shop.orders with (partitions = '{"day": ["it\\'s"]}', static = 'true')"""
+    )
+
+
+def test_a_spark_without_the_clause_calls_a_function():
+    options = ReadClauses(PartitionChoice.of({"n": frozenset({"1"})}), static=True).options()
+    assert render_read("`shop`.orders", options, line_of("3.5.9")) == (
+        """acid_table('`shop`.orders', partitions => '{"n": ["1"]}', static => 'true')"""
+    )
 
 
 def test_everything_that_is_wrong_is_told():

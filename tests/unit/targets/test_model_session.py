@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hiveacid.errors import PythonModelError
 from dbt.adapters.hiveacid.targets import model_session
 from dbt.adapters.hiveacid.targets.model_session import ModelSession
+from hiveacid.sql.clauses import render_read
 
 
 class Own:
@@ -68,8 +69,8 @@ def test_statements_and_tables_are_read_in_the_run(session, own):
         "select 3",
         "select * from shop.orders",
         "select * from shop.orders",
-        "select * from shop.orders with (partitions = '{}')",
-        "select * from shop.orders with (static = 'True')",
+        f"select * from {render_read('shop.orders', {'partitions': '{}'})}",
+        f"select * from {render_read('shop.orders', {'static': 'True'})}",
     ]
     assert all(isinstance(it, DataFrame) and it.sparkSession is session for it in frames)
 

@@ -100,19 +100,30 @@ class Schemas:
             DbtRuntimeError: the tables change faster than they can be listed.
         """
         name = str(schema.schema)
+        if "." in name:
+            return self._in_other_catalog(name)
         try:
             # dbt-spark's list is empty, too, if any table disappears while Spark makes it.
             relations = list_in_spark(schema) or self._found_one_by_one(name)
-        except DbtDatabaseError as error:
-            # Iceberg's words for a schema that does not exist yet; dbt-spark knows others.
-            if "Namespace does not exist" in str(error.msg):
-                return []
+        except DbtDatabaseError:
             logger.debug(f"Looking the tables of {name} up by their names: Spark cannot list them")
             relations = self._found_one_by_one(name)
-        if "." in name:
-            return [it.incorporate(path={"schema": name}) for it in relations if it.schema]
         taken = {relation.identifier for relation in relations}
         return [*relations, *(it for it in self._functions_in(name) if it.identifier not in taken)]
+
+    def _in_other_catalog(self, schema: str) -> list[BaseRelation]:
+        """Return the tables and views of a schema in a catalog of its own, such as `lake.marts`.
+
+        dbt-spark looks for their formats under names without the catalog.
+        """
+        try:
+            relations = self._found_one_by_one(schema)
+        except DbtDatabaseError as error:
+            # Iceberg's words for a schema that does not exist yet.
+            if "Namespace does not exist" in str(error.msg):
+                return []
+            raise
+        return [it.incorporate(path={"schema": schema}) for it in relations if it.schema]
 
     def refuse_acid(self, schema: str) -> None:
         """Refuse to drop a schema of Spark's own catalog that has a transactional table.

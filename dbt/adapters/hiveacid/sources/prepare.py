@@ -74,6 +74,8 @@ def prepare_statement(
     found = find_acid(session, statement, sources)
     changes = _changes_in(statement)
     feeds = find_changes(session, statement, sources)
+    if statement.is_rewritten:
+        node.swapped = SwappedStatement(statement, statement.plan)
     described = described_elsewhere(session, statement, sources)
     if described is not None:
         node.swapped = describe_table(session, statement, sources.metadata(described))

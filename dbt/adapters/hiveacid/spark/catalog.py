@@ -17,6 +17,9 @@ from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
 CATALOG_ERRORS = (PySparkException, Py4JJavaError)
 """Errors of a look-up in Spark's catalog."""
 
+_OF_SPARKS_CATALOG_ONLY = "SHOW TABLE EXTENDED is not supported for v2 tables"
+"""Words of Spark 3 about a schema in another catalog than its own."""
+
 
 def table_names(session: SparkSession, schema: str) -> set[str]:
     """Return the names of the tables and views in a schema; none if there is no such schema."""
@@ -47,12 +50,34 @@ def describe_tables(
     except CATALOG_ERRORS as error:
         if is_unreachable(error):
             raise
-        if len(names) == 1:
+        if _OF_SPARKS_CATALOG_ONLY in str(error):
+            parts = [_describe_table(session, schema, name) for name in names]
+        elif len(names) == 1:
             return [], {} if is_missing(error) else {names[0]: short_message(error)}
-    half = len(names) // 2
-    rows, reasons = describe_tables(session, schema, names[:half])
-    more_rows, more_reasons = describe_tables(session, schema, names[half:])
-    return [*rows, *more_rows], {**reasons, **more_reasons}
+        else:
+            half = len(names) // 2
+            halves = names[:half], names[half:]
+            parts = [describe_tables(session, schema, some) for some in halves]
+    return [row for rows, _ in parts for row in rows], {
+        name: reason for _, reasons in parts for name, reason in reasons.items()
+    }
+
+
+def _describe_table(
+    session: SparkSession, schema: str, name: str
+) -> tuple[list[Row], dict[str, str]]:
+    """Return for one table what `describe_tables` returns, by DESCRIBE."""
+    try:
+        described = session.sql(f"describe extended {schema}.{quoted(name)}").collect()
+    except CATALOG_ERRORS as error:
+        if is_unreachable(error):
+            raise
+        return [], {} if is_missing(error) else {name: short_message(error)}
+    lines = [
+        f"{it.col_name}: {it.data_type}" for it in described if not it.col_name.startswith("#")
+    ]
+    row = Row(namespace=schema, tableName=name, isTemporary=False, information="\n".join(lines))
+    return [row], {}
 
 
 def function_names(session: SparkSession, schema: str) -> set[str]:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import pyspark
 from pyspark.errors import PySparkException
 
 from hiveacid.jvm.errors import condition, short_message
+from hiveacid.spark_lines import line_of
 
 _SHOWN_LINES = 15
 
@@ -27,7 +29,11 @@ _OF_JAVA = re.compile(
     r"^JAVA_HOME|\bjava: (?:command )?not found|/java: No such file|UnsupportedClassVersion"
     r"|^Unrecognized option: --add-"
 )
-_JAVA = "Spark needs Java 17 or newer: `java -version` (or $JAVA_HOME) should say so."
+_LINE = line_of(pyspark.__version__)
+_JAVA = (
+    f"Spark {_LINE.name} needs Java {_LINE.java[0]} or newer: `java -version` (or $JAVA_HOME) "
+    "should say so."
+)
 
 
 def describe_start_failure(error: Exception, log: Path | None) -> str:

@@ -141,6 +141,7 @@ class IcebergStore:
                 raise overtaken(self._name) from error
             raise
         if branch is None:
+            self._add_state(state)
             self._check(state)
 
     def confirm(self, built: TargetState) -> None:
@@ -152,6 +153,29 @@ class IcebergStore:
     def reset(self) -> None:
         """See `Store.reset`."""
         self._table().java.newAppend().set(KEY, reset_text()).commit()
+
+    def _add_state(self, state: TargetState) -> None:
+        """Add the state to the table that this Spark has just built, unless Spark has done so.
+
+        Iceberg for Spark 3.5 has no properties of snapshots in the session. A run that dies before
+        leaves a table without a state, which the next run builds again.
+        """
+        table = self._table()
+        metadata = table.metadata()
+        newest = head(metadata)
+        summary = {} if newest is None else _snapshot(metadata.snapshot(newest)).summary
+        is_ours = summary.get("spark.app.id") == self._session.sparkContext.applicationId
+        if KEY in summary or not is_ours:
+            return
+        # By a branch, so that the state never comes to rows that somebody else has put there since.
+        branch = BRANCH + uuid.uuid4().hex
+        self._begun_at = newest
+        table.commit(lambda _, builder: builder.setBranchSnapshot(newest, branch))
+        try:
+            self._publish(branch, state)
+        except Exception:
+            self._discard(branch)
+            raise
 
     def _check(self, state: TargetState) -> None:
         metadata = self._table().metadata()

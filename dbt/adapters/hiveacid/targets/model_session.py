@@ -12,7 +12,7 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 from dbt.adapters.hiveacid.errors import PythonModelError
 from hiveacid.jvm.plans import plan_of
 from hiveacid.sql.catalog import read_by_spark
-from hiveacid.sql.clauses import render_options
+from hiveacid.sql.clauses import render_read
 
 _QUERY = re.compile(r"[\s(]*(select|with|from|values|table)\b", re.IGNORECASE)
 
@@ -120,4 +120,4 @@ class _Reader(DataFrameReader):
         """See `DataFrameReader.table`."""
         if not self._session.reads_acid(f"select * from {tableName}"):
             return super().table(tableName)
-        return self._session.table(tableName + render_options(self._options))
+        return self._session.table(render_read(tableName, self._options))

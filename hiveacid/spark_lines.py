@@ -1,0 +1,106 @@
+"""Lines of Spark: which of them this library runs on, and what differs between them.
+
+A line is all releases with the same first two numbers. This table is the only one: the reader looks
+here for what a line can do, the tests take their jars from here, and docs/install.md shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyspark
+
+ALL_TESTS = "all tests"
+CUT = "a cut"
+BUILDS = "builds"
+
+
+@dataclass(frozen=True)
+class SparkLine:
+    """A line of Spark.
+
+    Attributes:
+        name: its first two numbers.
+        tested: the release that the tests run on.
+        tests: which tests run on it: all tests, a cut of them, or builds of models over tables of
+            all kinds.
+        java: the versions of Java that it runs on, of those that were tried.
+        delta: the Maven coordinate of Delta Lake; None if none was tested.
+        iceberg: the Maven coordinate of Iceberg; None if none was tested.
+        hive_4_client: the version of the client with which it talks to a metastore of Hive 4.
+        whole_schema: whether a scan may ask ORC for all columns of a file by their positions
+            (`reader/scan.py`). Where nobody has tried it, the scan names every column.
+        readers_widen: whether its readers of files give a number of a narrower type as one of the
+            table's type.
+        has_options_clause: whether its SQL has `with (…)` behind the name of a table that is read.
+    """
+
+    name: str
+    tested: str
+    tests: str
+    java: tuple[int, ...]
+    delta: str | None = None
+    iceberg: str | None = None
+    hive_4_client: str = "4.0.1"
+    whole_schema: bool = False
+    readers_widen: bool = True
+    has_options_clause: bool = True
+
+
+LINES = (
+    SparkLine(
+        "3.5",
+        "3.5.9",
+        CUT,
+        (11, 17, 21),
+        delta="io.delta:delta-spark_2.12:3.3.3",
+        iceberg="org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+        hive_4_client="3.1.3",
+        whole_schema=True,
+        readers_widen=False,
+        has_options_clause=False,
+    ),
+    SparkLine("4.0", "4.0.5", BUILDS, (17,), whole_schema=True),
+    SparkLine(
+        "4.1",
+        "4.1.4",
+        ALL_TESTS,
+        (17,),
+        delta="io.delta:delta-spark_4.1_2.13:4.4.0",
+        iceberg="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        whole_schema=True,
+    ),
+    SparkLine("4.2", "4.2.1", BUILDS, (17,), whole_schema=True),
+    SparkLine("4.3", "4.3.0", CUT, (17,), whole_schema=True),
+)
+"""Every line that the package allows, the oldest first."""
+
+
+def line_of(version: str) -> SparkLine:
+    """Return the line of a release.
+
+    For a line that is not in the table: the newest one of it, without what nobody has tried.
+    """
+    name = ".".join(version.split(".")[:2])
+    for line in LINES:
+        if line.name == name:
+            return line
+    return replace(
+        LINES[-1], name=name, tested=version, delta=None, iceberg=None, whole_schema=False
+    )
+
+
+def refuse_older_sparks(version: str = pyspark.__version__) -> None:
+    """Refuse a PySpark that is older than the table.
+
+    Raises:
+        ImportError: naming the release, and what to use.
+    """
+    oldest = LINES[0].name
+    major, minor = (int(part) for part in version.split(".")[:2])
+    if (major, minor) < tuple(map(int, oldest.split("."))):
+        raise ImportError(
+            f"hiveacid does not run on PySpark {version}: it needs calls that Spark has since "
+            f"{oldest}. Use PySpark {LINES[0].tested} or newer; on a cluster that has an older "
+            "Spark, run it from a virtual environment with a PySpark of its own."
+        )

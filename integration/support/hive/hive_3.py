@@ -1,0 +1,97 @@
+"""What differs in Hive 3.1.3: it is made for Java 8, and for an older Hadoop.
+
+It runs on Java 17, without any Java of ours, with Hadoop's jars of Hive 4.0.1, and with one class
+of that Hive: the serializer of part of a list, which otherwise looks for fields of Java 8's.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+VERSION = "3.1.3"
+SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
+
+_LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
+
+#: Hive 4.0.1's jars that stand before its own. Those of Tez are there only so that classes link.
+_BORROWED = (
+    "commons-beanutils-",
+    "commons-cli-",
+    "commons-codec-",
+    "commons-collections-",
+    "commons-compress-",
+    "commons-configuration2-",
+    "commons-io-",
+    "commons-lang3-",
+    "commons-logging-",
+    "commons-text-",
+    "derby-",
+    "guava-",
+    "hadoop-",
+    "jackson-core-asl-",
+    "jackson-mapper-asl-",
+    "jcl-",
+    "log4j-",
+    "protobuf-java-2",
+    "re2j-",
+    "slf4j-api-",
+    "stax2-",
+    "tez-",
+    "woodstox-",
+)
+_SERIALIZER = (
+    "org/apache/hadoop/hive/ql/exec/SerializationUtilities$ArrayListSubListSerializer.class"
+)
+
+
+def class_path(own: Sequence[Path], four: Sequence[Path], directory: Path) -> tuple[Path, ...]:
+    """The class path of Hive 3.1.3, of its own jars and those of Hive 4.0.1."""
+    borrowed = [jar for jar in four if jar.name.startswith(_BORROWED)]
+    return (_serializer(four, directory), *borrowed, *own)
+
+
+def older_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a Hive 3.1.3 that does what a Hive 4.0.1 with these does."""
+    return {
+        # A class of its own, unlike Hive 4's it has no way to be left out.
+        **{k: v for k, v in properties.items() if k != "metastore.metadata.transformer.class"},
+        # Its cleaner starts with the initiator only, which looks at tables every so often.
+        "hive.compactor.initiator.on": "true",
+        "hive.compactor.check.interval": "1000000s",
+        "hive.metastore.schema.verification": "false",
+        # A child process would need Hadoop's scripts.
+        "hive.exec.submitviachild": "false",
+        "hive.exec.submit.local.task.via.child": "false",
+        "hive.server2.webui.port": "-1",
+        "hive.server2.materializedviews.registry.impl": "DUMMY",
+        # Else its log wants a jar that is not there.
+        "hive.async.log.enabled": "false",
+        "metastore.thrift.uris": properties["hive.metastore.uris"],
+        # It keeps a notification log, which anybody may read.
+        "metastore.transactional.event.listeners": _LISTENER,
+        "metastore.event.listeners": _LISTENER,
+        "metastore.event.db.notification.api.auth": "false",
+    }
+
+
+def of_metastore(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those properties that its metastore reads from a file of its own, metastore-site.xml."""
+    return {
+        k: v
+        for k, v in properties.items()
+        if k.startswith(("metastore.", "javax.", "fs.", "hadoop."))
+    }
+
+
+def _serializer(four: Sequence[Path], directory: Path) -> Path:
+    """The jar with the class of Hive 4.0.1, in the cache."""
+    jar = directory / "serializer.jar"
+    if not jar.exists():
+        (whole,) = (it for it in four if it.name.startswith("hive-exec-"))
+        unfinished = jar.with_suffix(".new")
+        with zipfile.ZipFile(whole) as source, zipfile.ZipFile(unfinished, "w") as target:
+            target.writestr(_SERIALIZER, source.read(_SERIALIZER))
+        unfinished.rename(jar)
+    return jar

@@ -1,0 +1,256 @@
+"""Models over a table of each kind have the rows that the Hive which wrote it shows.
+
+Both Hives write the same tables. `make spark` runs this file on every line of Spark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import hiveacid
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.client import MetastoreClient
+from integration.support.dbt_project import DbtProject
+from integration.support.differential import canonical, collected, null_partitions
+from integration.support.held import assert_nothing_held
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
+
+KINDS = "kinds_of_tables"
+
+
+@pytest.fixture(scope="module")
+def hive_3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """A Hive 3.1.3."""
+    settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
+    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_3"), version="3.1.3") as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["4.0.1", "3.1.3"])
+def writer(request: pytest.FixtureRequest) -> Iterator[tuple[HiveServer, HiveClient]]:
+    """A Hive that has written all kinds of tables, and a session on it."""
+    server = request.getfixturevalue("hive" if request.param == "4.0.1" else "hive_3")
+    with HiveClient(server.hs2_port, log=server.log) as client:
+        make_all_kinds(client, KINDS)
+        yield server, client
+        client.execute("USE default")
+        client.execute(f"DROP DATABASE {KINDS} CASCADE")
+
+
+def _as_text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def test_it_is_what_it_says(hive_3: HiveServer) -> None:
+    with MetastoreClient(hive_3.metastore_uri, timeout=30) as client:
+        info = client.server_info()
+    # What 3.1.3 says of itself.
+    assert (info.version, info.supports_write_ids) == ("3.0", True)
+
+
+def test_models_have_the_rows_of_the_hive_that_wrote_them(
+    writer: tuple[HiveServer, HiveClient],
+    hive: HiveServer,
+    database: str,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    server, client = writer
+    profile = {"metastore_uri": server.metastore_uri}
+    project = DbtProject(tmp_path / "project", hive, database, profile=profile)
+    project.sources(*TABLES, schema=KINDS)
+    project.models(
+        **{
+            f"of_{table}": f"select {SELECTED.get(table, '*')} "
+            f"from {{{{ source('shop', '{table}') }}}}"
+            for table in TABLES
+        }
+    )
+    project.succeed("build")
+    assert_nothing_held(client, KINDS)
+    differing = {}
+    for table in TABLES:
+        model = spark.newSession().table(f"{database}.of_{table}")
+        expected = [
+            null_partitions(row, 1, len(row)) for row in client.query(f"SELECT * FROM {table}")
+        ]
+        if table in SELECTED:
+            # What the client of a Hive 3 makes of an array.
+            expected = [
+                tuple(v.decode() if isinstance(v, bytes) else v for v in r) for r in expected
+            ]
+        ours, hives = canonical(map(tuple, model.collect())), canonical(expected)
+        if ours != hives:
+            differing[table] = (ours, hives)
+    assert differing == {}, "what we show, what Hive shows"
+
+
+RENAMED = {
+    "full_acid": f"CREATE TABLE {{t}} (id int, v string) {ACID}",
+    "raw": f"CREATE TABLE {{t}} (id int, v string) {PLAIN}",
+    "insert_only": "CREATE TABLE {t} (id int, v string) STORED AS ORC "
+    "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')",
+}
+
+
+@pytest.fixture(scope="module")
+def renamed(hive_3: HiveServer) -> Iterator[HiveClient]:
+    """A session on a Hive 3 with tables whose columns have got other names and places."""
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE renamed")
+        for table, create in RENAMED.items():
+            name = f"renamed.{table}"
+            client.execute(create.format(t=name))
+            client.execute(f"INSERT INTO {name} VALUES (1, 'a'), (2, null)")
+            if table == "raw":
+                client.execute(f"ALTER TABLE {name} SET TBLPROPERTIES ('transactional'='true')")
+            client.execute(f"ALTER TABLE {name} CHANGE COLUMN v label string")
+            client.execute(f"INSERT INTO {name} VALUES (3, 'c')")
+            client.execute(f"ALTER TABLE {name} ADD COLUMNS (v string)")
+            client.execute(f"INSERT INTO {name} VALUES (4, 'd', 'e')")
+        yield client
+        client.execute("DROP DATABASE renamed CASCADE")
+
+
+@pytest.mark.parametrize(("orc_columns", "forced"), [("name", "false"), ("position", "true")])
+def test_renamed_columns_are_shown_as_hive_3_shows_them(
+    orc_columns: str, forced: str, renamed: HiveClient, hive_3: HiveServer, spark: SparkSession
+) -> None:
+    renamed.execute(f"SET orc.force.positional.evolution={forced}")
+    names = [f"renamed.{table}" for table in RENAMED]
+    with hiveacid.snapshot(spark, hive_3.metastore_uri, names, orc_columns=orc_columns) as snapshot:
+        for name in names:
+            frame = snapshot.table(name)
+            hives = renamed.query(f"SELECT * FROM {name}")
+            assert canonical(map(tuple, frame.collect())) == canonical(hives), name
+            found = collected(frame.where("label = 'a' or v = 'a'").select("id"))
+            hives = renamed.query(f"SELECT id FROM {name} WHERE label = 'a' OR v = 'a'")
+            assert canonical(found) == canonical(hives), name
+
+
+def test_renamed_columns_of_hive_3_are_refused_without_a_word(
+    renamed: HiveClient, hive_3: HiveServer, spark: SparkSession
+) -> None:
+    for table in RENAMED:
+        name = f"renamed.{table}"
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [name]) as snapshot:
+            with pytest.raises(UnreadableTableError, match="a column v where the table has label"):
+                snapshot.table(name)
+
+
+def test_old_dates_of_hive_3(hive_3: HiveServer, spark: SparkSession) -> None:
+    """Hive 3.1 counts in the Gregorian calendar, and its files do not say so."""
+    values = "(1, '1500-03-01', '1500-03-01 12:00:00'), (2, '0001-01-01', '1582-10-04 23:59:59.5')"
+    names = []
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE old_dates")
+        for format in ("ORC", "PARQUET", "TEXTFILE"):
+            for kind in ("default", "insert_only") if format == "ORC" else ("insert_only",):
+                names.append(f"old_dates.{format}_{kind}".lower())
+                client.execute(
+                    f"CREATE TABLE {names[-1]} (id int, d date, ts timestamp) STORED AS {format} "
+                    f"TBLPROPERTIES ('transactional'='true', 'transactional_properties'='{kind}')"
+                )
+                client.execute(f"INSERT INTO {names[-1]} VALUES {values}")
+        hives = {name: canonical(client.query(f"SELECT * FROM {name}")) for name in names}
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, names) as snapshot:
+            shown = ["id", "cast(d as string)", "cast(ts as string)"]
+            ours = {
+                name: canonical(map(tuple, snapshot.table(name).selectExpr(*shown).collect()))
+                for name in names
+            }
+        assert ours == hives
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, names, old_dates="file") as snapshot:
+            as_file = snapshot.table(names[0]).selectExpr(*shown).collect()
+        assert canonical(map(tuple, as_file)) != hives[names[0]]
+        client.execute("DROP DATABASE old_dates CASCADE")
+
+
+def test_sparks_own_client_lists_a_schema_with_an_insert_only_table(
+    hive_3: HiveServer, tmp_path: Path
+) -> None:
+    """It cannot describe such a table of Hive 3, and fails to list all tables of the schema."""
+    settings = ("version", "jars", "jars.path")
+    built_in = {f"spark.sql.hive.metastore.{name}": None for name in settings}
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE own_client")
+        client.execute("CREATE TABLE own_client.orders (id int) " + ACID)
+        client.execute(RENAMED["insert_only"].format(t="own_client.events"))
+        client.execute("INSERT INTO own_client.orders VALUES (1), (2)")
+        client.execute("INSERT INTO own_client.events VALUES (1, 'a')")
+        project = DbtProject(tmp_path / "project", hive_3, "own_client", spark=built_in)
+        project.sources("orders", "events")
+        project.models(
+            joined="select id, v from {{ source('shop', 'orders') }} "
+            "join {{ source('shop', 'events') }} using (id)",
+            again="select * from {{ ref('joined') }}",
+        )
+        for _ in range(2):
+            process = project.start("build")
+            output, _ = process.communicate(timeout=300)
+            assert process.returncode == 0, output
+        assert client.query("SELECT * FROM own_client.again") == [(1, "a")]
+        client.execute("DROP DATABASE own_client CASCADE")
+
+
+STEPS = (
+    "INSERT INTO visits VALUES (1, 'a'), (2, 'b')",
+    "INSERT INTO visits VALUES (3, 'a')",
+    "DELETE FROM visits WHERE id = 1",
+    "UPDATE visits SET id = 22 WHERE id = 2",
+)
+
+
+def test_times_are_mapped_by_the_notification_log(
+    hive_3: HiveServer, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hive 3.1.3's is the log that the tests have."""
+    said: list[str] = []
+    monkeypatch.setattr("hiveacid.changes.history.logger.info", said.append)
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE logged")
+        client.execute("USE logged")
+        client.execute(
+            "CREATE TABLE visits (id int) PARTITIONED BY (day string) STORED AS ORC "
+            "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+        )
+        shown, moments = [], []
+        for step in ("", *STEPS):
+            if step:
+                client.execute(step)
+            shown.append(canonical(client.query("SELECT * FROM visits")))
+            time.sleep(1.1)  # The log has whole seconds.
+            moments.append(time.time())
+            time.sleep(1.1)
+        name = "logged.visits"
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [name], lock_timeout=60) as snapshot:
+            for write_id, (moment, expected) in enumerate(zip(moments, shown, strict=True)):
+                at = dt.datetime.fromtimestamp(moment, dt.timezone.utc)
+                rows = snapshot.table(name, timestamp_as_of=at).collect()
+                assert canonical(rows) == expected, write_id
+                assert said.pop() == (
+                    f"{name} as of timestamp '{at.isoformat(' ')}' is its write id {write_id}, "
+                    "by the metastore's notification log."
+                )
+            feed = snapshot.table_changes(name, 2, 4).collect()
+            found = sorted((row["id"], row["_change_type"], row["_commit_version"]) for row in feed)
+            assert found == [(1, "delete", 3), (2, "delete", 4), (22, "insert", 4)]
+            for row in feed:
+                committed = row["_commit_timestamp"].timestamp()
+                write_id = row["_commit_version"]
+                assert moments[write_id - 1] - 1 < committed <= moments[write_id], row
+        client.execute("ALTER TABLE visits DROP PARTITION (day = 'b')")
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [name], lock_timeout=60) as snapshot:
+            assert canonical(snapshot.table(name).collect()) == [("3", "a")]
+            with pytest.raises(hiveacid.InstantLostError, match="was dropped since, by the metas"):
+                snapshot.table(name, version_as_of=3)
+        client.execute("USE default")
+        client.execute("DROP DATABASE logged CASCADE")

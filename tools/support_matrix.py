@@ -1,0 +1,84 @@
+"""Write the tables of supported versions into docs/install.md. `make reference` runs it.
+
+What runs on which Spark stands in hiveacid/spark_lines.py; what dbt-core and Python run on stands
+here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hiveacid.spark_lines import ALL_TESTS, BUILDS, CUT, LINES, SparkLine
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "install.md"
+BEGIN = "<!-- Written by tools/support_matrix.py (`make reference`); change it there. -->"
+END = "<!-- End of what tools/support_matrix.py writes. -->"
+
+DBT_CORES = {"1.10": CUT, "1.11": ALL_TESTS, "1.12": CUT}
+"""Lines of dbt-core, and the tests that run on them."""
+
+PYTHONS = {"3.10": "in the continuous integration", "3.11": ALL_TESTS, "3.12": "the unit tests"}
+"""Versions of Python, and the tests that run on them."""
+
+_TESTS = {
+    ALL_TESTS: "all tests",
+    CUT: "a cut: reader, dbt runs, incremental models",
+    BUILDS: "models over tables of all kinds",
+}
+
+
+def matrix() -> str:
+    """Return the tables, as docs/install.md has them between two marks."""
+    spark = _table(
+        (
+            "PySpark",
+            "Tests",
+            "Delta",
+            "Iceberg",
+            "Java",
+            "Client of Hive 3.1",
+            "Client of Hive 4",
+        ),
+        [_row(line) for line in LINES],
+    )
+    dbt = _table(("dbt-core", "Tests"), list(DBT_CORES.items()))
+    return f"{BEGIN}\n\n{spark}\n\n{dbt}\n\n{END}"
+
+
+def write() -> None:
+    """Put the tables into the document."""
+    DOCUMENT.write_text(with_matrix(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_matrix(text: str) -> str:
+    """Return the text of the document with the tables as they are now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{matrix()}{after}"
+
+
+def _row(line: SparkLine) -> tuple[str, ...]:
+    by = "path" if line.hive_4_client == "3.1.3" else "maven or path"
+    return (
+        f"{line.name} ({line.tested})",
+        _TESTS[line.tests],
+        _code(line.delta),
+        _code(line.iceberg),
+        ", ".join(map(str, line.java)),
+        "built in, or 3.1.3 by path",
+        f"{line.hive_4_client} by {by}",
+    )
+
+
+def _code(text: str | None) -> str:
+    return "not tested" if text is None else f"`{text}`"
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+if __name__ == "__main__":
+    write()
