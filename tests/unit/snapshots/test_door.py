@@ -47,7 +47,7 @@ SPARK, OTHER = Session(), Session(ansi="true")
 @pytest.fixture
 def take(metastore, monkeypatch):
     """Takes snapshots of the fake metastore."""
-    monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout: metastore.client())
+    monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout, security: metastore.client())
 
     def take(*tables, **options):
         return hiveacid.snapshot(SPARK, "thrift://metastore:9083", tables, **options)
