@@ -175,6 +175,7 @@ class HiveAcidAdapter(SparkAdapter):
             f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
             f"{info.transaction_timeout:g} s"
         )
+        logger.info(f"Connection to the metastore: {self.run.spoken()}")
 
     @available
     def hiveacid_verify(self, table: str) -> None:

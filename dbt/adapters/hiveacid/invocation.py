@@ -87,7 +87,12 @@ class Invocation:
             keep_report: gets the `report` of the command at its end.
             is_command: whether a dbt command makes the adapter, not a tool for itself.
         """
-        connect = partial(MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout)
+        connect = partial(
+            MetastoreClient,
+            credentials.metastore_uri,
+            credentials.metastore_timeout,
+            security=credentials.security,
+        )
         self._metastore_uri = credentials.metastore_uri
         self.lock_timeout = credentials.lock_timeout
         self.raise_if_cancelled = raise_if_cancelled
@@ -241,6 +246,11 @@ class Invocation:
                 "version 3: no snapshot of its ACID tables can be taken."
             )
         return info
+
+    def spoken(self) -> str:
+        """Describe for people what is spoken with the metastore, and who dbt is there."""
+        user = self._client.known_user()
+        return f"{self._client.spoken()}{'' if user is None else f', as {user}'}"
 
     def is_another_alive(self, invocation: str) -> bool:
         """Tell whether another invocation, named by its id or the start of it, holds locks.

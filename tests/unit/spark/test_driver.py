@@ -72,7 +72,7 @@ def started(monkeypatch):
     """The settings that Spark would be started with, in the order of the starts."""
     settings = []
 
-    def start(given, log):
+    def start(given, log, login):
         settings.append(given)
         running = MagicMock()
         monkeypatch.setattr(driver.SparkContext, "_active_spark_context", running)
