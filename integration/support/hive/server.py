@@ -134,7 +134,7 @@ class HiveServer:
             site_properties(self.settings, self.ports, self.warehouse, self.work),
             self.work / "conf" / "hive-site.xml",
         )
-        jvm = self._launch()
+        jvm = self._launch(self._java_options())
         try:
             self._start_services(jvm)
         except BaseException:
@@ -168,7 +168,11 @@ class HiveServer:
             raise RuntimeError("This Hive was not started, or was stopped")
         return self._jvm
 
-    def _launch(self) -> Jvm:
+    def _java_options(self) -> list[str]:
+        """Further options of Java, for a Hive that is derived from this one."""
+        return []
+
+    def _launch(self, more_options: list[str]) -> Jvm:
         # Each service sets up its log anew, from the file that has its name.
         for service in ("hive", "metastore"):
             shutil.copy(_LOG4J, self.work / "conf" / f"{service}-log4j2.properties")
@@ -177,6 +181,7 @@ class HiveServer:
             f"-Dlog4j2.configurationFile={_LOG4J}",
             f"-Dderby.stream.error.file={self.work}/derby.log",
             f"-Djava.io.tmpdir={self.work}/tmp",
+            *more_options,
         ]
         try:
             return Jvm([self.work / "conf", *self.jars], options, self.work, self.log)
