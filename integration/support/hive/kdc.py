@@ -33,11 +33,6 @@ _KRB5_CONF = """[libdefaults]
 """
 
 
-def krb5_conf(port: int) -> str:
-    """Return krb5.conf for a KDC on this port, for MIT's library and for Java."""
-    return _KRB5_CONF.format(realm=REALM, port=port)
-
-
 class Kdc:
     """A KDC of one realm, with its files in one directory. It ends with its Java process."""
 
@@ -47,7 +42,7 @@ class Kdc:
         directory.mkdir(parents=True, exist_ok=True)
         self._port = port
         self.conf = directory / "krb5.conf"
-        self.conf.write_text(krb5_conf(port))
+        self.conf.write_text(_KRB5_CONF.format(realm=REALM, port=port))
 
     def start(self, jvm: Jvm) -> None:
         """Start it, with the principals of the metastore, of a client, and of others."""

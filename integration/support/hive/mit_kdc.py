@@ -11,7 +11,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from integration.support.hive.kdc import CLIENT, REALM, SERVER, krb5_conf
+from integration.support.hive.jvm import Jvm
+from integration.support.hive.kdc import CLIENT, REALM, SERVER, Kdc
 
 VARIABLE = "HIVEACID_MIT_KDC"
 _PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local")
@@ -25,7 +26,7 @@ def mit_programs() -> dict[str, str] | None:
     return None if None in found.values() else {name: str(path) for name, path in found.items()}
 
 
-class MitKdc:
+class MitKdc(Kdc):
     """Such a KDC of one realm, as a context manager; its tickets live for `lifetime` seconds."""
 
     def __init__(self, directory: Path, port: int, lifetime: int) -> None:
@@ -33,12 +34,10 @@ class MitKdc:
         programs = mit_programs()
         assert programs is not None, "ask mit_programs before"
         self._programs = programs
-        self._directory = directory
-        directory.mkdir(parents=True)
-        self.conf = directory / "krb5.conf"
+        super().__init__(directory, port)
         root = os.environ.get(VARIABLE, "")
         plugins = next(Path(f"{root}/usr/lib").glob("*/krb5/plugins/kdb"))
-        self.conf.write_text(f"{krb5_conf(port)}[dbmodules]\n db_module_dir = {plugins}\n")
+        self.conf.write_text(f"{self.conf.read_text()}[dbmodules]\n db_module_dir = {plugins}\n")
         (directory / "kdc.conf").write_text(
             f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{port}\n kdc_tcp_listen = 127.0.0.1:{port}\n"
             f"[realms]\n {REALM} = {{\n  database_name = {directory}/principal\n"
@@ -59,9 +58,8 @@ class MitKdc:
         self._run("kadmin.local", "-q", f'modprinc -maxlife "{lifetime} seconds" {CLIENT}')
         self._process: subprocess.Popen[bytes] | None = None
 
-    def keytab(self, name: str) -> Path:
-        """The keytab of `hive` or `dbt`."""
-        return self._directory / f"{name}.keytab"
+    def start(self, jvm: Jvm) -> None:
+        """Do nothing: it is not in that Java process."""
 
     def __enter__(self) -> MitKdc:
         self._process = subprocess.Popen(

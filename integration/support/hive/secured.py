@@ -40,18 +40,22 @@ class SecuredHive(HiveServer):
         work: Path,
         protection: str = "authentication,privacy",
         core: Mapping[str, str] | None = None,
+        kdc: Kdc | None = None,
     ) -> None:
-        """`protection` is Hadoop's `hadoop.rpc.protection`, `core` further settings of Hadoop."""
-        metastore, hs2, kdc = free_ports(3)
+        """`protection` is Hadoop's `hadoop.rpc.protection`, `core` further settings of Hadoop.
+
+        `kdc` runs already; without it there is one in the Java process of Hive.
+        """
+        metastore, hs2, kdc_port = free_ports(3)
+        self.kdc = kdc or Kdc(work.resolve() / "kerberos", kdc_port)
         self._protection = protection
         self._core = dict(core or {})
         extra = {
-            **self._kerberos(work),
+            **self._kerberos(),
             # In-process for HiveServer2.
             "hive.metastore.uris": "",
             **settings.extra,
         }
-        self.kdc = Kdc(work.resolve() / "kerberos", kdc)
         settings = HiveSettings(**{**vars(settings), "extra": extra})
         super().__init__(settings, work=work, ports=HivePorts(metastore, hs2))
 
@@ -179,11 +183,11 @@ class SecuredHive(HiveServer):
             **self._core,
         }
 
-    def _kerberos(self, work: Path) -> dict[str, str]:
+    def _kerberos(self) -> dict[str, str]:
         return {
             "hive.metastore.sasl.enabled": "true",
             "hive.metastore.kerberos.principal": SERVER,
-            "hive.metastore.kerberos.keytab.file": str(work.resolve() / "kerberos" / "hive.keytab"),
+            "hive.metastore.kerberos.keytab.file": str(self.kdc.keytab("hive")),
         }
 
     def _keytool(self, *arguments: str, store: str) -> None:
