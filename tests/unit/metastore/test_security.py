@@ -567,7 +567,7 @@ class TestFailOver:
         good = start()
         with caplog.at_level(logging.WARNING, "hiveacid"):
             assert ask(f"{hangs.uri},{good.uri}", Security()) == LONG
-        (record,) = caplog.records
+        (record,) = [record for record in caplog.records if record.name == "hiveacid"]
         assert record.getMessage().startswith(
             f"The metastore is now asked at {good.uri}, no longer at {hangs.uri}: The Hive "
             f"metastore at {hangs.uri} failed in get_config_value for key: it closed the connection"

@@ -155,7 +155,11 @@ class TestWarnings:
             time.sleep(0.1)
             metastore.down = False
             wait_until(lambda: "sends heartbeats again" in caplog.text)
-        (warning,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        (warning,) = [
+            record.getMessage()
+            for record in caplog.records
+            if (record.name, record.levelname) == ("hiveacid", "WARNING")
+        ]
         id_ = snapshot.report().transaction_id
         expected = (
             rf"A heartbeat of transaction {id_} failed\. The transaction is lost at "
