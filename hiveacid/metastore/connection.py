@@ -78,6 +78,12 @@ def _parse_address(uri: str) -> Address:
         raise InvalidSettingError(
             f"Not a metastore address: {uri!r} ({error}). {_EXPECTED_ADDRESS}"
         ) from error
+    if parts.scheme == "zookeeper":
+        raise InvalidSettingError(
+            f"Not a metastore address: {uri!r}. Metastores are not looked up in ZooKeeper: name "
+            "them, comma-separated, as thrift://host:port; the cluster's ZooKeeper lists them "
+            "below /hive_metastore (hive.metastore.service.discovery.mode)."
+        )
     extra = parts.path.strip("/") or parts.query or parts.fragment or parts.username
     if parts.scheme != "thrift" or not parts.hostname or extra:
         raise InvalidSettingError(f"Not a metastore address: {uri!r}. {_EXPECTED_ADDRESS}")

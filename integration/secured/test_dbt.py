@@ -140,6 +140,16 @@ def test_spark_without_a_login(
     assert "JavaPackage" not in output
 
 
+def test_no_ticket(secured: SecuredHive, shop: str, cache: Path, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", secured, shop, {"auth": "kerberos"})
+    code, output = run(project, "run")
+    assert code != 0
+    assert f"No Kerberos credentials available (default cache: FILE:{cache})" in output
+    assert "There is no Kerberos ticket: run kinit, or set kerberos_principal" in output
+    assert "Traceback" not in output and "JavaPackage" not in output
+    assert "Starting Spark" not in output
+
+
 @pytest.mark.long
 def test_a_keytab_without_a_ticket_cache(
     secured: SecuredHive, shop: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
-from hiveacid.errors import MetastoreUnavailableError
-from hiveacid.metastore.models import TableName
+from hiveacid.errors import MetastoreSecurityError, MetastoreUnavailableError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import LockState, TableName, TransactionState
 from hiveacid.metastore.security.delegation_tokens import VARIABLE, parse_token
 from hiveacid.metastore.security.opening import open_connection
 from hiveacid.metastore.security.settings import (
@@ -25,7 +26,9 @@ from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.secured.ask import TICKET, connect, refusal, speak
 from integration.support.hive.kdc import CLIENT, REALM, SERVER
+from integration.support.hive.metastore_3 import Metastore3
 from integration.support.hive.secured import PASSWORD, PLAIN_PROPERTIES, SecuredHive
+from integration.support.waiting import eventually
 
 
 class TestKerberos:
@@ -56,6 +59,58 @@ class TestKerberos:
             ) as client:
                 assert client.known_user() == CLIENT
         assert not cache.exists()
+
+    def test_a_ticket_that_ends_in_mid_run(
+        self,
+        secured: SecuredHive,
+        orders: TableName,
+        cache: Path,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        secured.kdc.kinit(cache, lifetime=3)
+        clients: list[MetastoreClient] = []
+
+        def make_client() -> MetastoreClient:
+            clients.append(connect(secured.metastore_uri, TICKET))
+            return clients[-1]
+
+        snapshot = RunSnapshot(make_client, SnapshotSettings(heartbeat_interval=1), "ends")
+        snapshot.pin([orders])
+        time.sleep(4)
+        # A connection that stands outlives the ticket.
+        snapshot.check_alive()
+        for client in clients:
+            client.close()
+        assert eventually(lambda: "Ticket expired" in caplog.text)
+        with pytest.raises(MetastoreSecurityError, match="run kinit"):
+            snapshot.check_alive()
+        secured.kdc.kinit(cache)
+        assert eventually(lambda: "sends heartbeats again" in caplog.text)
+        snapshot.check_alive()
+        snapshot.end()
+        assert "unless one gets through before" in caplog.text
+
+    @pytest.mark.long
+    def test_a_metastore_of_hive_3(self, secured: SecuredHive, cache: Path, tmp_path: Path) -> None:
+        secured.kdc.kinit(cache)
+        (tmp_path / "metastore").mkdir()
+        with (
+            Metastore3(tmp_path / "metastore", secured.kdc) as metastore,
+            connect(metastore.uri, TICKET) as client,
+        ):
+            assert client.server_info().supports_write_ids
+            assert (client.known_user(), client.spoken()) == (CLIENT, "GSSAPI with auth-conf")
+            assert client.get_database_location("default").startswith("file:")
+            id_ = client.open_txn(CLIENT, "here", "dbt-hiveacid test", read_only=False)
+            name = TableName("default", "nothing")
+            lock = client.lock_shared_read(id_, [name], CLIENT, "here", "dbt-hiveacid test")
+            assert lock.state == LockState.ACQUIRED
+            assert [held.user for held in client.show_locks(name)] == [CLIENT]
+            assert client.heartbeat(id_) is TransactionState.OPEN
+            client.commit_txn(id_)
+            with pytest.raises(MetastoreUnavailableError) as error:
+                connect(metastore.uri, Security()).get_config_value("metastore.nothing", "")
+            assert "it speaks SASL (Kerberos, a password" in error.value.message
 
     @pytest.mark.parametrize(
         ("protection", "spoken"),

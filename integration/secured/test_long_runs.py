@@ -14,6 +14,7 @@ from hiveacid.metastore.security.settings import Kerberos, Security
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.secured.test_dbt import make_project, run
+from integration.support.dbt_process import DbtProcess
 from integration.support.dbt_project import SLOW
 from integration.support.hive import HiveClient, HiveSettings
 from integration.support.hive.kdc import CLIENT
@@ -104,3 +105,21 @@ def test_a_run_of_ten_minutes(short_tickets: SecuredHive, tmp_path: Path) -> Non
     assert time.monotonic() - started > RUN_SECONDS
     with HiveClient(short_tickets.hs2_port) as hive:
         assert hive.query("SELECT n FROM shop.after") == [(3 * rows,)]
+
+
+def test_spark_takes_the_ticket_that_kinit_brings(
+    short_tickets: SecuredHive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "ticket"
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{cache}")
+    short_tickets.kdc.kinit(cache)
+    reconnecting = {"spark.hadoop.hive.metastore.client.socket.lifetime": "1s"}
+    keys = {"auth": "kerberos"}
+    project = make_project(tmp_path / "project", short_tickets, "shop", keys, reconnecting)
+    with DbtProcess(project) as process:
+        process.succeed("run", "--select", "plain")
+        time.sleep(TICKET_SECONDS + 5)
+        short_tickets.kdc.kinit(cache)
+        process.succeed("run", "--select", "plain")
+    log = (project.path / "logs" / "dbt.log").read_text()
+    assert log.count("Spark has logged in with the new Kerberos ticket") == 1

@@ -22,6 +22,7 @@ from integration.support.hive.config import write_site
 from integration.support.hive.jars import cache_directory, hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS, find_java
 from integration.support.hive.jvm import Jvm
+from integration.support.hive.kdc import SERVER, Kdc
 from integration.support.hive.server import START_TIMEOUT, HiveStartError, free_ports
 
 VERSION = "3.1.3"
@@ -59,15 +60,17 @@ _FORMATS = ("hive-common-", "hive-serde-", "hive-shims-", "hive-storage-api-", "
 class Metastore3:
     """One such metastore, as a context manager; its database and its log are below `work`."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, kdc: Kdc | None = None) -> None:
+        """With a KDC, which must run, it asks for Kerberos."""
         self._work = work
+        self._kdc = kdc
         (self._port,) = free_ports(1)
         self._jvm: Jvm | None = None
 
     @property
     def uri(self) -> str:
         """Its Thrift address."""
-        return f"thrift://127.0.0.1:{self._port}"
+        return f"thrift://{'localhost' if self._kdc else '127.0.0.1'}:{self._port}"
 
     def __enter__(self) -> Metastore3:
         home = _home()
@@ -75,9 +78,15 @@ class Metastore3:
         write_site(self._properties(), self._work / "metastore-site.xml")
         _make_database(home, class_path, self._work)
         log = self._work / "metastore.log"
-        self._jvm = Jvm(
-            class_path, [*OPEN_OPTIONS, "-Xmx512m", "-XX:+UseSerialGC"], self._work, log
-        )
+        options = [*OPEN_OPTIONS, "-Xmx512m", "-XX:+UseSerialGC"]
+        if self._kdc is not None:
+            options.append(f"-Djava.security.krb5.conf={self._kdc.conf}")
+            secured = {
+                "hadoop.security.authentication": "kerberos",
+                "hadoop.rpc.protection": "privacy",
+            }
+            write_site(secured, self._work / "core-site.xml")
+        self._jvm = Jvm(class_path, options, self._work, log)
         self._jvm.start_main(_METASTORE, "-p", str(self._port))
         deadline = time.monotonic() + START_TIMEOUT
         while not self._answers():
@@ -104,7 +113,15 @@ class Metastore3:
 
     def _properties(self) -> dict[str, str]:
         metastore = "org.apache.hadoop.hive.metastore"
+        kerberos = {}
+        if self._kdc is not None:
+            kerberos = {
+                "metastore.sasl.enabled": "true",
+                "metastore.kerberos.principal": SERVER,
+                "metastore.kerberos.keytab.file": str(self._kdc.keytab("hive")),
+            }
         return {
+            **kerberos,
             "fs.defaultFS": "file:///",
             "javax.jdo.option.ConnectionURL": f"jdbc:derby:{self._work}/metastore_db;create=true",
             "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
