@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import struct
 
 from hmsclient.genthrift.hive_metastore import ttypes
@@ -26,7 +25,6 @@ CONNECTION_ERRORS: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
     struct.error,
-    http.client.HTTPException,
     HandshakeError,
 )
 """Errors of a broken connection, of a timeout, or of a server that speaks no plain thrift."""

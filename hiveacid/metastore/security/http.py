@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import http.client
 import json
 import socket
 import time
@@ -37,8 +38,12 @@ class HttpTransport(THttpClient):
 
         Raises:
             HttpStatusError: the answer carries no Thrift.
+            TTransportException: the answer is no HTTP.
         """
-        super().flush()
+        try:
+            super().flush()
+        except http.client.HTTPException as error:
+            raise TTransportException(message=f"no HTTP: {error!r}", inner=error) from error
         if self.code != 200:
             raise HttpStatusError(self.code, self.message)
 

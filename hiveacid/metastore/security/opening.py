@@ -1,11 +1,13 @@
-"""Opening of a connection: TCP, then TLS, then SASL; or HTTP."""
+"""Opening of a connection: TCP, then TLS, then SASL; or HTTP.
+
+What a secured metastore needs is imported where it is used: an unsecured one costs no time for it.
+"""
 
 from __future__ import annotations
 
 import getpass
 import os
 import socket
-import ssl
 import struct
 from dataclasses import dataclass
 
@@ -14,17 +16,7 @@ from thrift.Thrift import TApplicationException, TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
-from hiveacid.metastore.security.delegation_tokens import VARIABLE, find_token, token_file
-from hiveacid.metastore.security.digest_md5 import DigestMechanism
 from hiveacid.metastore.security.failures import HandshakeError, describe_other_protocol, is_closed
-from hiveacid.metastore.security.http import (
-    HttpStatusError,
-    explain_status,
-    http_transport,
-    is_listening,
-    subject_of,
-)
-from hiveacid.metastore.security.kerberos import KerberosMechanism
 from hiveacid.metastore.security.sasl import Mechanism, PlainMechanism, SaslTransport
 from hiveacid.metastore.security.settings import (
     DelegationToken,
@@ -34,7 +26,6 @@ from hiveacid.metastore.security.settings import (
     Security,
     UserName,
 )
-from hiveacid.metastore.security.tls import tls_failure, wrap_in_tls
 from hiveacid.metastore.thrift import ThriftMetastore
 
 _SUSPICIOUS_SILENCE = 3.0
@@ -122,6 +113,8 @@ def _connect(
     handle.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if security.tls is None:
         return handle, ""
+    from hiveacid.metastore.security.tls import wrap_in_tls
+
     try:
         wrapped = wrap_in_tls(handle, security.tls, host)
     except BaseException:
@@ -134,6 +127,12 @@ def _mechanism(security: Security, host: str) -> Mechanism | None:
     auth = security.auth
     if isinstance(auth, Password):
         return PlainMechanism(auth.user, auth.password)
+    if not isinstance(auth, DelegationToken | Kerberos):
+        return None
+    from hiveacid.metastore.security.delegation_tokens import VARIABLE, find_token, token_file
+    from hiveacid.metastore.security.digest_md5 import DigestMechanism
+    from hiveacid.metastore.security.kerberos import KerberosMechanism
+
     if isinstance(auth, DelegationToken):
         path = auth.file or token_file()
         token = None if path is None else find_token(path)
@@ -143,11 +142,9 @@ def _mechanism(security: Security, host: str) -> Mechanism | None:
                 "Let who starts this process get one for the metastore, or use a keytab.",
             )
         return DigestMechanism.of(token)
-    if isinstance(auth, Kerberos):
-        path = token_file() if auth.keytab is None else None
-        token = None if path is None else find_token(path)
-        return KerberosMechanism(auth, host) if token is None else DigestMechanism.of(token)
-    return None
+    path = token_file() if auth.keytab is None else None
+    token = None if path is None else find_token(path)
+    return KerberosMechanism(auth, host) if token is None else DigestMechanism.of(token)
 
 
 def _negotiate(
@@ -220,6 +217,15 @@ def _introduce(opened: Opened, user: str) -> None:
 def _open_http(
     host: str, port: int, security: Security, connect_timeout: float, read_timeout: float
 ) -> Opened:
+    from hiveacid.metastore.security.http import (
+        HttpStatusError,
+        explain_status,
+        http_transport,
+        is_listening,
+        subject_of,
+    )
+    from hiveacid.metastore.security.tls import tls_failure
+
     claimed = _claimed_user(security)
     transport = http_transport(security, host, port, connect_timeout, claimed)
     is_listening(host, port, connect_timeout)
@@ -237,17 +243,23 @@ def _open_http(
     except HttpStatusError as error:
         opened.transport.close()
         raise explain_status(error, security) from error
-    except ssl.SSLError as error:
-        opened.transport.close()
-        raise tls_failure(error) from error
     except TimeoutError:
         opened.transport.close()
         raise
+    except OSError as error:
+        opened.transport.close()
+        if security.tls is not None:
+            raise tls_failure(error) from error
+        raise _no_http() from error
     except Exception as error:  # whatever it is, it is not Thrift over HTTP
         opened.transport.close()
-        raise HandshakeError(
-            "it does not answer in HTTP",
-            "Leave out use_http_transport if the metastore's transport mode is binary.",
-        ) from error
+        raise _no_http() from error
     transport.setTimeout(read_timeout * 1000)
     return opened
+
+
+def _no_http() -> HandshakeError:
+    return HandshakeError(
+        "it does not answer in HTTP",
+        "Leave out use_http_transport if the metastore's transport mode is binary.",
+    )
