@@ -327,6 +327,27 @@ class HiveAcidAdapter(SparkAdapter):
         return self._staging.stage(target, location_root, role, batch)
 
     @available
+    def hiveacid_refuse_acid_by_default(self, target: HiveAcidRelation, config: Any) -> None:
+        """Refuse a managed table of ORC where the metastore would make it transactional.
+
+        Raises:
+            AcidByDefaultError: it would.
+        """
+        if config.get("file_format") == "orc" and not config.get("location_root"):
+            context = self._handle().session.sparkContext
+            self.run.refuse_acid_by_default(context, str(target))
+
+    @available
+    def hiveacid_stage_rows(
+        self,
+        target: HiveAcidRelation,
+        location_root: str | None = None,
+        batch: Mapping[str, Any] | None = None,
+    ) -> tuple[HiveAcidRelation, str | None]:
+        """Return a relation for rows to come, and its directory: see `Staging.stage_rows`."""
+        return self._staging.stage_rows(target, location_root, batch)
+
+    @available
     def hiveacid_write_alone(self, target: HiveAcidRelation) -> None:
         """Keep this run's other threads from writing `target`: see `Staging.write_alone`."""
         self._staging.write_alone(target)

@@ -145,6 +145,12 @@ def _is_in(settings: Mapping[str, str], metastore_uri: str) -> bool:
     return not uris.isdisjoint(address.strip() for address in metastore_uri.split(","))
 
 
+def has_its_tables_in(context: SparkContext, metastore_uri: str) -> bool:
+    """Return whether Spark's catalog is a metastore, by a setting or by a hive-site.xml."""
+    uris = context._jsc.hadoopConfiguration().get("hive.metastore.uris") or ""
+    return _is_in({_URIS[0]: str(uris)}, metastore_uri)
+
+
 def _is_client(key: str) -> bool:
     # These settings name the Hive client that Spark loads; they do not say where the metastore is.
     return key.startswith("spark.sql.hive.metastore.")
