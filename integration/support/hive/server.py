@@ -11,7 +11,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -69,8 +69,14 @@ class HiveServer:
         work: Path | None = None,
         warehouse: Path | None = None,
         ports: HivePorts | None = None,
+        more_jars: Sequence[Path] = (),
+        metastore_only: bool = False,
         progress: Progress = say,
     ) -> None:
+        """`more_jars` come after Hive's own, as a JDBC driver for another database than Derby.
+
+        A server that is `metastore_only` has no HiveServer2.
+        """
         self.settings = settings or HiveSettings()
         self._keep = work is not None
         self.work = work.resolve() if work else Path(tempfile.mkdtemp(prefix="hiveacid-hive-"))
@@ -78,6 +84,8 @@ class HiveServer:
         self.log = self.work / "hive.log"
         self.ports = ports or HivePorts(*free_ports(2))
         self._progress = progress
+        self._more_jars = tuple(more_jars)
+        self._metastore_only = metastore_only
         self._jvm: Jvm | None = None
         self.jars: tuple[Path, ...] = ()
 
@@ -124,11 +132,12 @@ class HiveServer:
         Raises HiveStartError when they do not, FetchError and JavaError from the preparations.
         """
         files = hive_files(self._progress)
-        self.jars = files.jars
+        self.jars = (*files.jars, *self._more_jars)
         started = time.monotonic()
         for directory in (self.work / "conf", self.work / "tmp", self.warehouse):
             directory.mkdir(parents=True, exist_ok=True)
-        if not (self.work / "metastore_db").exists():
+        of_its_own = "javax.jdo.option.ConnectionURL" not in self.settings.extra
+        if of_its_own and not (self.work / "metastore_db").exists():
             create_database(files, self.work, self._progress)
         write_site(
             site_properties(self.settings, self.ports, self.warehouse, self.work),
@@ -145,6 +154,11 @@ class HiveServer:
             f"Hive is up after {time.monotonic() - started:.1f} s: metastore {self.metastore_uri}, "
             f"HiveServer2 on port {self.hs2_port}, log {self.log}"
         )
+
+    def kill(self) -> None:
+        """End the Java process at once, as kill -9 does."""
+        self._running().end(orderly=False)
+        self._jvm = None
 
     def stop(self) -> None:
         """End the Java process; harmless when it has ended already."""
@@ -193,6 +207,8 @@ class HiveServer:
         # has started, and ends the process when it fails.
         metastore = jvm.start_main(_METASTORE, "-p", str(self.ports.metastore))
         self._wait_for("metastore", self.ports.metastore, jvm, metastore.isAlive)
+        if self._metastore_only:
+            return
         jvm.start_main(_HIVE_SERVER2)
         self._wait_for("HiveServer2", self.ports.hs2, jvm, lambda: True)
 
