@@ -549,6 +549,25 @@ class TestUser:
 
 
 class TestFailOver:
+    def test_a_server_that_hangs_in_the_login_is_left_for_the_next(self, start):
+        good = start(partial(sasl_server.plain, passwords=PASSWORDS))
+        closed = threading.Event()
+
+        def hang(handle: socket.socket) -> None:
+            while handle.recv(4096):
+                pass
+            closed.set()
+            raise EOFError
+
+        hanging = start(hang)
+        security = Security(Password("dbt", "s3cret"))
+        started = time.monotonic()
+        assert ask(f"{hanging.uri},{good.uri}", security, connect_timeout=0.3) == LONG
+        assert time.monotonic() - started < 3
+        assert closed.wait(1), "the socket of the login is closed"
+        with pytest.raises(MetastoreUnavailableError, match="no answer within 0.3 s"):
+            ask(hanging.uri, security, connect_timeout=0.3)
+
     def test_goes_on_after_a_refused_login_and_after_tls(self, start, tls_server, certificates):
         refuses = start(partial(sasl_server.plain, passwords={}))
         accepts = start(partial(sasl_server.plain, passwords=PASSWORDS))

@@ -115,12 +115,11 @@ def root_session(
             # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
             own = {**settings, CONSOLE_PROGRESS: "false"}
             _started = _start(own, log_directory, login), settings
-            if is_in:
+            if has_its_tables_in(_started[0], metastore_uri):
                 login.check(_started[0])
         elif _started is not None and _started[0] is running:
             _compare(running, _started[1], chosen)
-            if _is_in(_started[1], metastore_uri):
-                login.renew(running)
+            login.renew(running)
         else:
             # Whoever has started it has chosen where its tables are, unless the profile says so.
             _compare(running, _configuration(running), parameters)

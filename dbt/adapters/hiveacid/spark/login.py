@@ -151,11 +151,14 @@ class SparkLogin:
     def renew(self, context: SparkContext) -> None:
         """Let Spark log in again if kinit has brought a new ticket: it does not notice by itself.
 
-        With a keytab Spark renews its tickets itself.
+        With a keytab Spark renews its tickets itself. A Spark that has not logged in (`check`) with
+        a ticket is left alone.
         """
         global _ticket_seen
         auth = self.security.auth
         if not isinstance(auth, Kerberos) or auth.keytab is not None or token_file() is not None:
+            return
+        if _ticket_seen is None:
             return
         written = _ticket_time()
         with _relogin:
