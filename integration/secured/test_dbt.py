@@ -40,7 +40,7 @@ models:
 @pytest.fixture
 def shop(secured: SecuredHive, request: pytest.FixtureRequest) -> str:
     """A database with the table `orders`."""
-    name = f"shop_{abs(hash(request.node.name)) % 10**9}"
+    name = f"shop_{request.node.name}"
     with HiveClient(secured.hs2_port) as hive:
         hive.script(
             f"""
