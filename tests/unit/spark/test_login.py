@@ -63,7 +63,7 @@ def settings(security, given=(), known_user=lambda: "dbt@A"):
                 "spark.hadoop.dbt": "s3cret",
                 f"{HIVE}execute.setugi": "false",
                 "spark.redaction.regex": "(?i)secret|password|token|access[.]?key"
-                r"|^spark\.hadoop\.dbt$",
+                r"|^(?:spark\.hadoop\.)?dbt$",
             },
         ),
         (

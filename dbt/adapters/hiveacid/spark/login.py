@@ -6,6 +6,7 @@ The two sides log in each for itself: Spark by Java's Kerberos and Hadoop's User
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ class SparkLogin:
                 f"{_CLIENT}plain.username": auth.user,
                 f"spark.hadoop.{auth.user}": auth.password,
                 f"{_HIVE}execute.setugi": "false",
-                _REDACTION: rf"{_SPARKS_REDACTION}|^spark\.hadoop\.{auth.user}$",
+                # Spark shows Hadoop's settings without their prefix, too.
+                _REDACTION: (rf"{_SPARKS_REDACTION}|^(?:spark\.hadoop\.)?{re.escape(auth.user)}$"),
             }
         http = {}
         if self.security.http_path is not None:
