@@ -11,7 +11,7 @@ import pytest
 
 from integration.support.dbt_project import SMALL_JVM, DbtProject
 from integration.support.hive import HiveClient
-from integration.support.hive.kdc import CLIENT
+from integration.support.hive.kdc import CLIENT, REALM
 from integration.support.hive.secured import (
     PASSWORD,
     PLAIN_PROPERTIES,
@@ -137,6 +137,20 @@ def test_spark_without_a_login(
     assert code != 0
     assert "Spark has not logged in to Kerberos, it is" in output
     assert "put the cluster's core-site.xml on its class path" in output
+    assert "JavaPackage" not in output
+
+
+def test_spark_with_a_wrong_principal(
+    secured: SecuredHive, shop: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(secured.hadoop_conf))
+    secured.kdc.kinit(cache)
+    wrong = {"spark.hadoop.hive.metastore.kerberos.principal": f"hive/nobody@{REALM}"}
+    project = make_project(tmp_path / "project", secured, shop, {"auth": "kerberos"}, wrong)
+    code, output = run(project, "run")
+    assert code != 0
+    assert "Spark could not connect to the metastore of its own tables." in output
+    assert "GSSException" in output and "spark.log" in output
     assert "JavaPackage" not in output
 
 
