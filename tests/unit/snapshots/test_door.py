@@ -101,6 +101,20 @@ class TestBlock:
         assert metastore.order()[-2:] == ["heartbeat", "commit_txn"]
         assert metastore.locks == []
 
+    def test_a_secured_metastore_is_told_who_asks(self, metastore, monkeypatch):
+        security, seen = hiveacid.Security(hiveacid.Kerberos()), []
+
+        def make_client(uri, timeout, security):
+            seen.append(security)
+            return metastore.client()
+
+        monkeypatch.setattr(api, "MetastoreClient", make_client)
+        uri = "thrift://metastore:9083"
+        with hiveacid.snapshot(SPARK, uri, ["shop.orders"], security=security):
+            pass
+        # The calls have one connection, the heartbeats another.
+        assert seen == [security, security]
+
     def test_nothing_is_asked_before_the_block(self, metastore, take):
         take("shop.orders")
         assert metastore.log == []
