@@ -376,3 +376,11 @@ def test_orc_that_would_become_transactional_is_refused(
             adapter.hiveacid_refuse_acid_by_default(target, config)
     else:
         adapter.hiveacid_refuse_acid_by_default(target, config)
+
+
+def test_what_pyspark_makes_of_a_catalog_that_cannot_be_reached_is_explained(adapter):
+    with pytest.raises(DbtRuntimeError, match="could not connect to the metastore of its own"):
+        with adapter.connections.exception_handler("select 1"):
+            raise TypeError("'JavaPackage' object is not callable")
+    with pytest.raises(TypeError), adapter.connections.exception_handler("select 1"):
+        raise TypeError("another one")
