@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hmsclient.genthrift.hive_metastore import ttypes
 
+from hiveacid.metastore.models import TableName
+from hiveacid.metastore.security.opening import open_connection
+from hiveacid.metastore.security.settings import Kerberos, Security
+from hiveacid.metastore.thrift import INSERT_ONLY_TABLES, GetTablesRequest
+from integration.secured.ask import connect
 from integration.support.dbt_project import SMALL_JVM, DbtProject
 from integration.support.hive import HiveClient
+from integration.support.hive.hdfs import HdfsServer
 from integration.support.hive.kdc import CLIENT, REALM
 from integration.support.hive.secured import (
     PASSWORD,
@@ -219,3 +227,58 @@ def test_a_json_web_token(secured: SecuredHive, shop: str, tmp_path: Path) -> No
     )
     output = build_twice(project, secured, shop)
     assert_no_secret(project, output, token)
+
+
+@pytest.mark.long
+def test_sources_and_targets_on_an_hdfs_with_kerberos(
+    secured: SecuredHive, shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(secured.hadoop_conf))
+    keytab = str(secured.kdc.keytab("dbt"))
+    with HiveClient(secured.hs2_port) as hive:
+        hive.execute(f"UPDATE {shop}.orders SET amount = 21 WHERE id = 2")
+        rows = sorted(hive.query(f"SELECT id, amount FROM {shop}.orders"))
+    with HdfsServer(kdc=secured.kdc) as hdfs, secured.kept_secure():
+        login = Security(Kerberos(principal=CLIENT, keytab=keytab))
+        move_table(secured, login, hdfs, TableName(shop, "orders"))
+        keys = {"auth": "kerberos", "kerberos_principal": CLIENT, "kerberos_keytab": keytab}
+        project = make_project(tmp_path / "project", secured, shop, keys)
+        project.models(
+            plain="{{ config(location_root='"
+            + f"{hdfs.uri}/targets/{shop}"
+            + "') }} "
+            + MODELS["plain"],
+            followed=MODELS["followed"].replace(
+                "unique_key", f"location_root='{hdfs.uri}/targets/{shop}', unique_key"
+            ),
+        )
+        for _ in range(2):
+            code, output = run(project, "build")
+            assert code == 0, output
+        code, shown = run(project, "show", "--select", "plain", "--output", "json")
+        assert code == 0, shown
+        with connect(secured.metastore_uri, login) as client:
+            assert client.get_table(TableName(shop, "orders")).storage.location.startswith(hdfs.uri)
+            for model in MODELS:
+                location = client.get_table(TableName(shop, model)).storage.location
+                assert location.startswith(f"{hdfs.uri}/targets/{shop}/")
+        for id_, amount in rows:
+            assert re.search(rf'"id": {id_},\s+"amount": {amount}', shown), shown
+
+
+def move_table(secured: SecuredHive, login: Security, hdfs: HdfsServer, name: TableName) -> None:
+    """Copy the files of a table into an HDFS, and let the metastore look for them there."""
+    opened = open_connection("localhost", secured.ports.metastore, login, 10, 60)
+    request = GetTablesRequest(
+        dbName=name.database,
+        tblNames=[name.table],
+        capabilities=ttypes.ClientCapabilities(values=[INSERT_ONLY_TABLES]),
+    )
+    (table,) = opened.calls.get_table_objects_by_name_req(request).tables
+    location = f"/warehouse/{name.database}/{name.table}"
+    hdfs.put(Path(table.sd.location.removeprefix("file:")), location)
+    table.sd.location = f"{hdfs.uri}{location}"
+    kept = ("tableName", "dbName", "owner", "createTime", "sd", "partitionKeys", "parameters")
+    moved = ttypes.Table(tableType=table.tableType, **{key: getattr(table, key) for key in kept})
+    opened.calls.alter_table(name.database, name.table, moved)
+    opened.transport.close()

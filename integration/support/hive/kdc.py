@@ -59,13 +59,14 @@ class Kdc:
         kdc.getKdcConfig().setLong(key.MINIMUM_TICKET_LIFETIME, 1)
         kdc.init()
         kdc.start()
-        for name in ("hive", "dbt", "stranger", "old"):
-            principal = SERVER if name == "hive" else f"{name}@{REALM}"
+        services = {"hive": SERVER, "http": f"HTTP/localhost@{REALM}"}
+        for name in ("hive", "http", "dbt", "stranger", "old"):
+            principal = services.get(name, f"{name}@{REALM}")
             kdc.createPrincipal(principal)
             kdc.exportPrincipal(principal, java_file(str(self.keytab(name))))
 
     def keytab(self, name: str) -> Path:
-        """The keytab of `hive`, `dbt`, `stranger` or `old`."""
+        """The keytab of a principal, by its name without host and realm."""
         return self.directory / f"{name}.keytab"
 
     def kinit(self, cache: Path, name: str = "dbt", lifetime: int = 86400) -> None:

@@ -13,7 +13,8 @@ import base64
 import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from integration.support.hive.config import HivePorts, HiveSettings, write_site
@@ -39,17 +40,15 @@ class SecuredHive(HiveServer):
         *,
         work: Path,
         protection: str = "authentication,privacy",
-        core: Mapping[str, str] | None = None,
         kdc: Kdc | None = None,
     ) -> None:
-        """`protection` is Hadoop's `hadoop.rpc.protection`, `core` further settings of Hadoop.
+        """`protection` is Hadoop's `hadoop.rpc.protection`.
 
         `kdc` runs already; without it there is one in the Java process of Hive.
         """
         metastore, hs2, kdc_port = free_ports(3)
         self.kdc = kdc or Kdc(work.resolve() / "kerberos", kdc_port)
         self._protection = protection
-        self._core = dict(core or {})
         extra = {
             **self._kerberos(),
             # In-process for HiveServer2.
@@ -93,6 +92,20 @@ class SecuredHive(HiveServer):
             for name in chosen:
                 system.clearProperty(name)
         return f"thrift://localhost:{port}"
+
+    @contextmanager
+    def kept_secure(self) -> Iterator[None]:
+        """Keep Hadoop's security on, for a metastore that works on an HDFS with Kerberos.
+
+        HiveServer2 can read meanwhile, and not write.
+        """
+        self._write_core_site("kerberos", self._protection)
+        self._secure(self._running(), "kerberos")
+        try:
+            yield
+        finally:
+            self._secure(self._running(), "simple")
+            self._write_core_site("simple", self._protection)
 
     def jwt_issuer(self) -> JwtIssuer:
         """Return an issuer of tokens with a new key."""
@@ -180,7 +193,8 @@ class SecuredHive(HiveServer):
         return {
             "hadoop.security.authentication": authentication,
             "hadoop.rpc.protection": protection,
-            **self._core,
+            # Of an HDFS with Kerberos, if there is one.
+            "dfs.namenode.kerberos.principal": SERVER,
         }
 
     def _kerberos(self) -> dict[str, str]:
