@@ -28,6 +28,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
 from hiveacid.reader.orc_footers import OrcFooters
@@ -83,6 +84,7 @@ def snapshot(
     old_dates: str | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
+    security: Security = NO_SECURITY,
     footer_cache: str | Path | None = None,
     description: str = "hiveacid",
 ) -> Snapshot:
@@ -106,6 +108,7 @@ def snapshot(
         heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
+        security: who the caller is for a secured metastore, and what protects the connection.
         footer_cache: a directory that keeps what ORC files say about themselves, so that a later
             snapshot reads no file's footer again; None keeps nothing.
         description: the owner of the locks, as `SHOW LOCKS` shows it.
@@ -115,7 +118,7 @@ def snapshot(
     """
     names = frozenset(table_name(name) for name in tables)
     return Snapshot(
-        partial(MetastoreClient, metastore_uri, metastore_timeout),
+        partial(MetastoreClient, metastore_uri, metastore_timeout, security=security),
         SnapshotSettings(heartbeat_interval, lock_timeout, orc_columns, old_dates),
         description,
         tables=lambda: names,

@@ -26,6 +26,10 @@ class MetastoreUnavailableError(MetastoreError):
     """No configured metastore address could be reached, or the connection broke or timed out."""
 
 
+class MetastoreSecurityError(MetastoreUnavailableError):
+    """The metastore and the client do not agree who the other is, or how to speak."""
+
+
 class TableNotFoundError(MetastoreError):
     """The metastore has no such table."""
 

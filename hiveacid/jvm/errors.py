@@ -29,13 +29,23 @@ _PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
 _JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
 _UNKNOWN_CONDITION = "Cannot find main error class"
 _NO_ANSWER = ("TTransportException", "java.net.ConnectException", "java.net.SocketException")
-_OLD_HIVE_CLIENT = (
-    "Invalid method name: 'get_table'",
-    "Spark's built-in Hive client is too old for this metastore: Hive 4 no longer has the call "
-    "get_table. Give Spark another client by three settings (in dbt: server_side_parameters): "
-    f"`spark.sql.hive.metastore.version: {line_of(pyspark.__version__).hive_4_client}`, "
-    "`spark.sql.hive.metastore.jars: path`, and `spark.sql.hive.metastore.jars.path: <its jars>`.",
+_SYMPTOMS = (
+    (
+        "Invalid method name: 'get_table'",
+        "Spark's built-in Hive client is too old for this metastore: Hive 4 no longer has the call "
+        "get_table. Give Spark another client by three settings (in dbt: server_side_parameters): "
+        f"`spark.sql.hive.metastore.version: {line_of(pyspark.__version__).hive_4_client}`, "
+        "`spark.sql.hive.metastore.jars: path`, and `spark.sql.hive.metastore.jars.path: "
+        "<its jars>`.",
+    ),
+    (
+        "failed strict managed table checks",
+        "The metastore keeps external and transactional tables only "
+        "(metastore.strict.managed.tables), and Spark makes a table external if it gets a "
+        "location. In dbt: set location_root, for models, seeds, snapshots and stored failures.",
+    ),
 )
+"""Words of Spark's errors, and what to do about them."""
 
 
 def short_message(error: BaseException) -> str:
@@ -49,8 +59,8 @@ def short_message(error: BaseException) -> str:
         if first and not any(first in known for known in messages):
             messages.append(first)
     message = "\nCaused by: ".join(messages) or type(error).__name__
-    symptom, advice = _OLD_HIVE_CLIENT
-    return f"{message}\n{advice}" if symptom in message else message
+    advice = [advice for symptom, advice in _SYMPTOMS if symptom in message]
+    return "\n".join([message, *advice])
 
 
 def java_exception(error: JavaError) -> Any:

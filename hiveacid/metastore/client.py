@@ -12,7 +12,11 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.Thrift import TException
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
-from hiveacid.errors import MetastoreError, WriteIdsNotSupportedError
+from hiveacid.errors import (
+    MetastoreError,
+    MetastoreUnavailableError,
+    WriteIdsNotSupportedError,
+)
 from hiveacid.metastore import conversion, thrift
 from hiveacid.metastore.connection import Channel, parse_addresses
 from hiveacid.metastore.errors import is_unknown_method
@@ -28,6 +32,7 @@ from hiveacid.metastore.models import (
     TransactionState,
     parse_seconds,
 )
+from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.metastore.thrift import ThriftMetastore
 
 MIN_HISTORY_WRITE_IDS = "metastore.txn.use.minhistorywriteid"
@@ -57,11 +62,18 @@ class MetastoreClient:
     Calls that only read are repeated when the connection fails. Calls that open, lock, commit or
     abort are not repeated, since the metastore may have carried them out.
 
-    Every method raises `MetastoreUnavailableError` when no address can be reached or the
-    connection fails, and `MetastoreError` or a subclass of it when the metastore refuses a call.
+    Every method raises `MetastoreUnavailableError` when no address can be reached or the connection
+    fails (`MetastoreSecurityError` if the login is refused), and `MetastoreError` or a subclass of
+    it when the metastore refuses a call.
     """
 
-    def __init__(self, uris: str, timeout: float = 60.0, connect_timeout: float = 10.0) -> None:
+    def __init__(
+        self,
+        uris: str,
+        timeout: float = 60.0,
+        connect_timeout: float = 10.0,
+        security: Security = NO_SECURITY,
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
@@ -69,6 +81,7 @@ class MetastoreClient:
                 address whose connection has failed comes last from then on.
             timeout: seconds to wait for an answer.
             connect_timeout: seconds to wait for one address to accept the connection.
+            security: who the client is, and what protects the connection.
 
         Raises:
             InvalidSettingError: an address is malformed.
@@ -77,6 +90,7 @@ class MetastoreClient:
             parse_addresses(uris),
             connect_timeout=min(connect_timeout, timeout),
             read_timeout=timeout,
+            security=security,
         )
 
     def __enter__(self) -> MetastoreClient:
@@ -98,6 +112,18 @@ class MetastoreClient:
         """Close the connection; a later call opens a new one."""
         self._channel.close()
 
+    def known_user(self) -> str | None:
+        """Return who the metastore takes the client for, such as a Kerberos principal.
+
+        None if the metastore asks nobody who he is. Connects if need be: raises
+        `MetastoreUnavailableError`.
+        """
+        return self._channel.connection().user
+
+    def spoken(self) -> str:
+        """Describe what is spoken with the metastore, for people. Connects if need be."""
+        return self._channel.connection().spoken
+
     # Databases, tables and partitions
 
     def get_database_location(self, database: str) -> str:
@@ -111,6 +137,23 @@ class MetastoreClient:
             f"database {database}",
             lambda thrift: thrift.get_database(database).locationUri,
         )
+
+    def get_default_location(self) -> str:
+        """Return the directory of the database `default`, also to a caller who may not see it.
+
+        A metastore with storage-based authorization may refuse the database, never the setting that
+        the location comes from. Raises `MetastoreError` if the metastore cannot be asked.
+        """
+        try:
+            return self.get_database_location("default")
+        except MetastoreUnavailableError:
+            raise
+        except MetastoreError:
+            external = self.get_config_value("metastore.warehouse.external.dir")
+            location = external.strip() or self.get_config_value("metastore.warehouse.dir").strip()
+            if not location:
+                raise
+            return location
 
     def get_table(self, name: TableName) -> Table:
         """Return the metadata of one table. Raises `TableNotFoundError`."""

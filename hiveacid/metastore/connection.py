@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -11,19 +12,26 @@ from urllib.parse import urlsplit
 
 from tenacity import (
     Retrying,
-    retry_if_exception_type,
+    retry_if_exception,
     stop_after_attempt,
     wait_exponential,
     wait_random,
 )
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TException
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from hiveacid.errors import InvalidSettingError, MetastoreUnavailableError
+from hiveacid.errors import (
+    InvalidSettingError,
+    MetastoreSecurityError,
+    MetastoreUnavailableError,
+)
 from hiveacid.metastore.errors import CONNECTION_ERRORS, translate, unavailable
+from hiveacid.metastore.security.failures import HandshakeError, describe_other_protocol
+from hiveacid.metastore.security.opening import Opened, open_connection
+from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.metastore.thrift import ThriftMetastore
+
+logger = logging.getLogger("hiveacid")
 
 DEFAULT_PORT = 9083
 """Port of a metastore whose address names none (Hive's `metastore.thrift.port`)."""
@@ -70,6 +78,12 @@ def _parse_address(uri: str) -> Address:
         raise InvalidSettingError(
             f"Not a metastore address: {uri!r} ({error}). {_EXPECTED_ADDRESS}"
         ) from error
+    if parts.scheme == "zookeeper":
+        raise InvalidSettingError(
+            f"Not a metastore address: {uri!r}. Metastores are not looked up in ZooKeeper: name "
+            "them, comma-separated, as thrift://host:port; the cluster's ZooKeeper lists them "
+            "below /hive_metastore (hive.metastore.service.discovery.mode)."
+        )
     extra = parts.path.strip("/") or parts.query or parts.fragment or parts.username
     if parts.scheme != "thrift" or not parts.hostname or extra:
         raise InvalidSettingError(f"Not a metastore address: {uri!r}. {_EXPECTED_ADDRESS}")
@@ -78,55 +92,76 @@ def _parse_address(uri: str) -> Address:
 
 @dataclass(frozen=True)
 class Connection:
-    """An open connection to one metastore."""
+    """An open connection to one metastore.
+
+    `user` is who the metastore takes the client for, None if it asks nobody. `spoken` describes the
+    protocol for people.
+    """
 
     address: Address
     calls: ThriftMetastore
-    _transport: TBufferedTransport
+    user: str | None
+    spoken: str
+    _opened: Opened
 
     def close(self) -> None:
         """Close the socket; never raises."""
-        self._transport.close()
+        self._opened.transport.close()
+
+    def other_protocol(self) -> str | None:
+        """Return what the server speaks instead of Thrift, by what it has just sent."""
+        transport = self._opened.transport
+        if not isinstance(transport, TBufferedTransport):
+            return None
+        return describe_other_protocol(transport.cstringio_buf.getvalue()[:8])
 
 
 def connect(
-    addresses: tuple[Address, ...], connect_timeout: float, read_timeout: float
+    addresses: tuple[Address, ...],
+    connect_timeout: float,
+    read_timeout: float,
+    security: Security = NO_SECURITY,
 ) -> Connection:
     """Connect to the first of `addresses` that accepts, in their order.
 
-    Timeouts are in seconds: `connect_timeout` for each address, `read_timeout` for each wait for
-    an answer. Raises `MetastoreUnavailableError`, which says for each address why it failed.
+    Timeouts are in seconds: `connect_timeout` for each wait until a connection stands,
+    `read_timeout` for each wait for an answer.
+
+    Raises:
+        MetastoreSecurityError: an address and this client do not agree how to speak, or who the
+            client is; no other one has accepted either.
+        MetastoreUnavailableError: no address answers. Both say for each address why it failed.
     """
-    failures = []
+    failures, advice = [], []
     for address in addresses:
         try:
-            return _open(address, connect_timeout, read_timeout)
-        except OSError as error:
+            opened = open_connection(
+                address.host, address.port, security, connect_timeout, read_timeout
+            )
+            return Connection(address, opened.calls, opened.user, opened.spoken, opened)
+        except HandshakeError as error:
+            failures.append(f"  {address}: {error.reason}")
+            advice.append(error.advice)
+        except (OSError, TTransportException) as error:
             failures.append(f"  {address}: {_reason(error, connect_timeout)}")
+    tried = "\n".join(failures)
+    if advice:
+        told = "\n".join(dict.fromkeys(advice))
+        raise MetastoreSecurityError(
+            f"Could not connect to the Hive metastore. Tried:\n{tried}\n{told}"
+        )
     raise MetastoreUnavailableError(
-        "Could not connect to the Hive metastore. Tried:\n"
-        + "\n".join(failures)
-        + "\nCheck metastore_uri, and that the metastore is running."
+        f"Could not connect to the Hive metastore. Tried:\n{tried}\n"
+        "Check metastore_uri, and that the metastore is running."
     )
 
 
-def _open(address: Address, connect_timeout: float, read_timeout: float) -> Connection:
-    # Not TSocket.open: it logs to the root logger and hides the reason of a failure.
-    handle = socket.create_connection((address.host, address.port), timeout=connect_timeout)
-    handle.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    thrift_socket = TSocket(address.host, address.port)
-    thrift_socket.setHandle(handle)
-    thrift_socket.setTimeout(read_timeout * 1000)
-    transport = TBufferedTransport(thrift_socket)
-    return Connection(address, ThriftMetastore(TBinaryProtocolAccelerated(transport)), transport)
-
-
-def _reason(error: OSError, connect_timeout: float) -> str:
+def _reason(error: Exception, connect_timeout: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {connect_timeout:g} s"
     if isinstance(error, socket.gaierror):
         return f"unknown host ({error.strerror})"
-    return error.strerror or str(error)
+    return getattr(error, "strerror", None) or str(error)
 
 
 class Channel:
@@ -137,21 +172,39 @@ class Channel:
     """
 
     def __init__(
-        self, addresses: tuple[Address, ...], connect_timeout: float, read_timeout: float
+        self,
+        addresses: tuple[Address, ...],
+        connect_timeout: float,
+        read_timeout: float,
+        security: Security = NO_SECURITY,
     ) -> None:
         """Timeouts are in seconds: see `connect`."""
         self._addresses = addresses
+        self._security = security
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._in_call = False
+        self._last: Address | None = None
+        self._failure = "it closed the connection"
+        self._has_answered = False
 
     def wait_at_most(self, seconds: float) -> None:
         """Lower the timeouts to `seconds`, from the next connection on."""
         with self._lock:
             self._connect_timeout = min(self._connect_timeout, seconds)
             self._read_timeout = min(self._read_timeout, seconds)
+
+    def connection(self) -> Connection:
+        """Return the open connection; open one if there is none. Raises as `connect`."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = connect(
+                    self._addresses, self._connect_timeout, self._read_timeout, self._security
+                )
+                self._log_move(self._connection.address)
+            return self._connection
 
     def close(self) -> None:
         """Close the connection; a later call opens a new one."""
@@ -164,12 +217,13 @@ class Channel:
         """Make a call; if the connection fails make it again, and at another address.
 
         `call` and `subject`, e.g. `table shop.orders`, are for error messages. Raises
-        `MetastoreUnavailableError` after `ATTEMPTS` failures, and the errors of `translate`.
+        `MetastoreUnavailableError` after `ATTEMPTS` failures, and the errors of `translate`. A
+        login that was refused is not tried again: `MetastoreSecurityError`.
         """
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait_exponential(multiplier=0.1, max=2.0) + wait_random(0, 0.1),
-            retry=retry_if_exception_type(MetastoreUnavailableError),
+            retry=retry_if_exception(_may_pass),
             reraise=True,
         )
         return retrying(self.once, call, subject, run)
@@ -181,22 +235,21 @@ class Channel:
                 # A signal handler of this thread has interrupted a call: its connection still
                 # carries that call's answer.
                 self.close()
-            if self._connection is None:
-                self._connection = connect(
-                    self._addresses, self._connect_timeout, self._read_timeout
-                )
-            connection = self._connection
+            connection = self.connection()
             self._in_call = True
             in_step = False
             try:
                 result = run(connection.calls)
-                in_step = True
+                in_step = self._has_answered = True
                 return result
             except CONNECTION_ERRORS as error:
                 self._put_last(connection.address)
-                raise unavailable(call, subject, connection.address, error) from error
+                spoken = None if self._has_answered else connection.other_protocol()
+                failure = unavailable(call, subject, connection.address, error, spoken)
+                self._failure = failure.message
+                raise failure from error
             except TException as error:
-                in_step = True
+                in_step = self._has_answered = True
                 raise translate(call, subject, error) from error
             finally:
                 self._in_call = False
@@ -208,3 +261,18 @@ class Channel:
         """Try other addresses first: a server that hangs accepts connections all the same."""
         others = (other for other in self._addresses if other != address)
         self._addresses = (*others, address)
+
+    def _log_move(self, address: Address) -> None:
+        if self._last not in (None, address):
+            logger.warning(
+                f"The metastore is now asked at {address}, no longer at {self._last}: "
+                f"{self._failure}"
+            )
+        self._last = address
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Tell whether another try may succeed: a login that was refused is refused again."""
+    return isinstance(error, MetastoreUnavailableError) and not isinstance(
+        error, MetastoreSecurityError
+    )

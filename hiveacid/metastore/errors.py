@@ -17,6 +17,7 @@ from hiveacid.errors import (
     TransactionLostError,
     WriteIdsNotSupportedError,
 )
+from hiveacid.metastore.security.failures import HandshakeError, is_closed
 
 CONNECTION_ERRORS: tuple[type[Exception], ...] = (
     TTransportException,
@@ -24,6 +25,7 @@ CONNECTION_ERRORS: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
     struct.error,
+    HandshakeError,
 )
 """Errors of a broken connection, of a timeout, or of a server that speaks no plain thrift."""
 
@@ -40,20 +42,36 @@ def is_unknown_method(error: BaseException) -> bool:
     )
 
 
-def unavailable(call: str, subject: str, address: object, error: Exception) -> HiveAcidError:
-    """Return the error for a connection to `address` that failed in `call` about `subject`."""
+def unavailable(
+    call: str, subject: str, address: object, error: Exception, spoken: str | None = None
+) -> HiveAcidError:
+    """Return the error for a connection to `address` that failed in `call` about `subject`.
+
+    `spoken` is what the server speaks instead of plain Thrift, as far as it is known.
+    """
+    if spoken is not None:
+        return MetastoreUnavailableError(
+            f"The Hive metastore at {address} failed in {call} for {subject}: it speaks {spoken}, "
+            "and this client plain Thrift. Set auth, use_ssl or use_http_transport to what the "
+            "metastore asks for."
+        )
     inner = getattr(error, "inner", None) or error
-    if isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
+    if isinstance(error, HandshakeError):
+        reason, advice = error.reason, error.advice
+    elif isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT:
         reason, advice = "it did not answer in time", "Raise metastore_timeout if it is slow."
-    elif isinstance(error, TTransportException) and error.type == TTransportException.END_OF_FILE:
+    elif is_closed(error):
         reason = "it closed the connection"
         advice = (
             "Check the metastore's log. A metastore that asks for Kerberos or TLS does this, too, "
-            "to a client that speaks neither."
+            "to a client that speaks neither: set auth or use_ssl."
         )
     else:
         reason = f"{type(inner).__name__}: {inner}"
-        advice = "Check that metastore_uri is the thrift address of a Hive metastore."
+        advice = (
+            "Check that metastore_uri is the thrift address of a Hive metastore, and whether the "
+            "metastore asks for Kerberos, TLS or HTTP (auth, use_ssl, use_http_transport)."
+        )
     return MetastoreUnavailableError(
         f"The Hive metastore at {address} failed in {call} for {subject}: {reason}. {advice}"
     )

@@ -118,6 +118,24 @@ class GetPartitionsByNamesResult(Struct):
     )
 
 
+class GetPartitionNamesArguments(Struct):
+    """Arguments of `get_partition_names`."""
+
+    thrift_spec = spec(
+        _string(1, "db_name"), _string(2, "tbl_name"), (3, TType.I16, "max_parts", None, None)
+    )
+
+
+class GetPartitionNamesResult(Struct):
+    """Result of `get_partition_names`. hmsclient's lacks the second error, a refusal."""
+
+    thrift_spec = spec(
+        (0, TType.LIST, "success", _UTF8_LIST, None),
+        struct(1, "o1", ttypes.NoSuchObjectException),
+        struct(2, "o2", ttypes.MetaException),
+    )
+
+
 class GetTableRequest(Struct):
     """Request of `get_table_req`. `processorCapabilities` are Hive 4's, by name."""
 
@@ -320,6 +338,9 @@ GET_PARTITIONS_BY_NAMES = Call(
     GetPartitionsByNamesArguments,
     GetPartitionsByNamesResult,
 )
+GET_PARTITION_NAMES = Call(
+    "get_partition_names", GetPartitionNamesArguments, GetPartitionNamesResult
+)
 OPEN_TXNS = _request_call("open_txns", OpenTxnRequest, ttypes.OpenTxnsResponse)
 GET_OPEN_TXNS = _call("get_open_txns", _arguments("get_open_txns"), GetOpenTxnsResponse)
 GET_VALID_WRITE_IDS = _request_call(
@@ -392,6 +413,11 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
     ) -> list[Partition]:
         return self._invoke(
             GET_PARTITIONS_BY_NAMES, db_name=db_name, tbl_name=tbl_name, names=names
+        )
+
+    def get_partition_names(self, db_name: str, tbl_name: str, max_parts: int) -> list[str]:
+        return self._invoke(
+            GET_PARTITION_NAMES, db_name=db_name, tbl_name=tbl_name, max_parts=max_parts
         )
 
     def open_txns(self, rqst: OpenTxnRequest) -> ttypes.OpenTxnsResponse:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import getpass
 import logging
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +21,7 @@ from hiveacid.errors import (
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
+from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
 from hiveacid.snapshots.tables import PinnedTable
@@ -391,7 +390,7 @@ class RunSnapshot:
         return None if tables is None else tables.summarize()
 
     def _open(self) -> LockedTables:
-        requester = Requester(_user(), socket.gethostname(), self._agent_info)
+        requester = Requester(operating_system_user(), socket.gethostname(), self._agent_info)
         transaction = Transaction.open(
             self._client_factory, self._settings, requester, self._on_lost
         )
@@ -433,11 +432,3 @@ class RunSnapshot:
             f"{what or 'A table'} is read from a snapshot that has ended{which}: Hive may have "
             "removed the files since. Read inside of the `with` block, or take a new snapshot."
         )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        # As in a container that runs under any user id: it has no name.
-        return str(os.getuid())

@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from hiveacid.errors import (
@@ -23,6 +24,9 @@ from hiveacid.snapshots.tables import OrcColumns
 logger = logging.getLogger("hiveacid")
 RETRY_SECONDS = 5.0
 """Wait before the next heartbeat after a failed one, unless the interval is shorter."""
+
+SECONDS_BETWEEN_WARNINGS = 60.0
+"""Time between two warnings about heartbeats that go on failing."""
 
 ATTEMPTS_IN_A_TIMEOUT = 6
 """Parts of the metastore's timeout; each call waits for one part.
@@ -47,9 +51,9 @@ T = TypeVar("T", bound="Transaction")
 class Heartbeat:
     """A daemon thread that sends heartbeats on a connection of its own until stopped.
 
-    A heartbeat that fails is repeated. The transaction counts as lost when the metastore says so,
-    or when no heartbeat got through for the metastore's timeout: from then on the metastore may
-    abort the transaction at any time.
+    A heartbeat that fails is repeated, and the log says so once a minute. The transaction counts as
+    lost when the metastore says so, or when no heartbeat got through for the metastore's timeout:
+    from then on the metastore may abort the transaction at any time.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class Heartbeat:
 
     def _beat_until_lost(self, client: MetastoreClient) -> str | None:
         last_success = time.monotonic()
+        last_warning: float | None = None
         wait = self._interval
         while not self._stopped.wait(wait):
             # The metastore counts from when it got the heartbeat, which was not before now.
@@ -104,13 +109,27 @@ class Heartbeat:
                 silence = time.monotonic() - last_success
                 if silence >= self._timeout:
                     return f"no heartbeat reached the metastore for {silence:.0f} s: {error}"
+                last_warning = self._warn(error, silence, last_warning)
                 wait = min(self._interval, RETRY_SECONDS)
                 continue
             if state is not TransactionState.OPEN:
                 return STATE_REASONS[state]
-            last_success = started
+            if last_warning is not None:
+                logger.info(f"Transaction {self._transaction_id} sends heartbeats again.")
+            last_success, last_warning = started, None
             wait = self._interval
         return None
+
+    def _warn(self, error: Exception, silence: float, last_warning: float | None) -> float:
+        now = time.monotonic()
+        if last_warning is not None and now - last_warning < SECONDS_BETWEEN_WARNINGS:
+            return last_warning
+        end = datetime.now() + timedelta(seconds=self._timeout - silence)
+        logger.warning(
+            f"A heartbeat of transaction {self._transaction_id} failed. The transaction is lost at "
+            f"{end:%H:%M:%S} unless one gets through before. {error}"
+        )
+        return now
 
 
 @dataclass(frozen=True)
@@ -170,6 +189,7 @@ class Transaction:
 
         Args:
             client_factory: makes one client for the calls and one for the heartbeats.
+            requester: the owner; a metastore that asks who its clients are overrules the user.
             on_lost: called once when the transaction turns out to be lost, on the thread that
                 notices.
 
@@ -183,6 +203,7 @@ class Transaction:
             server = client.server_info()
             interval = settings.heartbeat_seconds(server.transaction_timeout)
             orc_columns = OrcColumns.of(settings.orc_columns, server)
+            requester = replace(requester, user=client.known_user() or requester.user)
             id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
         except BaseException:
             client.close()

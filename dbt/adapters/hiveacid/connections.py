@@ -28,8 +28,10 @@ from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.node_context import NodeContext, NodeCursor
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, amounts_by_table
 from dbt.adapters.hiveacid.spark.driver import CONSOLE_PROGRESS, root_session
+from dbt.adapters.hiveacid.spark.login import SparkLogin
 from dbt.adapters.hiveacid.spark.progress import ProgressLine, task_counter
 from dbt.adapters.hiveacid.spark.session import SessionHandle
+from dbt.adapters.hiveacid.spark.start_failure import describe_catalog_failure, is_catalog_failure
 from hiveacid.errors import HiveAcidError, VanishedFileError
 from hiveacid.jvm.errors import full_text, is_missing, short_message, with_statement
 from hiveacid.metastore.client import MetastoreClient
@@ -85,7 +87,10 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         parameters = credentials.server_side_parameters
         try:
             warehouse = partial(_default_location, credentials)
-            root = root_session(parameters, credentials.metastore_uri, warehouse, _log_directory())
+            login = SparkLogin(credentials.security, partial(_known_user, credentials))
+            root = root_session(
+                parameters, credentials.metastore_uri, warehouse, _log_directory(), login
+            )
             session = SessionHandle(root, parameters, _progress_line(root, parameters))
             connection.handle = NodeContext(session)
         except BaseException:
@@ -173,6 +178,10 @@ class HiveAcidConnectionManager(SparkConnectionManager):
                 raise self._vanished_file(short_message(error)) from error
             told = self._explain_missing(error) + short_message(error)
             raise DbtDatabaseError(with_statement(told, sql)) from error
+        except TypeError as error:
+            if not is_catalog_failure(error):
+                raise
+            raise DbtDatabaseError(describe_catalog_failure(_log_directory())) from error
 
     @classmethod
     def get_response(cls, cursor: NodeCursor | None) -> HiveAcidAdapterResponse:
@@ -222,9 +231,20 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         return connection is not None and bool(connection.handle.reads)
 
 
+def _client(credentials: HiveAcidCredentials) -> MetastoreClient:
+    return MetastoreClient(
+        credentials.metastore_uri, credentials.metastore_timeout, security=credentials.security
+    )
+
+
 def _default_location(credentials: HiveAcidCredentials) -> str:
-    with MetastoreClient(credentials.metastore_uri, credentials.metastore_timeout) as client:
-        return client.get_database_location("default")
+    with _client(credentials) as client:
+        return client.get_default_location()
+
+
+def _known_user(credentials: HiveAcidCredentials) -> str | None:
+    with _client(credentials) as client:
+        return client.known_user()
 
 
 @cache

@@ -17,11 +17,15 @@ from dbt.adapters.hiveacid.options import (
     list_problems,
     one_of,
     option,
+    parse_flag,
     parse_seconds,
+    parse_secret,
     parse_text,
     positive_seconds,
     read_options,
 )
+from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
+from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 
 SESSION = "session"
 """The method that runs Spark's driver in dbt's own process (pyspark)."""
@@ -88,6 +92,74 @@ class HiveAcidCredentials(Credentials):
         "How Spark is reached. `session`: the driver runs in dbt's own process.",
         one_of(SESSION),
         default=SESSION,
+    )
+    auth: str = option(
+        "How the metastore is told who dbt is. `kerberos`: a ticket or a keytab, or a delegation "
+        "token in the file that `HADOOP_TOKEN_FILE_LOCATION` names. `plain` (or `ldap`): `user` "
+        "and `password`. `jwt`: `token` or `token_file`, over HTTP. `delegation_token`: the file "
+        "only. `none`: nobody asks; `user` is believed.",
+        parse_auth,
+        default=NONE,
+    )
+    user: str | None = option(
+        "With `plain` and `ldap`, who logs in. With `none`, the user as whom the metastore acts.",
+        parse_text,
+        default=None,
+    )
+    password: str | None = option(
+        "The password of `user`. It is shown nowhere.", parse_secret, default=None, secret=True
+    )
+    token: str | None = option(
+        "The JSON web token. It is shown nowhere.", parse_secret, default=None, secret=True
+    )
+    token_file: str | None = option(
+        "A file with the JSON web token, read for each connection: a token that is renewed there "
+        "outlasts the run.",
+        parse_text,
+        default=None,
+    )
+    kerberos_service_name: str = option(
+        "The first part of the metastore's principal.", parse_text, default="hive"
+    )
+    kerberos_principal: str | None = option(
+        "Who logs in, such as `dbt@EXAMPLE.COM`, by the keys in `kerberos_keytab`. Without both, "
+        "the ticket cache is used. Spark gets both, too.",
+        parse_text,
+        default=None,
+    )
+    kerberos_keytab: str | None = option(
+        "The file with the keys of `kerberos_principal`. Tickets are taken and renewed from it.",
+        parse_text,
+        default=None,
+    )
+    kerberos_server_principal: str | None = option(
+        "The metastore's whole principal, as `hive.metastore.kerberos.principal` has it "
+        "(`hive/_HOST@EXAMPLE.COM`). Needed where the host in `metastore_uri` is a load "
+        "balancer's, or the metastore is in another realm.",
+        parse_text,
+        default=None,
+    )
+    use_ssl: bool = option(
+        "Whether the metastore speaks TLS (`hive.metastore.use.SSL`).", parse_flag, default=False
+    )
+    ssl_ca_file: str | None = option(
+        "Certificates of the authorities to trust, in PEM. Without it, the system's.",
+        parse_text,
+        default=None,
+    )
+    ssl_check_hostname: bool = option(
+        "Whether the metastore's certificate must have the host in `metastore_uri`.",
+        parse_flag,
+        default=True,
+    )
+    use_http_transport: bool = option(
+        "Whether the metastore speaks HTTP (`metastore.server.thrift.transport.mode`). With `jwt` "
+        "it does.",
+        parse_flag,
+        default=False,
+    )
+    http_path: str = option(
+        "The path of a metastore that speaks HTTP.", parse_text, default=DEFAULT_HTTP_PATH
     )
     metastore_timeout: float = option(
         "How long a call to the metastore may take.",
@@ -175,6 +247,11 @@ class HiveAcidCredentials(Credentials):
         """What dbt hashes to distinguish one warehouse from another."""
         return self.metastore_uri
 
+    @property
+    def security(self) -> Security:
+        """How the metastore is told who dbt is, and what protects the connection."""
+        return make_security({key.name: getattr(self, key.name) for key in _declared()})
+
     def _connection_keys(self) -> tuple[str, ...]:
         return _shown_keys()
 
@@ -187,7 +264,8 @@ class HiveAcidCredentials(Credentials):
         """
         # dbt's test suites write `database` into every profile; it is checked, not advertised.
         others = [key.name for key in _DBT_KEYS]
-        problems = list(read_options(cls, data, also_allowed=(*others, "database")).problems)
+        read = read_options(cls, data, also_allowed=(*others, "database"))
+        problems = [*read.problems, *security_problems(read.values)]
         database, schema = data.get("database"), data.get("schema")
         if database is not None and database != schema:
             problems.append("`database` must be left out: on Spark it is the same as `schema`")
@@ -196,7 +274,7 @@ class HiveAcidCredentials(Credentials):
     def __post_init__(self) -> None:
         given = {key.name: getattr(self, key.name) for key in declared_options(type(self))}
         read = read_options(type(self), given)
-        _refuse(read.problems)
+        _refuse(read.problems or security_problems(read.values))
         for name, value in read.values.items():
             setattr(self, name, value)
         # Spark calls a database a schema; dbt-spark's relations refuse a database next to it.
@@ -204,6 +282,11 @@ class HiveAcidCredentials(Credentials):
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
         self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
+
+
+@cache
+def _declared() -> tuple[Option, ...]:
+    return declared_options(HiveAcidCredentials)
 
 
 @cache

@@ -40,6 +40,10 @@ class PythonModelError(AdapterError):
     """The code of a Python model fails, or returns what is not a table."""
 
 
+class AcidByDefaultError(AdapterError):
+    """The metastore would make a node's table transactional, which Spark cannot write."""
+
+
 class FreshnessError(AdapterError):
     """The time of a source's last write cannot be told without reading it."""
 

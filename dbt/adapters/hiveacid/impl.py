@@ -179,6 +179,7 @@ class HiveAcidAdapter(SparkAdapter):
             f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
             f"{info.transaction_timeout:g} s"
         )
+        logger.info(f"Connection to the metastore: {self.run.spoken()}")
 
     @available
     def hiveacid_verify(self, table: str) -> None:
@@ -328,6 +329,27 @@ class HiveAcidAdapter(SparkAdapter):
     ) -> HiveAcidRelation:
         """Return a relation to build `target`, or a batch of it, in: see `Staging.stage`."""
         return self._staging.stage(target, location_root, role, batch)
+
+    @available
+    def hiveacid_refuse_acid_by_default(self, target: HiveAcidRelation, config: Any) -> None:
+        """Refuse a managed table of ORC where the metastore would make it transactional.
+
+        Raises:
+            AcidByDefaultError: it would.
+        """
+        if config.get("file_format") == "orc" and not config.get("location_root"):
+            context = self._handle().session.sparkContext
+            self.run.refuse_acid_by_default(context, str(target))
+
+    @available
+    def hiveacid_stage_rows(
+        self,
+        target: HiveAcidRelation,
+        location_root: str | None = None,
+        batch: Mapping[str, Any] | None = None,
+    ) -> tuple[HiveAcidRelation, str | None]:
+        """Return a relation for rows to come, and its directory: see `Staging.stage_rows`."""
+        return self._staging.stage_rows(target, location_root, batch)
 
     @available
     def hiveacid_write_alone(self, target: HiveAcidRelation) -> None:

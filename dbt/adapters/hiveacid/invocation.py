@@ -9,10 +9,12 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
+from dbt.adapters.hiveacid.errors import AcidByDefaultError
 from dbt.adapters.hiveacid.node_context import AcidNames, NodeContext, RowMaker, RowMakers
 from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_release
 from dbt.adapters.hiveacid.report import as_dict
@@ -25,6 +27,7 @@ from dbt.adapters.hiveacid.sources.prepare import (
     refuse_function,
 )
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
+from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.statement_snapshots import StatementSnapshots
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.api import Snapshot, open_footers
@@ -46,6 +49,7 @@ from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.statement import NameParts
 
 logger = AdapterLogger("HiveAcid")
+CREATE_AS_ACID = "metastore.create.as.acid"
 INVOCATION = "invocation"
 """The word before the invocation's id in the agent info of its locks."""
 
@@ -87,13 +91,19 @@ class Invocation:
             keep_report: gets the `report` of the command at its end.
             is_command: whether a dbt command makes the adapter, not a tool for itself.
         """
-        connect = partial(MetastoreClient, credentials.metastore_uri, credentials.metastore_timeout)
+        connect = partial(
+            MetastoreClient,
+            credentials.metastore_uri,
+            credentials.metastore_timeout,
+            security=credentials.security,
+        )
         self._metastore_uri = credentials.metastore_uri
         self.lock_timeout = credentials.lock_timeout
         self.raise_if_cancelled = raise_if_cancelled
         self._invocation_id = invocation_id
         self._keep_report = keep_report
         self._client = connect()
+        self._makes_acid: bool | None = None
         self.tables = SourceTables(self._client, foreseen)
         self.release = EarlyRelease(needing, until_run_end=credentials.hold_until == RUN_END)
         self._is_command = is_command
@@ -246,6 +256,30 @@ class Invocation:
                 "version 3: no snapshot of its ACID tables can be taken."
             )
         return info
+
+    def spoken(self) -> str:
+        """Describe for people what is spoken with the metastore, and who dbt is there."""
+        user = self._client.known_user()
+        return f"{self._client.spoken()}{'' if user is None else f', as {user}'}"
+
+    def refuse_acid_by_default(self, context: SparkContext, target: str) -> None:
+        """Refuse to build a table of ORC in a metastore that would make it transactional.
+
+        Asks the metastore once.
+
+        Raises:
+            AcidByDefaultError: it would.
+        """
+        if self._makes_acid is None:
+            self._makes_acid = has_its_tables_in(context, self._metastore_uri) and (
+                self._client.get_config_value(CREATE_AS_ACID, "false").strip().lower() == "true"
+            )
+        if self._makes_acid:
+            raise AcidByDefaultError(
+                f"{target} is not built: the metastore makes every new managed table of ORC "
+                f"transactional ({CREATE_AS_ACID}), and Spark cannot write into it. Set "
+                "location_root, which makes the table external, or another file_format."
+            )
 
     def is_another_alive(self, invocation: str) -> bool:
         """Tell whether another invocation, named by its id or the start of it, holds locks.

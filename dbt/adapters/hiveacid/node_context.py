@@ -29,13 +29,15 @@ class Stage:
     """A table in which a node's target is being built.
 
     `location_root` is the model's configuration of that name. With a `location_root` the table is
-    external, and each build gets a directory of its own (`targets.staging.build_location`).
+    external, and each build gets a directory of its own (`targets.staging.build_location`), or
+    `location` for a table of rows that are not the target's.
     """
 
     relation: HiveAcidRelation
     target: HiveAcidRelation
     invocation_id: str
     location_root: str | None = None
+    location: str | None = None
 
 
 class RowMaker(Protocol):

@@ -64,7 +64,9 @@ def option(
     if shown_default is None:
         shown_default = "required" if required else _in_markdown(default)
     declared = Option("", meaning, shown_default, unit, required, secret, parse)
-    return field(default=default, default_factory=factory, metadata={_OPTION: declared})
+    return field(
+        default=default, default_factory=factory, repr=not secret, metadata={_OPTION: declared}
+    )
 
 
 def declared_options(owner: type[Any]) -> tuple[Option, ...]:
@@ -117,6 +119,19 @@ def parse_bool(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"must be true or false, not {value!r}")
     return value
+
+
+def parse_flag(value: Any) -> bool:
+    """Parse true or false. Environment variables give it as a text."""
+    words = {"true": True, "false": False}
+    return parse_bool(words.get(value.lower(), value) if isinstance(value, str) else value)
+
+
+def parse_secret(value: Any) -> str:
+    """Parse a text that no message may show."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("must be a text in quotes")
+    return str(value)
 
 
 def parse_seconds(value: Any) -> float:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
@@ -13,6 +14,7 @@ from hiveacid.jars.artifacts import Progress
 from integration.support.hive.jars import hive_files, say
 from integration.support.hive.java import OPEN_OPTIONS
 from integration.support.hive.jvm import Jvm
+from integration.support.hive.kdc import REALM, SERVER, Kdc
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
@@ -37,11 +39,14 @@ class HdfsStartError(RuntimeError):
 class HdfsServer:
     """One HDFS of one's own, as a context manager; it is gone with all its files afterwards."""
 
-    def __init__(self, *, progress: Progress = say) -> None:
+    def __init__(self, *, kdc: Kdc | None = None, progress: Progress = say) -> None:
+        """With a KDC, which must run, it asks for Kerberos."""
+        self._kdc = kdc
         self.work = Path(tempfile.mkdtemp(prefix="hiveacid-hdfs-"))
         self.log = self.work / "hdfs.log"
         self._progress = progress
         self._jvm: Jvm | None = None
+        self._configuration: Any = None
         self._port = 0
 
     @property
@@ -74,6 +79,8 @@ class HdfsServer:
             "-Djava.net.preferIPv4Stack=true",
             f"-Dlog4j2.configurationFile={_LOG4J}",
         ]
+        if self._kdc is not None:
+            options.append(f"-Djava.security.krb5.conf={self._kdc.conf}")
         # The pages of the nodes' web servers, which are in no jar on Maven Central.
         for name in ("hdfs", "datanode"):
             (self.work / "class_path" / "webapps" / name).mkdir(parents=True)
@@ -97,8 +104,9 @@ class HdfsServer:
     def _start_nodes(self, jvm: Jvm) -> None:
         hadoop = jvm.packages.org.apache.hadoop
         configuration = hadoop.conf.Configuration()
-        for name, value in _SETTINGS.items():
+        for name, value in {**_SETTINGS, **self._kerberos()}.items():
             configuration.set(name, value)
+        hadoop.security.UserGroupInformation.setConfiguration(configuration)
         configuration.set("hadoop.tmp.dir", str(self.work / "data"))
         configuration.set("fs.defaultFS", self.uri)
         # Both nodes register metrics of the same names.
@@ -108,3 +116,34 @@ class HdfsServer:
         self._port = name_node.getNameNodeAddress().getPort()
         configuration.set("fs.defaultFS", self.uri)
         hadoop.hdfs.server.datanode.DataNode.createDataNode(jvm.strings(), configuration)
+        self._configuration = configuration
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a directory of this machine's into the file system, as its superuser."""
+        assert self._jvm is not None
+        hadoop = self._jvm.packages.org.apache.hadoop
+        path = hadoop.fs.Path(f"{self.uri}{target}")
+        path.getFileSystem(self._configuration).copyFromLocalFile(
+            hadoop.fs.Path(f"file://{source}"), path
+        )
+
+    def _kerberos(self) -> dict[str, str]:
+        if self._kdc is None:
+            return {}
+        keytab = str(self._kdc.keytab("hive"))
+        return {
+            "hadoop.security.authentication": "kerberos",
+            "hadoop.rpc.protection": "authentication,privacy",
+            "dfs.namenode.kerberos.principal": SERVER,
+            "dfs.namenode.keytab.file": keytab,
+            "dfs.datanode.kerberos.principal": SERVER,
+            "dfs.datanode.keytab.file": keytab,
+            "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
+            "dfs.web.authentication.kerberos.keytab": str(self._kdc.keytab("http")),
+            "dfs.block.access.token.enable": "true",
+            # Else a data node needs a port below 1024, or TLS.
+            "ignore.secure.ports.for.testing": "true",
+            # The metastore makes directories in the name of its callers.
+            "hadoop.proxyuser.hive.hosts": "*",
+            "hadoop.proxyuser.hive.groups": "*",
+        }

@@ -11,7 +11,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -73,9 +73,15 @@ class HiveServer:
         work: Path | None = None,
         warehouse: Path | None = None,
         ports: HivePorts | None = None,
+        more_jars: Sequence[Path] = (),
+        metastore_only: bool = False,
         progress: Progress = say,
         version: str = HIVE_VERSION,
     ) -> None:
+        """`more_jars` come after Hive's own, as a JDBC driver for another database than Derby.
+
+        A server that is `metastore_only` has no HiveServer2.
+        """
         self.version = version
         self.settings = settings or HiveSettings()
         self._keep = work is not None
@@ -84,6 +90,8 @@ class HiveServer:
         self.log = self.work / "hive.log"
         self.ports = ports or HivePorts(*free_ports(2))
         self._progress = progress
+        self._more_jars = tuple(more_jars)
+        self._metastore_only = metastore_only
         self._jvm: Jvm | None = None
         self.jars: tuple[Path, ...] = ()
 
@@ -137,11 +145,12 @@ class HiveServer:
         Raises HiveStartError when they do not, FetchError and JavaError from the preparations.
         """
         files = hive_files(self._progress, self.version)
-        self.jars = files.jars
+        self.jars = (*files.jars, *self._more_jars)
         started = time.monotonic()
         for directory in (self.work / "conf", self.work / "tmp", self.warehouse):
             directory.mkdir(parents=True, exist_ok=True)
-        if not (self.work / "metastore_db").exists():
+        of_its_own = "javax.jdo.option.ConnectionURL" not in self.settings.extra
+        if of_its_own and not (self.work / "metastore_db").exists():
             create_database(files, self.work, self._progress)
         properties = site_properties(self.settings, self.ports, self.warehouse, self.work)
         if self.version == hive_3.VERSION:
@@ -149,7 +158,7 @@ class HiveServer:
             own = hive_3.of_metastore(properties)
             write_site(own, self.work / "conf" / "metastore-site.xml")
         write_site(properties, self.work / "conf" / "hive-site.xml")
-        jvm = self._launch()
+        jvm = self._launch(self._java_options())
         try:
             self._start_services(jvm)
         except BaseException:
@@ -160,6 +169,11 @@ class HiveServer:
             f"Hive is up after {time.monotonic() - started:.1f} s: metastore {self.metastore_uri}, "
             f"HiveServer2 on port {self.hs2_port}, log {self.log}"
         )
+
+    def kill(self) -> None:
+        """End the Java process at once, as kill -9 does."""
+        self._running().end(orderly=False)
+        self._jvm = None
 
     def stop(self) -> None:
         """End the Java process; harmless when it has ended already."""
@@ -183,7 +197,11 @@ class HiveServer:
             raise RuntimeError("This Hive was not started, or was stopped")
         return self._jvm
 
-    def _launch(self) -> Jvm:
+    def _java_options(self) -> list[str]:
+        """Further options of Java, for a Hive that is derived from this one."""
+        return []
+
+    def _launch(self, more_options: list[str]) -> Jvm:
         # Each service sets up its log anew, from the file that has its name.
         for service in ("hive", "metastore"):
             shutil.copy(_LOG4J, self.work / "conf" / f"{service}-log4j2.properties")
@@ -192,6 +210,7 @@ class HiveServer:
             f"-Dlog4j2.configurationFile={_LOG4J}",
             f"-Dderby.stream.error.file={self.work}/derby.log",
             f"-Djava.io.tmpdir={self.work}/tmp",
+            *more_options,
         ]
         try:
             class_path, is_old = [self.work / "conf", *self.jars], self.version == hive_3.VERSION
@@ -204,6 +223,8 @@ class HiveServer:
         # has started, and ends the process when it fails.
         metastore = jvm.start_main(_METASTORE, "-p", str(self.ports.metastore))
         self._wait_for("metastore", self.ports.metastore, jvm, metastore.isAlive)
+        if self._metastore_only:
+            return
         jvm.start_main(_HIVE_SERVER2)
         self._wait_for("HiveServer2", self.ports.hs2, jvm, lambda: True)
 

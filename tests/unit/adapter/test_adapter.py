@@ -15,10 +15,15 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl
+from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl, invocation
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import PythonModelError, UndescribedTargetError
+from dbt.adapters.hiveacid.errors import (
+    AcidByDefaultError,
+    PythonModelError,
+    UndescribedTargetError,
+)
 from dbt.adapters.hiveacid.metadata import freshness, schemas
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
 from hiveacid.acid.layout import ListedFile
@@ -376,3 +381,36 @@ def test_an_error_of_the_library_is_dbts_error(adapter, monkeypatch, method, arg
     with pytest.raises(DbtRuntimeError, match="The metastore does not answer") as error:
         getattr(adapter, method)(*arguments)
     assert isinstance(error.value, MetastoreError)
+
+
+@pytest.mark.parametrize(
+    ("config", "setting", "in_the_metastore", "is_refused"),
+    [
+        ({"file_format": "orc"}, "true", True, True),
+        ({"file_format": "orc"}, "false", True, False),
+        ({"file_format": "orc"}, "true", False, False),
+        ({"file_format": "orc", "location_root": "/x"}, "true", True, False),
+        ({"file_format": "parquet"}, "true", True, False),
+    ],
+)
+def test_orc_that_would_become_transactional_is_refused(
+    adapter, monkeypatch, config, setting, in_the_metastore, is_refused
+):
+    monkeypatch.setattr(invocation, "has_its_tables_in", lambda context, uri: in_the_metastore)
+    monkeypatch.setattr(adapter.run._client, "get_config_value", lambda key, default: setting)
+    session = SimpleNamespace(sparkContext=None)
+    monkeypatch.setattr(adapter, "_handle", lambda: SimpleNamespace(session=session))
+    target = HiveAcidRelation.create(schema="marts", identifier="orders")
+    if is_refused:
+        with pytest.raises(AcidByDefaultError, match=r"marts\.orders is not built: .*create\.as\."):
+            adapter.hiveacid_refuse_acid_by_default(target, config)
+    else:
+        adapter.hiveacid_refuse_acid_by_default(target, config)
+
+
+def test_what_pyspark_makes_of_a_catalog_that_cannot_be_reached_is_explained(adapter):
+    with pytest.raises(DbtRuntimeError, match="could not connect to the metastore of its own"):
+        with adapter.connections.exception_handler("select 1"):
+            raise TypeError("'JavaPackage' object is not callable")
+    with pytest.raises(TypeError), adapter.connections.exception_handler("select 1"):
+        raise TypeError("another one")

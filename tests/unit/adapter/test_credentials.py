@@ -43,9 +43,11 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
     assert "`metastore_timeout` must be a number of seconds, 0 or more, not -1" in message
     assert "`server_side_parameters` must be a mapping" in message
     assert message.endswith(
-        "Allowed keys: type, threads, schema, metastore_uri, method, metastore_timeout, "
-        "heartbeat_interval, lock_timeout, hold_until, hold_warning, as_of, orc_columns, "
-        "old_dates, footer_cache, server_side_parameters"
+        "Allowed keys: type, threads, schema, metastore_uri, method, auth, user, password, token, "
+        "token_file, kerberos_service_name, kerberos_principal, kerberos_keytab, "
+        "kerberos_server_principal, use_ssl, ssl_ca_file, ssl_check_hostname, use_http_transport, "
+        "http_path, metastore_timeout, heartbeat_interval, lock_timeout, hold_until, hold_warning, "
+        "as_of, orc_columns, old_dates, footer_cache, server_side_parameters"
     )
 
 

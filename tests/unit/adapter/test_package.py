@@ -23,12 +23,20 @@ def test_the_plugin_builds_on_dbt_spark():
 
 
 @pytest.mark.parametrize(("choice", "jars"), [(1, "maven"), (2, "path"), (3, None)])
-def test_dbt_init_asks_for_a_valid_profile(choice, jars, monkeypatch):
+@pytest.mark.parametrize(
+    ("login", "auth"), list(enumerate(["none", "kerberos", "kerberos", "plain", "jwt"], 1))
+)
+def test_dbt_init_asks_for_a_valid_profile(choice, jars, login, auth, monkeypatch):
     template = yaml.safe_load((Path(PACKAGE_PATH) / "profile_template.yml").read_text())
 
     def answer(question, **options):
         # The numbers of a choice stand before its question.
-        return choice if question.startswith("[1]") else options["default"] or "answer"
+        if question.startswith("[1] The metastore asks nobody"):
+            return login
+        if question.startswith("[1]"):
+            return choice
+        assert options["hide_input"] == question.startswith("password")
+        return options["default"] or "answer"
 
     monkeypatch.setattr(init.click, "prompt", answer)
     task = init.InitTask(args=None)
@@ -37,3 +45,5 @@ def test_dbt_init_asks_for_a_valid_profile(choice, jars, monkeypatch):
     assert target.pop("threads") == 4
     HiveAcidCredentials.validate(target)
     assert target["server_side_parameters"].get("spark.sql.hive.metastore.jars") == jars
+    assert (target["auth"], target["use_ssl"]) == (auth, choice > 1)
+    HiveAcidCredentials.from_dict(target)

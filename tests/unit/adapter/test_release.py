@@ -26,7 +26,7 @@ def make(monkeypatch):
     made = []
     metastore = FakeMetastore()
     metastore.add_table(ORDERS)
-    monkeypatch.setattr(invocation_module, "MetastoreClient", lambda *_: metastore.client())
+    monkeypatch.setattr(invocation_module, "MetastoreClient", lambda *_, **__: metastore.client())
 
     def make_run(*needing, known=True, until_run_end=False, warn_after=0):
         made.append(

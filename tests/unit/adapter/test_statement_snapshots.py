@@ -28,7 +28,7 @@ def metastore():
 @pytest.fixture
 def make(metastore, monkeypatch):
     made, reports = [], []
-    monkeypatch.setattr(invocation_module, "MetastoreClient", lambda *_: metastore.client())
+    monkeypatch.setattr(invocation_module, "MetastoreClient", lambda *_, **__: metastore.client())
     monkeypatch.setattr(invocation_module, "prepare_statement", pin_orders)
 
     def make_run(is_command=False):

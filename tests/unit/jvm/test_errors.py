@@ -93,3 +93,9 @@ def test_a_catalog_that_fails_is_no_missing_table(error):
     with pytest.raises(type(error)) as raised:
         unless_missing(look_up)
     assert raised.value is error
+
+
+def test_a_metastore_that_refuses_managed_tables_is_named_with_what_to_do():
+    error = RuntimeError("MetaException(message:Table t failed strict managed table checks due to")
+    told = short_message(error)
+    assert "metastore.strict.managed.tables" in told and "set location_root" in told

@@ -34,3 +34,8 @@ def test_what_is_no_address_is_quoted(uris):
 def test_no_address():
     with pytest.raises(InvalidSettingError, match="set metastore_uri"):
         parse_addresses(" , ")
+
+
+def test_discovery_by_zookeeper_is_refused_with_what_to_write():
+    with pytest.raises(InvalidSettingError, match=r"in ZooKeeper: name them, .* thrift://host"):
+        parse_addresses("zookeeper://a:2181,b:2181")

@@ -85,6 +85,20 @@ class TestDatabases:
         )
         assert client.get_database_location("default") == "hdfs://lake/default"
 
+    def test_the_default_one_may_be_refused(self, server, client):
+        def get_database(name):
+            raise ttypes.MetaException("Permission denied")
+
+        settings = {"metastore.warehouse.dir": "hdfs://lake/warehouse"}
+        server.handlers["get_database"] = get_database
+        server.handlers["get_config_value"] = lambda key, default: settings.get(key, default)
+        assert client.get_default_location() == "hdfs://lake/warehouse"
+        settings["metastore.warehouse.external.dir"] = "hdfs://lake/external"
+        assert client.get_default_location() == "hdfs://lake/external"
+        settings.clear()
+        with pytest.raises(MetastoreError, match="Permission denied"):
+            client.get_default_location()
+
     def test_a_missing_database_is_named(self, server, client):
         def get_database(name):
             raise ttypes.NoSuchObjectException(name)
@@ -182,6 +196,14 @@ class TestTables:
         assert [partition.values for partition in partitions] == [(name[4:],) for name in names]
         assert partitions[1].storage.location == "file:/w/day=1"
         assert partitions[1].create_time == 7
+
+    def test_partitions_that_the_caller_may_not_see(self, server, client):
+        def get_partition_names(database, table, limit):
+            raise ttypes.MetaException("Permission denied: user=dbt")
+
+        server.handlers["get_partition_names"] = get_partition_names
+        with pytest.raises(MetastoreError, match="table shop.orders: Permission denied: user=dbt"):
+            client.get_partition_names(ORDERS)
 
     def test_no_call_for_no_partition_names(self, server, client):
         assert client.get_partitions(ORDERS, []) == ()
@@ -525,7 +547,8 @@ class TestConnection:
         assert str(error.value.message) == (
             f"The Hive metastore at {server.uri} failed in get_partition_names for table "
             "shop.orders: it closed the connection. Check the metastore's log. A metastore that "
-            "asks for Kerberos or TLS does this, too, to a client that speaks neither."
+            "asks for Kerberos or TLS does this, too, to a client that speaks neither: set auth or "
+            "use_ssl."
         )
 
     @pytest.mark.parametrize(
@@ -570,7 +593,7 @@ class TestConnection:
         def interrupted():
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(connection.calls, "recv_get_partition_names", interrupted)
+        monkeypatch.setattr(connection.calls._iprot, "readMessageBegin", interrupted)
         with pytest.raises(KeyboardInterrupt):
             client.get_partition_names(ORDERS)
         assert client.get_partition_names(CUSTOMERS) == ["customers"]

@@ -29,8 +29,14 @@ class ThriftServer:
     names in order, `connections` counts the accepted sockets.
     """
 
-    def __init__(self, handlers: dict[str, Handler]) -> None:
+    def __init__(
+        self,
+        handlers: dict[str, Handler],
+        greet: Callable[[socket.socket], Any] | None = None,
+    ) -> None:
+        """`greet` does TLS or SASL on a new socket; it returns the socket or transport to use."""
         self.handlers = handlers
+        self.greet = greet
         self.calls: list[str] = []
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -72,14 +78,22 @@ class ThriftServer:
             threading.Thread(target=self._serve, args=(handle,), daemon=True).start()
 
     def _serve(self, handle: socket.socket) -> None:
-        thrift_socket = TSocket()
-        thrift_socket.setHandle(handle)
-        transport = TBufferedTransport(thrift_socket)
+        try:
+            greeted = handle if self.greet is None else self.greet(handle)
+        except (OSError, EOFError, ValueError, TTransportException):
+            close_after_the_client(handle)  # it has gone, or was refused
+            return
+        if isinstance(greeted, socket.socket):
+            thrift_socket = TSocket()
+            thrift_socket.setHandle(greeted)
+            transport: Any = TBufferedTransport(thrift_socket)
+        else:
+            transport = greeted
         protocol = TBinaryProtocol(transport)
         try:
             while self._answer(protocol):
                 pass
-        except (TTransportException, OSError, AttributeError):
+        except (TTransportException, OSError, EOFError, AttributeError):
             pass  # the client has gone
         finally:
             transport.close()
@@ -118,6 +132,19 @@ class ThriftServer:
         protocol.writeMessageEnd()
         protocol.trans.flush()
         return True
+
+
+def close_after_the_client(handle: socket.socket) -> None:
+    """Close a socket so that the client still gets what was sent last."""
+    try:
+        handle.shutdown(socket.SHUT_WR)
+        handle.settimeout(1)
+        while handle.recv(4096):
+            pass
+    except OSError:
+        pass
+    finally:
+        handle.close()
 
 
 def _fb303(name: str, suffix: str) -> type:

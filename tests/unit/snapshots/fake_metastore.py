@@ -80,6 +80,7 @@ class FakeMetastore:
     now: int = CREATED + 1000
     down: bool = False
     open_clients: int = 0
+    known_user: str | None = None
     longest_waits: list[float] = field(default_factory=list)
     # Called with the name of each call, before it is answered.
     before: object = lambda call: None
@@ -187,6 +188,9 @@ class FakeClient:
 
     def wait_at_most(self, seconds: float) -> None:
         self._metastore.longest_waits.append(seconds)
+
+    def known_user(self) -> str | None:
+        return self._metastore.known_user
 
     def server_info(self) -> ServerInfo:
         return self._answer("server_info").server

@@ -47,7 +47,7 @@ SPARK, OTHER = Session(), Session(ansi="true")
 @pytest.fixture
 def take(metastore, monkeypatch):
     """Takes snapshots of the fake metastore."""
-    monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout: metastore.client())
+    monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout, security: metastore.client())
 
     def take(*tables, **options):
         return hiveacid.snapshot(SPARK, "thrift://metastore:9083", tables, **options)
@@ -100,6 +100,20 @@ class TestBlock:
             assert snapshot.report().write_ids.keys() == {ORDERS, CUSTOMERS}
         assert metastore.order()[-2:] == ["heartbeat", "commit_txn"]
         assert metastore.locks == []
+
+    def test_a_secured_metastore_is_told_who_asks(self, metastore, monkeypatch):
+        security, seen = hiveacid.Security(hiveacid.Kerberos()), []
+
+        def make_client(uri, timeout, security):
+            seen.append(security)
+            return metastore.client()
+
+        monkeypatch.setattr(api, "MetastoreClient", make_client)
+        uri = "thrift://metastore:9083"
+        with hiveacid.snapshot(SPARK, uri, ["shop.orders"], security=security):
+            pass
+        # The calls have one connection, the heartbeats another.
+        assert seen == [security, security]
 
     def test_nothing_is_asked_before_the_block(self, metastore, take):
         take("shop.orders")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -9,6 +10,7 @@ from fake_metastore import ORDERS, wait_until
 
 from hiveacid.errors import InvalidSettingError, TransactionLostError
 from hiveacid.metastore.models import ServerInfo, TransactionState
+from hiveacid.snapshots import transaction
 from hiveacid.snapshots.transaction import SnapshotSettings
 
 
@@ -138,3 +140,43 @@ class TestSettings:
     def test_negative_numbers_are_refused(self, key):
         with pytest.raises(InvalidSettingError, match=f"{key} must not be negative, but is -1"):
             SnapshotSettings(**{key: -1})
+
+
+class TestWarnings:
+    def test_failing_ones_are_told_with_the_reason_and_the_deadline(
+        self, metastore, make_snapshot, caplog
+    ):
+        metastore.server = timeout_of(60)
+        snapshot = make_snapshot(heartbeat_interval=0.01)
+        with caplog.at_level("INFO", "hiveacid"):
+            snapshot.pin([ORDERS])
+            metastore.down = True
+            wait_until(lambda: "A heartbeat of" in caplog.text)
+            time.sleep(0.1)
+            metastore.down = False
+            wait_until(lambda: "sends heartbeats again" in caplog.text)
+        (warning,) = [
+            record.getMessage()
+            for record in caplog.records
+            if (record.name, record.levelname) == ("hiveacid", "WARNING")
+        ]
+        id_ = snapshot.report().transaction_id
+        expected = (
+            rf"A heartbeat of transaction {id_} failed\. The transaction is lost at "
+            r"\d\d:\d\d:\d\d unless one gets through before\. the metastore is down"
+        )
+        assert re.fullmatch(expected, warning)
+
+    def test_go_on_once_in_a_while(self, metastore, make_snapshot, caplog, monkeypatch):
+        monkeypatch.setattr(transaction, "SECONDS_BETWEEN_WARNINGS", 0.0)
+        metastore.server = timeout_of(60)
+        with caplog.at_level("WARNING", "hiveacid"):
+            make_snapshot(heartbeat_interval=0.01).pin([ORDERS])
+            metastore.down = True
+            wait_until(lambda: caplog.text.count("A heartbeat of") >= 2)
+
+
+def test_the_user_is_whom_the_metastore_knows(metastore, make_snapshot):
+    metastore.known_user = "dbt@EXAMPLE.COM"
+    make_snapshot().pin([ORDERS])
+    assert {lock.user for lock in metastore.locks} == {"dbt@EXAMPLE.COM"}

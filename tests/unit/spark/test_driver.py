@@ -72,7 +72,7 @@ def started(monkeypatch):
     """The settings that Spark would be started with, in the order of the starts."""
     settings = []
 
-    def start(given, log):
+    def start(given, log, login):
         settings.append(given)
         running = MagicMock()
         monkeypatch.setattr(driver.SparkContext, "_active_spark_context", running)
@@ -156,3 +156,16 @@ def test_a_spark_of_others_is_used_unless_the_profile_says_where(parameters, ref
         with pytest.raises(FailedToConnectError, match=f"other values of {refused} than"):
             driver.root_session(parameters, URI, lambda: "unused", None)
     assert started == []
+
+
+@pytest.mark.parametrize(
+    "uris", [URI, f"thrift://another:9083, {URI}", "thrift://another:9083", None]
+)
+def test_a_spark_whose_tables_are_in_the_metastore_must_have_logged_in(uris, started, monkeypatch):
+    # Also where a hive-site.xml says so, which Spark reads.
+    login, running = MagicMock(), MagicMock()
+    login.settings.return_value = {}
+    running._jsc.hadoopConfiguration.return_value.get.return_value = uris
+    monkeypatch.setattr(driver, "_start", lambda *given: running)
+    driver.root_session({"spark.sql.catalogImplementation": "hive"}, URI, lambda: "", None, login)
+    assert login.check.called == (uris is not None and URI in uris)

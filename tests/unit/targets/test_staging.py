@@ -78,6 +78,9 @@ def test_each_build_of_an_external_table_has_its_own_directory():
         ("s3a://lake/orders/marts__dbt_build_ffff0000", True),
         ("s3a://lake/orders/archive__dbt_build_ffff0000", False),
         ("s3a://lake/orders/20240101", False),
+        ("s3a://lake/marts__orders__dbt_stage_ffff0000", True),
+        ("s3a://lake/marts__orders__dbt_stage_ffff0000_20240101", True),
+        ("s3a://lake/archive__orders__dbt_stage_ffff0000", False),
         ("s3a://lake/other/marts__dbt_build_ffff0000", False),
     ],
 )
@@ -134,6 +137,22 @@ def test_a_stage_that_is_the_target_by_now_keeps_its_files(
     stage = stage_of(TARGET, INVOCATION, location_root)
     discard(Catalog("marts.orders"), stage, NoSession())
     assert removed == ([] if is_in_place else [built_in])
+
+
+@pytest.mark.parametrize("batch", [None, {"id": "20240102"}])
+def test_rows_for_a_target_are_external_below_its_location_root(monkeypatch, batch):
+    removed, node = [], Node()
+    monkeypatch.setattr(staging, "get_invocation_id", lambda: INVOCATION)
+    monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
+    catalog = Catalog()
+    stages = Staging(catalog, statements_of(node))
+    relation, location = stages.stage_rows(TARGET, None, batch)
+    assert (relation, location) == (node.stages["stage"].relation, None)
+    relation, location = stages.stage_rows(TARGET, "s3a://lake/", batch)
+    assert location == f"s3a://lake/marts__{relation.identifier}"
+    catalog.names.append(str(relation))
+    discard(catalog, node.stages["stage"], NoSession())
+    assert (catalog.names, removed) == ([], [location])
 
 
 def test_what_other_invocations_made_next_to_a_target_is_told_by_its_name():

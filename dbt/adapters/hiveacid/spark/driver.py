@@ -11,7 +11,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +26,8 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.start_failure import describe_start_failure
+from dbt.adapters.hiveacid.spark.login import SparkLogin, no_login
+from dbt.adapters.hiveacid.spark.start_failure import LOG_NAME, describe_start_failure
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
 
@@ -43,8 +45,21 @@ _CATALOG_SETTINGS = (
     "spark.hadoop.javax.jdo.",
     "spark.hive.javax.jdo.",
 )
+"""Beginnings of the settings that decide where Spark's tables are, and as whom they are reached."""
+
 _OTHER_CATALOGS = "spark.sql.catalog."
 _URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
+_CHOOSES_CATALOG = (
+    "spark.sql.catalogImplementation",
+    *_URIS,
+    "spark.hadoop.javax.jdo.",
+    "spark.hive.javax.jdo.",
+)
+"""Beginnings of the settings by which a user chooses another catalog than the sources' metastore.
+
+Others only say how a metastore is reached (`spark.hadoop.hive.metastore.sasl.enabled`).
+"""
+
 _WAREHOUSE = "spark.sql.warehouse.dir"
 """Directory of Spark's databases; Spark's default is below the directory that dbt is started in."""
 
@@ -63,6 +78,7 @@ def root_session(
     metastore_uri: str,
     warehouse: Callable[[], str],
     log_directory: Path | None,
+    login: SparkLogin | None = None,
 ) -> SparkSession:
     """Return the process's own Spark session; start Spark on first use.
 
@@ -76,6 +92,7 @@ def root_session(
         warehouse: ask the metastore for the directory of its `default` database. It is called only
             if Spark's databases must be there, too.
         log_directory: where the JVM writes `spark.log`; None for dbt's own streams.
+        login: who Spark is in the metastore of the sources, if its tables are there.
 
     Raises:
         FailedToConnectError: Spark did not start, and the message says why; or the Spark that runs
@@ -83,18 +100,26 @@ def root_session(
         MetastoreError: from `warehouse`.
     """
     global _started
+    login = login or no_login()
     with _starting:
         running = SparkContext._active_spark_context
         chosen = {**_catalog(parameters, metastore_uri), **parameters}
         if running is None:
             settings = {**_DEFAULTS, **chosen}
-            if _WAREHOUSE not in settings and _is_in(settings, metastore_uri):
+            is_in = _is_in(settings, metastore_uri)
+            if is_in:
+                settings |= login.settings(settings)
+            if _WAREHOUSE not in settings and is_in:
                 settings[_WAREHOUSE] = warehouse()
             logger.info(f"Starting Spark {pyspark.__version__} ...")
             # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
-            _started = _start({**settings, CONSOLE_PROGRESS: "false"}, log_directory), settings
+            own = {**settings, CONSOLE_PROGRESS: "false"}
+            _started = _start(own, log_directory, login), settings
+            if has_its_tables_in(_started[0], metastore_uri):
+                login.check(_started[0])
         elif _started is not None and _started[0] is running:
             _compare(running, _started[1], chosen)
+            login.renew(running)
         else:
             # Whoever has started it has chosen where its tables are, unless the profile says so.
             _compare(running, _configuration(running), parameters)
@@ -107,7 +132,7 @@ def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str
     None of them if the user has chosen a catalog: by a setting among `parameters`, or by a
     hive-site.xml for Spark.
     """
-    chosen = any(key.startswith(_CATALOG_SETTINGS) for key in parameters if not _is_client(key))
+    chosen = any(key.startswith(_CHOOSES_CATALOG) for key in parameters)
     if chosen or _hive_site() is not None:
         return {}
     return {_URIS[0]: metastore_uri}
@@ -117,6 +142,12 @@ def _is_in(settings: Mapping[str, str], metastore_uri: str) -> bool:
     """Return whether Spark's catalog is the sources' metastore."""
     uris = {address.strip() for key in _URIS for address in settings.get(key, "").split(",")}
     return not uris.isdisjoint(address.strip() for address in metastore_uri.split(","))
+
+
+def has_its_tables_in(context: SparkContext, metastore_uri: str) -> bool:
+    """Return whether Spark's catalog is a metastore, by a setting or by a hive-site.xml."""
+    uris = context._jsc.hadoopConfiguration().get("hive.metastore.uris") or ""
+    return _is_in({_URIS[0]: str(uris)}, metastore_uri)
 
 
 def _is_client(key: str) -> bool:
@@ -134,14 +165,18 @@ def _hive_site() -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkContext:
-    conf = SparkConf(loadDefaults=False)
+def _start(
+    parameters: Mapping[str, str], log_directory: Path | None, login: SparkLogin
+) -> SparkContext:
+    conf, visible = SparkConf(loadDefaults=False), SparkConf(loadDefaults=False)
     conf.setAll(list(parameters.items()))
+    visible.setAll([item for item in parameters.items() if item[0] not in login.secrets])
     on_interrupt = _interrupt_handler()
     log = _open_log(log_directory)
     try:
         streams = {} if log is None else {"stdout": log, "stderr": log}
-        gateway = launch_gateway(conf, popen_kwargs=streams)
+        with _environment(login.environment()):
+            gateway = launch_gateway(visible, popen_kwargs=streams)
         context = SparkContext(conf=conf, gateway=gateway)
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
             # By default functions run in any `python3`, without the packages of this environment.
@@ -159,6 +194,21 @@ def _start(parameters: Mapping[str, str], log_directory: Path | None) -> SparkCo
             signal.signal(signal.SIGINT, on_interrupt)
 
 
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for a process that is started in the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def _interrupt_handler() -> Any:
     on_main_thread = threading.current_thread() is threading.main_thread()
     return signal.getsignal(signal.SIGINT) if on_main_thread else None
@@ -168,7 +218,7 @@ def _open_log(directory: Path | None) -> IO[bytes] | None:
     if directory is None:
         return None
     directory.mkdir(parents=True, exist_ok=True)
-    return (directory / "spark.log").open("wb")
+    return (directory / LOG_NAME).open("wb")
 
 
 @cache

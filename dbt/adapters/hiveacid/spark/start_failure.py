@@ -12,7 +12,11 @@ from pyspark.errors import PySparkException
 from hiveacid.jvm.errors import condition, short_message
 from hiveacid.spark_lines import line_of
 
+LOG_NAME = "spark.log"
+"""File in dbt's directory of logs for what Spark's Java process prints."""
+
 _SHOWN_LINES = 15
+_SHOWN_REASONS = 4
 
 # How the shell, Java, Spark's launcher and Spark itself begin to say what is wrong.
 _CAUSE = re.compile(
@@ -67,6 +71,41 @@ def find_cause(lines: Iterable[str]) -> list[str]:
             told.append(line.rstrip())
     first = next((i for i, line in enumerate(told) if _CAUSE.search(line)), None)
     return told[-_SHOWN_LINES:] if first is None else told[first : first + _SHOWN_LINES]
+
+
+_OF_CATALOG = re.compile(
+    r"(?:GSSException|SaslException|TTransportException|MetaException|ConnectException|SSL\w*"
+    r"Exception|LoginException|KrbException|KerberosAuthException|IllegalArgumentException): .*"
+)
+_OF_KERBEROS = re.compile("GSSException|Kerberos|Krb|LoginException")
+
+
+def is_catalog_failure(error: TypeError) -> bool:
+    """Tell whether Spark could not make its Hive client.
+
+    PySpark then fails to turn Java's error into Python's, and raises this in its place.
+    """
+    return "'JavaPackage' object is not callable" in str(error)
+
+
+def describe_catalog_failure(log_directory: Path | None) -> str:
+    """Return why Spark could not make its Hive client, from what its Java process has printed."""
+    log = None if log_directory is None else log_directory / LOG_NAME
+    text = ""
+    if log is not None and log.is_file():
+        text = log.read_text(encoding="utf-8", errors="replace")
+    found = list(dict.fromkeys(match.group().strip() for match in _OF_CATALOG.finditer(text)))
+    reasons = "".join(f"\n  {reason}" for reason in found[-_SHOWN_REASONS:])
+    advice = (
+        "Spark's login is not valid: run kinit, or set kerberos_principal and kerberos_keytab."
+        if _OF_KERBEROS.search(reasons)
+        else "Check that the metastore of Spark's tables is running, and how Spark is told of it "
+        "(metastore_uri, spark.hadoop.hive.metastore.…)."
+    )
+    return (
+        f"Spark could not connect to the metastore of its own tables.{reasons or ''}\n{advice}"
+        f"{_more_in(log)}"
+    )
 
 
 def _has_exited(error: Exception) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Protocol
 
@@ -102,6 +102,11 @@ def build_location(location_root: str, schema: str, identifier: str, invocation_
     return f"{location_root.rstrip('/')}/{identifier}/{build}"
 
 
+def rows_location(location_root: str, stage: HiveAcidRelation) -> str:
+    """Return the directory of a table that holds rows for a target, next to the targets' own."""
+    return f"{location_root.rstrip('/')}/{stage.schema}__{stage.identifier}"
+
+
 def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
     """Refuse to build in the directory of a managed table of the target's name.
 
@@ -176,6 +181,9 @@ def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
     """
     catalog.drop_relation(stage.relation)
     location: str | None
+    if stage.location is not None:
+        delete_directory(session, stage.location)
+        return
     if stage.location_root is None:
         table = stage.relation
         location = default_location(session, str(table.schema), str(table.identifier))
@@ -201,7 +209,9 @@ def _previous_build(
     """Return the directory of the external table `backup`, if a build of `target` made it."""
     location = table_location(session, str(backup.schema), str(backup.identifier))
     schema, identifier = re.escape(str(target.schema)), re.escape(str(target.identifier))
-    ours = re.compile(rf"/{identifier}/{schema}__dbt_build_[0-9a-f]{{8}}/?$")
+    build = rf"{identifier}/{schema}__dbt_build_[0-9a-f]{{8}}"
+    rows = rf"{schema}__{identifier}__dbt_stage_[0-9a-f]{{8}}(?:_[0-9t]+)?"
+    ours = re.compile(rf"/(?:{build}|{rows})/?$", re.IGNORECASE)
     return location if location is not None and ours.search(location) else None
 
 
@@ -240,6 +250,21 @@ class Staging:
             refuse_nested_build(node.session, stage)
         node.stages[role] = stage
         return stage.relation
+
+    def stage_rows(
+        self, target: HiveAcidRelation, location_root: str | None, batch: Mapping[str, Any] | None
+    ) -> tuple[HiveAcidRelation, str | None]:
+        """Return a relation for rows that are about to be written into `target`.
+
+        It is removed after the model. With a `location_root` it must be external, in the directory
+        that comes with it: a metastore may refuse all other tables.
+        """
+        batch_id = None if batch is None else str(batch["id"])
+        stage = stage_of(target, get_invocation_id(), location_root, batch=batch_id)
+        location = None if location_root is None else rows_location(location_root, stage.relation)
+        stage = replace(stage, location=location)
+        self._statements.node.stages["stage"] = stage
+        return stage.relation, location
 
     def write_alone(self, target: HiveAcidRelation) -> None:
         """Keep this run's other threads from writing `target` until the model, or its batch, ends.

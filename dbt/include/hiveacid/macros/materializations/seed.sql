@@ -18,6 +18,7 @@
      table, and the seed would have its rows twice. The rows of a query replace them; then the
      columns get their types, with lengths, which a query cannot give them. --#}
 {% macro hiveacid__create_csv_table(model, agate_table) %}
+  {%- do adapter.hiveacid_refuse_acid_by_default(this, config) -%}
   {%- if config.get('file_format') != 'delta' or not config.get('location_root') -%}
     {%- do return(spark__create_csv_table(model, agate_table)) -%}
   {%- endif -%}

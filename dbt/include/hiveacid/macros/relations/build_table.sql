@@ -8,6 +8,7 @@
      `model_run` is the run of a model over acid_changes, which keeps its state with the rows. --#}
 {% macro hiveacid_build_table(target_relation, old_relation, compiled_code, model_run=none) %}
   {%- set location_root = config.get('location_root') -%}
+  {%- do adapter.hiveacid_refuse_acid_by_default(target_relation, config) -%}
   {%- if hiveacid_builds_in_place(old_relation) -%}
     {%- set build = adapter.hiveacid_build_in_place(
         target_relation, old_relation, location_root, model_run) -%}

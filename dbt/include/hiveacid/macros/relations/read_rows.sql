@@ -6,9 +6,13 @@
   {%- if not adapter.hiveacid_has_read() -%}
     {%- do return(view) -%}
   {%- endif -%}
-  {%- set stage_relation = adapter.hiveacid_stage(target_relation, batch=model.get('batch')) -%}
+  {%- do adapter.hiveacid_refuse_acid_by_default(target_relation, config) -%}
+  {%- set stage_relation, location = adapter.hiveacid_stage_rows(
+      target_relation, config.get('location_root'), model.get('batch')) -%}
   {%- call statement('read_rows') -%}
-    create table {{ stage_relation }} {{ file_format_clause() }} as select * from {{ view }}
+    create table {{ stage_relation }} {{ file_format_clause() }}
+    {% if location %} location '{{ location }}' {% endif %}
+    as select * from {{ view }}
   {%- endcall -%}
   {% do adapter.hiveacid_check_snapshot() %}
   {%- do return(stage_relation) -%}

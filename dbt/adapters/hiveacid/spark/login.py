@@ -1,0 +1,215 @@
+"""Login of Spark's own Hive client at a secured metastore, from the same keys as ours.
+
+The two sides log in each for itself: Spark by Java's Kerberos and Hadoop's UserGroupInformation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from hiveacid.jvm.errors import JAVA_ERRORS, short_message
+from hiveacid.jvm.py4j import java
+from hiveacid.metastore.security.delegation_tokens import token_file
+from hiveacid.metastore.security.http import read_jwt
+from hiveacid.metastore.security.settings import (
+    DelegationToken,
+    Jwt,
+    Kerberos,
+    Password,
+    Security,
+)
+
+logger = AdapterLogger("HiveAcid")
+_HIVE = "spark.hadoop.hive.metastore."
+_CLIENT = "spark.hadoop.metastore.client."
+_TRUSTSTORES = (f"{_HIVE}truststore.path", "spark.hadoop.metastore.truststore.path")
+_REDACTION = "spark.redaction.regex"
+_SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
+_UGI = "org.apache.hadoop.security.UserGroupInformation"
+
+_ERRORS = (*JAVA_ERRORS, Py4JError)
+"""Errors of a call to Java, and of a method that this release of Hadoop does not have."""
+
+_relogin = threading.Lock()
+_ticket_seen: float | None = None
+"""When the ticket cache was written with whose ticket Spark has logged in last."""
+
+
+@dataclass(frozen=True)
+class SparkLogin:
+    """Who Spark is at the metastore in which its tables are.
+
+    `known_user` asks the metastore who we are, such as `dbt@EXAMPLE.COM`; None if it does not say.
+    """
+
+    security: Security
+    known_user: Callable[[], str | None]
+
+    def settings(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings of Spark's Hive client that are not among `given`.
+
+        Raises:
+            FailedToConnectError: Java needs something that only the user can give.
+        """
+        derived = {**self._auth_settings(), **self._tls_settings(given)}
+        return {key: value for key, value in derived.items() if key not in given}
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The settings that must not be in Java's command line, which every user of a machine sees.
+
+        Hive's client looks a password up under the user's name.
+        """
+        auth = self.security.auth
+        return frozenset([f"spark.hadoop.{auth.user}"] if isinstance(auth, Password) else [])
+
+    def environment(self) -> dict[str, str]:
+        """Return variables for Java's process: Hive's client takes a token from there only."""
+        auth = self.security.auth
+        return {"HMS_JWT": read_jwt(auth)} if isinstance(auth, Jwt) else {}
+
+    def _auth_settings(self) -> dict[str, str]:
+        auth = self.security.auth
+        if isinstance(auth, Kerberos | DelegationToken):
+            return {f"{_HIVE}sasl.enabled": "true", **self._kerberos_settings()}
+        if isinstance(auth, Password):
+            return {
+                f"{_CLIENT}auth.mode": "PLAIN",
+                f"{_CLIENT}plain.username": auth.user,
+                f"spark.hadoop.{auth.user}": auth.password,
+                f"{_HIVE}execute.setugi": "false",
+                # Spark shows Hadoop's settings without their prefix, too.
+                _REDACTION: (rf"{_SPARKS_REDACTION}|^(?:spark\.hadoop\.)?{re.escape(auth.user)}$"),
+            }
+        http = {}
+        if self.security.http_path is not None:
+            http = {
+                f"{_CLIENT}thrift.transport.mode": "http",
+                f"{_CLIENT}thrift.http.path": self.security.http_path.strip("/"),
+            }
+        if isinstance(auth, Jwt):
+            return {f"{_CLIENT}auth.mode": "JWT", **http}
+        return http
+
+    def _kerberos_settings(self) -> dict[str, str]:
+        auth = self.security.auth
+        if not isinstance(auth, Kerberos):
+            return {}
+        settings = {}
+        principal = auth.server_principal
+        if principal is None:
+            _, at, realm = (self.known_user() or "").rpartition("@")
+            principal = f"{auth.service_name}/_HOST@{realm}" if at else None
+        if principal is not None:
+            settings[f"{_HIVE}kerberos.principal"] = principal
+        if auth.principal is not None and auth.keytab is not None:
+            settings["spark.kerberos.principal"] = auth.principal
+            settings["spark.kerberos.keytab"] = auth.keytab
+        return settings
+
+    def _tls_settings(self, given: Mapping[str, str]) -> dict[str, str]:
+        if self.security.tls is None:
+            return {}
+        if not any(key in given for key in _TRUSTSTORES):
+            raise FailedToConnectError(
+                "Spark's tables are in the metastore of metastore_uri, which speaks TLS, and "
+                "Spark's Hive client trusts a truststore of Java's only. Make one of the "
+                "authority's certificate (keytool -importcert -file ca.pem -keystore "
+                f"truststore.p12), and set {_TRUSTSTORES[0]} and {_HIVE}truststore.password in "
+                "server_side_parameters."
+            )
+        return {f"{_HIVE}use.SSL": "true"}
+
+    def check(self, context: SparkContext) -> None:
+        """Check that Spark has logged in: Hadoop goes on without a login, and says nothing.
+
+        Raises:
+            FailedToConnectError: Spark is nobody for a metastore with Kerberos.
+        """
+        global _ticket_seen
+        if not isinstance(self.security.auth, Kerberos):
+            return
+        _ticket_seen = _ticket_time()
+        ugi = java(context, _UGI)
+        try:
+            login = ugi.getLoginUser()
+            if login.hasKerberosCredentials() or not login.getTokens().isEmpty():
+                return
+            secured, name = bool(ugi.isSecurityEnabled()), str(login.toString())
+        except _ERRORS as error:
+            secured, name = True, short_message(error)
+        raise FailedToConnectError(f"{_not_logged_in(name)}{_missing(secured)}")
+
+    def renew(self, context: SparkContext) -> None:
+        """Let Spark log in again if kinit has brought a new ticket: it does not notice by itself.
+
+        With a keytab Spark renews its tickets itself. A Spark that has not logged in (`check`) with
+        a ticket is left alone.
+        """
+        global _ticket_seen
+        auth = self.security.auth
+        if not isinstance(auth, Kerberos) or auth.keytab is not None or token_file() is not None:
+            return
+        if _ticket_seen is None:
+            return
+        written = _ticket_time()
+        with _relogin:
+            if written is None or written == _ticket_seen:
+                return
+            try:
+                login = java(context, _UGI).getLoginUser()
+                try:
+                    # The other call does nothing within a minute of the last login.
+                    login.forceReloginFromTicketCache()
+                except _ERRORS:
+                    login.reloginFromTicketCache()
+            except _ERRORS as error:
+                logger.debug(f"Spark has not taken the new Kerberos ticket: {short_message(error)}")
+                return
+            _ticket_seen = written
+            logger.info("Spark has logged in with the new Kerberos ticket")
+
+
+def no_login() -> SparkLogin:
+    """Return the login at a metastore that asks nobody who he is."""
+    return SparkLogin(Security(), lambda: None)
+
+
+def _not_logged_in(name: str) -> str:
+    return (
+        f"Spark has not logged in to Kerberos, it is {name}, so it cannot reach the metastore in "
+        "which its tables are. "
+    )
+
+
+def _missing(secured: bool) -> str:
+    if not secured:
+        return (
+            "Its Java finds no hadoop.security.authentication=kerberos: put the cluster's "
+            "core-site.xml on its class path (the variable HADOOP_CONF_DIR, or "
+            "spark.driver.extraClassPath). A setting spark.hadoop.… comes too late."
+        )
+    return (
+        "Java found no valid ticket: run kinit with a cache of the kind FILE (KRB5CCNAME), or set "
+        "kerberos_principal and kerberos_keytab. Java does not read KRB5_CONFIG: where krb5.conf "
+        "is not /etc/krb5.conf, set spark.driver.extraJavaOptions: "
+        "-Djava.security.krb5.conf=<path>."
+    )
+
+
+def _ticket_time() -> float | None:
+    name = os.environ.get("KRB5CCNAME") or f"/tmp/krb5cc_{os.getuid()}"
+    try:
+        return Path(name.removeprefix("FILE:")).stat().st_mtime
+    except OSError:
+        return None

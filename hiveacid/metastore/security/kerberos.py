@@ -1,0 +1,117 @@
+"""Kerberos as a mechanism of SASL (RFC 4752)."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hiveacid.metastore.security.failures import HandshakeError
+from hiveacid.metastore.security.gssapi import Context, Credentials, Name
+from hiveacid.metastore.security.keytabs import check_keytab
+from hiveacid.metastore.security.settings import Kerberos
+
+_LAYERS = {4: "auth-conf", 2: "auth-int", 1: "auth"}
+"""Layers that a server may offer, the strongest first, and their names in SASL."""
+
+_MOST_RECEIVED = b"\xff\xff\xff"
+
+
+class KerberosMechanism:
+    """A login by a ticket; takes the strongest protection that the server offers."""
+
+    name = "GSSAPI"
+
+    def __init__(self, settings: Kerberos, host: str) -> None:
+        """Find the client's ticket or keys. `host` is the one in the metastore's address.
+
+        Raises:
+            HandshakeError: there is no Kerberos library, no keytab, or no ticket.
+        """
+        self._credentials = _credentials(settings)
+        self._target = _target(settings, host)
+        self._context = Context(self._target, self._credentials)
+        self._layer: int | None = None
+        self._user: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the layer is chosen, with which the client's part ends."""
+        return self._layer is not None
+
+    @property
+    def user(self) -> str | None:
+        """The principal of the client."""
+        return self._user
+
+    @property
+    def protection(self) -> str:
+        """The layer that was chosen."""
+        return _LAYERS[self._layer or 1]
+
+    def start(self) -> bytes:
+        """Return the ticket for the metastore."""
+        return self._context.step(b"")
+
+    def respond(self, challenge: bytes) -> bytes:
+        """Check who the metastore is, then choose a layer."""
+        if not self._context.is_complete:
+            return self._context.step(challenge)
+        offer = self._context.unwrap(challenge)
+        layer = next((layer for layer in _LAYERS if offer and offer[0] & layer), None)
+        if layer is None:
+            raise HandshakeError(
+                "it offers no protection that SASL knows",
+                "Check hadoop.rpc.protection in the metastore's core-site.xml.",
+            )
+        self._user = self._context.client
+        answer = bytes([layer]) + (_MOST_RECEIVED if layer > 1 else b"\0\0\0")
+        wrapped = self._context.wrap(answer, encrypt=False)
+        self._layer = layer
+        return wrapped
+
+    def wrap(self, message: bytes) -> bytes:
+        """Protect a message by the chosen layer."""
+        if self._layer == 1:
+            return message
+        return self._context.wrap(message, encrypt=self._layer == 4)
+
+    def unwrap(self, message: bytes) -> bytes:
+        """Check and open a message."""
+        return message if self._layer == 1 else self._context.unwrap(message)
+
+    def explain_refusal(self, reason: str) -> str:
+        """Return what to do about a server that does not accept the ticket."""
+        return (
+            "The ticket was not for this metastore, or the clocks differ: set "
+            "kerberos_server_principal to hive.metastore.kerberos.principal of its hive-site.xml. "
+            "Its log has the reason."
+        )
+
+    def close(self) -> None:
+        """Release what the Kerberos library holds; the tickets of a keytab stay in memory."""
+        self._context.release()
+        self._target.release()
+        if self._credentials is not None:
+            self._credentials.release()
+
+
+def server_principal(settings: Kerberos, host: str) -> str | None:
+    """Return the metastore's principal if the settings name it, with the host in for `_HOST`."""
+    if settings.server_principal is None:
+        return None
+    return settings.server_principal.replace("_HOST", host.lower())
+
+
+def _target(settings: Kerberos, host: str) -> Name:
+    principal = server_principal(settings, host)
+    if principal is not None:
+        return Name(principal, of_principal=True)
+    return Name(f"{settings.service_name}@{host}", of_principal=False)
+
+
+def _credentials(settings: Kerberos) -> Credentials | None:
+    if settings.keytab is None or settings.principal is None:
+        return None
+    check_keytab(settings.keytab, settings.principal)
+    # One cache for all connections, so that they share the tickets.
+    key = hashlib.sha256(f"{settings.keytab}\0{settings.principal}".encode()).hexdigest()[:16]
+    return Credentials(settings.principal, settings.keytab, f"MEMORY:hiveacid-{key}")

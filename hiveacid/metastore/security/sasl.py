@@ -1,0 +1,209 @@
+"""SASL on a Thrift connection: the negotiation, and the frames that follow it.
+
+The form is that of Thrift's `TSaslTransport`: each message of the negotiation has a status byte and
+a length of four bytes; afterwards a whole Thrift message goes into one frame with its length.
+"""
+
+from __future__ import annotations
+
+import selectors
+import struct
+from collections.abc import Callable
+from io import BytesIO
+from typing import Protocol
+
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import CReadableTransport, TTransportBase
+
+from hiveacid.metastore.security.failures import HandshakeError, describe_other_protocol
+
+_START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)
+_MOST_NEGOTIATED = 1 << 20
+"""Bytes of one message of a negotiation, above which the other side speaks something else."""
+
+
+class Mechanism(Protocol):
+    """One way of SASL to prove who the client is, and to protect what is sent afterwards."""
+
+    name: str
+    """The mechanism's name on the wire."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the client's part is done."""
+
+    @property
+    def user(self) -> str | None:
+        """Who the metastore takes the client for; None if only the metastore knows."""
+
+    @property
+    def protection(self) -> str:
+        """Quality of protection: `auth`, `auth-int` or `auth-conf`."""
+
+    def start(self) -> bytes:
+        """Return the first response. Raises `HandshakeError`."""
+
+    def respond(self, challenge: bytes) -> bytes:
+        """Return the response to a challenge. Raises `HandshakeError`."""
+
+    def wrap(self, message: bytes) -> bytes:
+        """Protect a message."""
+
+    def unwrap(self, message: bytes) -> bytes:
+        """Check and open a protected message. Raises `HandshakeError`."""
+
+    def explain_refusal(self, reason: str) -> str:
+        """Return what to do about the metastore's refusal of the client."""
+
+    def close(self) -> None:
+        """Release what the mechanism holds."""
+
+
+class PlainMechanism:
+    """User and password, sent as they are."""
+
+    name = "PLAIN"
+    is_complete = True
+    protection = "auth"
+
+    def __init__(self, user: str, password: str) -> None:
+        self.user = user
+        self._password = password
+
+    def start(self) -> bytes:
+        """Return user and password, for no other user than the user."""
+        return f"\0{self.user}\0{self._password}".encode()
+
+    def respond(self, challenge: bytes) -> bytes:
+        """Return nothing: all is said at the start."""
+        return b""
+
+    def wrap(self, message: bytes) -> bytes:
+        """Return the message as it is."""
+        return message
+
+    def unwrap(self, message: bytes) -> bytes:
+        """Return the message as it is."""
+        return message
+
+    def explain_refusal(self, reason: str) -> str:
+        """Return what to do about a wrong password."""
+        return "Check user and password."
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+class SaslTransport(TTransportBase, CReadableTransport):
+    """Frames of a negotiated connection. The negotiation happens in `negotiate`."""
+
+    def __init__(self, socket: TSocket, mechanism: Mechanism) -> None:
+        self._socket = socket
+        self._mechanism = mechanism
+        self._to_write = BytesIO()
+        self._read = BytesIO()
+
+    def negotiate(self, patience: float, on_silence: Callable[[], None]) -> None:
+        """Prove who we are.
+
+        Args:
+            patience: seconds to wait for the first answer before `on_silence` is called.
+            on_silence: may find out why nobody answers, and raise; else the wait goes on.
+
+        Raises:
+            HandshakeError: the metastore refuses the client, or speaks no SASL.
+            OSError, TTransportException: the connection broke.
+        """
+        mechanism = self._mechanism
+        first = mechanism.start()
+        self._send(_START, mechanism.name.encode())
+        self._send(_COMPLETE if mechanism.is_complete else _OK, first)
+        if not self._is_answered(patience):
+            on_silence()
+        while True:
+            status, payload = self._receive()
+            if status == _COMPLETE:
+                if not mechanism.is_complete:
+                    mechanism.respond(payload)
+                if not mechanism.is_complete:
+                    raise HandshakeError(
+                        f"it ended the {mechanism.name} login before it had proved who it is",
+                        "Something between this machine and the metastore may have answered.",
+                    )
+                return
+            answer = mechanism.respond(payload)
+            self._send(_COMPLETE if mechanism.is_complete else _OK, answer)
+
+    def _is_answered(self, patience: float) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket.handle, selectors.EVENT_READ)
+            return bool(selector.select(patience))
+
+    def _send(self, status: int, payload: bytes) -> None:
+        self._socket.write(struct.pack(">BI", status, len(payload)) + payload)
+        self._socket.flush()
+
+    def _receive(self) -> tuple[int, bytes]:
+        header = self._socket.readAll(5)
+        status, length = struct.unpack(">BI", header)
+        if status not in (_OK, _BAD, _ERROR, _COMPLETE) or length > _MOST_NEGOTIATED:
+            spoken = describe_other_protocol(header) or "something else"
+            raise HandshakeError(
+                f"it does not answer in SASL, it speaks {spoken}",
+                "Set auth, use_ssl and the transport to what the metastore speaks.",
+            )
+        payload = self._socket.readAll(length)
+        if status in (_BAD, _ERROR):
+            reason = payload.decode("utf-8", "replace").strip() or "no reason given"
+            raise HandshakeError(
+                f"it refused the {self._mechanism.name} login: {reason}",
+                self._mechanism.explain_refusal(reason),
+            )
+        return status, payload
+
+    # What thrift asks of a transport.
+
+    def isOpen(self) -> bool:
+        """Tell whether the socket is open."""
+        return bool(self._socket.isOpen())
+
+    def close(self) -> None:
+        """Close the socket and forget the keys."""
+        self._socket.close()
+        self._mechanism.close()
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes of the current frame, or of the next one."""
+        found = self._read.read(size)
+        if not found and size:
+            self._read_frame()
+            found = self._read.read(size)
+        return found
+
+    def write(self, data: bytes) -> None:
+        """Keep bytes of a message until `flush`."""
+        self._to_write.write(data)
+
+    def flush(self) -> None:
+        """Send the message in one frame."""
+        message = self._mechanism.wrap(self._to_write.getvalue())
+        self._to_write = BytesIO()
+        self._socket.write(struct.pack(">I", len(message)) + message)
+        self._socket.flush()
+
+    @property
+    def cstringio_buf(self) -> BytesIO:
+        """The current frame, for thrift's decoder in C."""
+        return self._read
+
+    def cstringio_refill(self, partialread: bytes, reqlen: int) -> BytesIO:
+        """Read frames until `reqlen` bytes are there, for thrift's decoder in C."""
+        while len(partialread) < reqlen:
+            self._read_frame()
+            partialread += self._read.getvalue()
+        self._read = BytesIO(partialread)
+        return self._read
+
+    def _read_frame(self) -> None:
+        (length,) = struct.unpack(">I", self._socket.readAll(4))
+        self._read = BytesIO(self._mechanism.unwrap(self._socket.readAll(length)))

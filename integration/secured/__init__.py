@@ -1,0 +1,1 @@
+"""Tests against metastores that ask who their clients are."""

@@ -1,0 +1,191 @@
+"""Several metastores on one database, of which one dies: the run goes on over another.
+
+The database is PostgreSQL: Derby's admits one process. HiveServer2 is with the first metastore.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hmsclient.genthrift.hive_metastore import ttypes
+
+from hiveacid.errors import HiveAcidError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.transaction import SnapshotSettings
+from integration.support.dbt_project import SLOW, DbtProject
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.hive.postgres import Postgres
+from integration.support.waiting import eventually
+
+pytestmark = pytest.mark.long
+ORDERS = TableName("shop", "orders")
+TIMEOUT = 60
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    """PostgreSQL with an empty metastore database."""
+    with Postgres() as server:
+        yield server
+
+
+def settings(database: Postgres) -> HiveSettings:
+    """The settings of each metastore."""
+    return HiveSettings(txn_timeout=TIMEOUT, reaper_interval=2, extra=database.properties)
+
+
+@pytest.fixture(scope="module")
+def survivor(database: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """The Hive that lives on, with the table `shop.orders`."""
+    work = tmp_path_factory.mktemp("survivor")
+    with (
+        HiveServer(settings(database), work=work, more_jars=[database.driver]) as server,
+        HiveClient(server.hs2_port) as hive,
+    ):
+        hive.script(
+            """
+            CREATE DATABASE shop;
+            CREATE TABLE shop.orders (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true');
+            INSERT INTO shop.orders VALUES (1), (2);
+            """
+        )
+        yield server
+
+
+@pytest.fixture
+def mortal(database: Postgres, survivor: HiveServer, tmp_path: Path) -> Iterator[HiveServer]:
+    """A metastore alone, that the test kills."""
+    with HiveServer(
+        settings(database),
+        work=tmp_path / "mortal",
+        warehouse=survivor.warehouse,
+        more_jars=[database.driver],
+        metastore_only=True,
+    ) as server:
+        yield server
+
+
+@pytest.fixture
+def open_snapshot(mortal: HiveServer, survivor: HiveServer) -> Callable[[], RunSnapshot]:
+    """Makes a snapshot that asks the mortal metastore first."""
+    uris = f"{mortal.metastore_uri},{survivor.metastore_uri}"
+    return lambda: RunSnapshot(
+        lambda: MetastoreClient(uris, 20), SnapshotSettings(heartbeat_interval=1), "mortal run"
+    )
+
+
+def left(survivor: HiveServer) -> list[str]:
+    """Return the locks and open transactions that there are."""
+    with HiveClient(survivor.hs2_port) as hive:
+        locks = [row["lockid"] for row in hive.show_locks() if row["table"] == "orders"]
+        return locks + [r["txnid"] for r in hive.show_transactions() if r["state"] == "OPEN"]
+
+
+def test_in_mid_heartbeat(
+    open_snapshot: Callable[[], RunSnapshot],
+    mortal: HiveServer,
+    survivor: HiveServer,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    snapshot = open_snapshot()
+    snapshot.pin([ORDERS])
+    # A heartbeat waits for its answer when the process dies.
+    os.kill(mortal.pid, signal.SIGSTOP)
+    time.sleep(2)
+    with caplog.at_level(logging.WARNING, "hiveacid"):
+        mortal.kill()
+        assert eventually(lambda: "The metastore is now asked at" in caplog.text)
+        snapshot.check_alive()
+    snapshot.end()
+    assert left(survivor) == []
+
+
+def test_in_mid_commit(
+    open_snapshot: Callable[[], RunSnapshot], mortal: HiveServer, survivor: HiveServer
+) -> None:
+    snapshot = open_snapshot()
+    snapshot.pin([ORDERS])
+    os.kill(mortal.pid, signal.SIGSTOP)
+    killer = threading.Timer(2, mortal.kill)
+    killer.start()
+    snapshot.end()
+    killer.join()
+    assert left(survivor) == []
+
+
+def test_between_lock_and_check_lock(
+    open_snapshot: Callable[[], RunSnapshot], mortal: HiveServer, survivor: HiveServer
+) -> None:
+    snapshot = open_snapshot()
+    with MetastoreClient(survivor.metastore_uri) as client:
+        holder = client.open_txn("hive", "here", "holder", read_only=False)
+        exclusive(client, holder)
+        errors: list[HiveAcidError] = []
+
+        def pin() -> None:
+            try:
+                snapshot.pin([ORDERS])
+            except HiveAcidError as error:
+                errors.append(error)
+
+        waiting = threading.Thread(target=pin)
+        waiting.start()
+        assert eventually(lambda: len(client.show_locks(ORDERS)) == 2)
+        mortal.kill()
+        time.sleep(1)
+        client.commit_txn(holder)
+        waiting.join(30)
+        assert not waiting.is_alive()
+        assert errors == []
+        assert [lock.agent_info for lock in client.show_locks(ORDERS)] == ["mortal run"]
+    snapshot.end()
+    assert left(survivor) == []
+
+
+def exclusive(client: MetastoreClient, txn_id: int) -> None:
+    """Lock the table as DROP TABLE does."""
+    part = ttypes.LockComponent(
+        type=ttypes.LockType.EXCLUSIVE,
+        level=ttypes.LockLevel.TABLE,
+        dbname=ORDERS.database,
+        tablename=ORDERS.table,
+        operationType=ttypes.DataOperationType.NO_TXN,
+    )
+    request = ttypes.LockRequest(
+        component=[part], txnid=txn_id, user="hive", hostname="here", agentInfo="holder"
+    )
+    client._channel.once("lock", "the table", lambda thrift: thrift.lock(request))
+
+
+def test_in_mid_run_of_dbt(mortal: HiveServer, survivor: HiveServer, tmp_path: Path) -> None:
+    uris = f"{mortal.metastore_uri},{survivor.metastore_uri}"
+    spark = {"spark.hadoop.hive.metastore.uris": uris}
+    keys = {"metastore_uri": uris, "heartbeat_interval": 2}
+    project = DbtProject(
+        tmp_path / "project", survivor, "shop", profile=keys, spark=spark, compiled=False
+    )
+    project.sources("orders")
+    project.models(
+        slow=f"select o.id, {SLOW} as s from {{{{ source('shop', 'orders') }}}} o "
+        "cross join range(60)"
+    )
+    process = project.start("run")
+    with MetastoreClient(survivor.metastore_uri) as client:
+        assert eventually(lambda: client.show_locks(ORDERS) != (), seconds=180)
+    time.sleep(3)
+    mortal.kill()
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert "The metastore is now asked at" in output
+    with HiveClient(survivor.hs2_port) as hive:
+        assert hive.query("SELECT count(*) FROM shop.slow") == [(120,)]
+    assert left(survivor) == []
