@@ -16,10 +16,12 @@ NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 MEASURED := $(PYTEST) --cov --cov-append --cov-report=
 # Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
-# Each waits a third of its time, so two of them do not fill two cores.
+# With Hive each waits a third of its time, so two of them do not fill two cores.
 WORKERS ?= 3
+# On a local Spark two do: a third would only take its time to get warm.
+FUNCTIONAL_WORKERS ?= 2
 # In the order of the files a class of minutes does not come last, alone.
-FUNCTIONAL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+FUNCTIONAL := -n $(FUNCTIONAL_WORKERS) --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt newest older benchmark coverage clean
