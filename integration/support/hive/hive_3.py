@@ -71,7 +71,6 @@ def older_properties(properties: Mapping[str, str]) -> dict[str, str]:
         "metastore.thrift.uris": properties["hive.metastore.uris"],
         # It keeps a notification log, which anybody may read.
         "metastore.transactional.event.listeners": _LISTENER,
-        "metastore.event.listeners": _LISTENER,
         "metastore.event.db.notification.api.auth": "false",
     }
 
