@@ -118,7 +118,6 @@ class Metastore3:
             "metastore.task.threads.always": f"{metastore}.events.EventCleanerTask",
             "metastore.event.db.notification.api.auth": "false",
             "metastore.transactional.event.listeners": _LISTENER,
-            "metastore.event.listeners": _LISTENER,
         }
 
 
