@@ -1,21 +1,18 @@
 """The oldest metastore that has write ids, Hive 3.1.3's: tables are read through it as well.
 
-Its notification log is the one that the tests have: the listener of Hive 4 is not on Maven Central.
+It keeps a notification log, as where tables are replicated.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 from pyspark.sql import SparkSession
 
-import hiveacid
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import LockState, Table, TableName
 from hiveacid.reader.orc_footers import OrcFooters
@@ -80,85 +77,14 @@ def test_tables_are_read_through_it(
     assert [lock for name in names.values() for lock in client.show_locks(name)] == []
 
 
-STEPS = (
-    "INSERT INTO visits VALUES (1, 'a'), (2, 'b')",
-    "INSERT INTO visits VALUES (3, 'a')",
-    "DELETE FROM visits WHERE id = 1",
-    "UPDATE visits SET id = 22 WHERE id = 2",
-)
-
-
-def test_times_are_mapped_by_the_notification_log(
-    metastore_3: Metastore3,
-    client: MetastoreClient,
-    client_4: MetastoreClient,
-    hive_client: HiveClient,
-    database: str,
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    hive_client.execute(
-        "CREATE TABLE visits (id int) PARTITIONED BY (day string) STORED AS ORC "
-        "TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
-    )
-    shown = [canonical([])]
-    for step in STEPS:
-        hive_client.execute(step)
-        shown.append(canonical(hive_client.query("SELECT * FROM visits")))
-    name = TableName("default", "visits")
-    # The files were finished before: by their times the table has all its rows at each moment.
-    moments: list[float] = []
-
-    def remember(write_id: int) -> None:
-        assert write_id == len(moments)
-        time.sleep(1.1)  # The log has whole seconds.
-        moments.append(time.time())
-        time.sleep(1.1)
-
-    _copy(client_4, TableName(database, "visits"), client, name, tmp_path / "visits", remember)
-    said: list[str] = []
-    monkeypatch.setattr("hiveacid.changes.history.logger.info", said.append)
-    with hiveacid.snapshot(spark, metastore_3.uri, [name], lock_timeout=60) as snapshot:
-        for write_id, (moment, expected) in enumerate(zip(moments, shown, strict=True)):
-            at = dt.datetime.fromtimestamp(moment, dt.timezone.utc)
-            rows = snapshot.table(name, timestamp_as_of=at).collect()
-            assert canonical(rows) == expected, write_id
-            assert said.pop() == (
-                f"default.visits as of timestamp '{at.isoformat(' ')}' is its write id {write_id}, "
-                "by the metastore's notification log."
-            )
-        feed = snapshot.table_changes(name, 2, 4).collect()
-        found = sorted((row["id"], row["_change_type"], row["_commit_version"]) for row in feed)
-        assert found == [(1, "delete", 3), (2, "delete", 4), (22, "insert", 4)]
-        for row in feed:
-            committed = row["_commit_timestamp"].timestamp()
-            write_id = row["_commit_version"]
-            assert moments[write_id - 1] - 1 < committed <= moments[write_id], row
-    call = client._channel.once
-    call("drop_partition", f"table {name}", lambda t: t.drop_partition(*_parts(name), ["b"], False))
-    with hiveacid.snapshot(spark, metastore_3.uri, [name], lock_timeout=60) as snapshot:
-        assert canonical(snapshot.table(name).collect()) == [("3", "a")]
-        with pytest.raises(hiveacid.InstantLostError, match="was dropped since, by the metastore'"):
-            snapshot.table(name, version_as_of=3)
-
-
-def _parts(name: TableName) -> tuple[str, str]:
-    return name.database, name.table
-
-
 def _copy(
     source: MetastoreClient,
     source_name: TableName,
     target: MetastoreClient,
     name: TableName,
     directory: Path,
-    committed: Callable[[int], None] = lambda write_id: None,
 ) -> None:
-    """Make a table from another metastore's, over a copy of its files, with the same write ids.
-
-    `committed` is told of each write id once it is committed or aborted, and of 0 before.
-    """
+    """Make a table from another metastore's, over a copy of its files, with the same write ids."""
     table = source.get_table(source_name)
     partitions = source.get_partitions(source_name) if table.partition_keys else ()
     root = table.storage.location
@@ -184,7 +110,6 @@ def _copy(
                 for partition in partitions
             ],
         )
-    committed(0)
     valid = source.get_valid_write_ids([source_name], source.get_valid_txns())[source_name]
     for write_id in range(1, valid.high_watermark + 1):
         txn_id = target.open_txn("writer", "localhost", "test", read_only=False)
@@ -201,7 +126,6 @@ def _copy(
         call("lock", ttypes.LockRequest([component], txn_id, "writer", "localhost", "test"))
         end = target.commit_txn if valid.is_valid(write_id) else target.abort_txn
         end(txn_id)
-        committed(write_id)
 
 
 def _thrift_table(table: Table, name: TableName, location: str) -> ttypes.Table:
