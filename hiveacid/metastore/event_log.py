@@ -1,8 +1,8 @@
 """The metastore's notification log: when write ids were committed, and which partitions went.
 
-A metastore keeps the log if it has a listener (`metastore.transactional.event.listeners` and
-`metastore.event.listeners`, both `org.apache.hive.hcatalog.listener.DbNotificationListener`). It
-forgets old entries (`metastore.event.db.listener.timetolive`).
+A metastore keeps the log if it has a listener (`metastore.transactional.event.listeners`, which is
+`org.apache.hive.hcatalog.listener.DbNotificationListener`). It forgets old entries
+(`metastore.event.db.listener.timetolive`).
 """
 
 from __future__ import annotations
