@@ -148,7 +148,7 @@ def test_renamed_columns_of_hive_3_are_refused_without_a_word(
 
 def test_old_dates_of_hive_3(hive_3: HiveServer, spark: SparkSession) -> None:
     """Hive 3.1 counts in the Gregorian calendar, and its files do not say so."""
-    values = "(1, '1500-03-01', '1500-03-01 12:00:00'), (2, '0001-01-01', '1582-10-04 23:59:59.5')"
+    values = "(1, '1500-03-01', '1500-03-01 12:00:00'), (2, '0001-01-01', '1582-10-04 23:59:59')"
     names = []
     with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
         client.execute("CREATE DATABASE old_dates")

@@ -297,9 +297,10 @@ def _read_tables(session: SparkSession, found: _Names) -> list[tuple[Any, Any]]:
 def _table_of(session: SparkSession, call: Any) -> Any:
     """Return the relation that a call of `acid_table` names; None for Spark to refuse the call."""
     context = session.sparkContext
-    name, *options = each(call.functionArgs())
-    if any(it.nodeName() != _NAMED_ARGUMENT for it in options):
+    arguments = list(each(call.functionArgs()))
+    if not arguments or any(it.nodeName() != _NAMED_ARGUMENT for it in arguments[1:]):
         return None
+    name, *options = arguments
     try:
         parts = parse_name(session, _literal(name) or "")
     except ParseException:
