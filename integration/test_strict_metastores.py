@@ -17,20 +17,22 @@ from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
 
 SOURCE = "select id, amount, 'a' as part from {{ source('shop', 'orders') }}"
-INCREMENTAL = "{{{{ config(materialized='incremental', {}) }}}}\n" + SOURCE
+
+
+def incremental(settings: str) -> str:
+    """Return an incremental model over the source."""
+    return f"{{{{ config(materialized='incremental', {settings}) }}}}\n{SOURCE}"
+
+
 MODELS = {
     "rebuilt": SOURCE,
     "orc": "{{ config(file_format='orc') }}\n" + SOURCE,
-    "appended": INCREMENTAL.format("incremental_strategy='append'"),
-    "overwritten": INCREMENTAL.format(
-        "incremental_strategy='insert_overwrite', partition_by='part'"
+    "appended": incremental("incremental_strategy='append'"),
+    "overwritten": incremental("incremental_strategy='insert_overwrite', partition_by='part'"),
+    "merged": incremental("incremental_strategy='merge', unique_key='id', file_format='delta'"),
+    "followed": incremental("incremental_strategy='acid_changes', unique_key='id'").replace(
+        "source('shop', 'orders')", "acid_changes(source('shop', 'orders'))"
     ),
-    "merged": INCREMENTAL.format(
-        "incremental_strategy='merge', unique_key='id', file_format='delta'"
-    ),
-    "followed": "{{ config(materialized='incremental', incremental_strategy='acid_changes', "
-    "unique_key='id') }}\n"
-    "select id, amount, 'a' as part from {{ acid_changes(source('shop', 'orders')) }}",
 }
 TESTS = """
 version: 2
