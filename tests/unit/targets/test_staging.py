@@ -80,6 +80,7 @@ def test_each_build_of_an_external_table_has_its_own_directory():
         ("s3a://lake/orders/20240101", False),
         ("s3a://lake/marts__orders__dbt_stage_ffff0000", True),
         ("s3a://lake/marts__orders__dbt_stage_ffff0000_20240101", True),
+        ("s3a://lake/marts__orders__dbt_changes_ffff0000", True),
         ("s3a://lake/archive__orders__dbt_stage_ffff0000", False),
         ("s3a://lake/other/marts__dbt_build_ffff0000", False),
     ],

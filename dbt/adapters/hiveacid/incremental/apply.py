@@ -348,8 +348,10 @@ def stage_changes(
     rows = node.make_temporary_view(target, "tmp", new_rows)
     changes = node.make_temporary_view(target, "changes", planned.changes(new_rows))
     new_columns = check_rows(rows, existing)
-    stage = services.staging.stage(target, role="changes")
-    services.execute(f"create table {stage} using parquet as select * from {changes}")
+    root = context.model.config.location_root
+    stage, location = services.staging.stage_rows(target, root, role="changes")
+    where = "" if location is None else f" location '{location}'"
+    services.execute(f"create table {stage} using parquet{where} as select * from {changes}")
     services.adapter.hiveacid_check_snapshot()
     return StagedRun(planned, existing, stage, new_columns or ())
 

@@ -66,6 +66,7 @@ class IncrementalConfig:
     buckets: int | None = None
     on_schema_change: str = "ignore"
     full_refresh: bool | None = None
+    location_root: str | None = None
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, Any]) -> IncrementalConfig:
@@ -86,6 +87,7 @@ class IncrementalConfig:
             **read.values,
             strategy=strategy,
             file_format=file_format,
+            location_root=config.get("location_root"),
             unique_key=_names(config.get("unique_key")),
             partition_by=_names(config.get("partition_by")),
             clustered_by=_names(config.get("clustered_by")),

@@ -210,7 +210,7 @@ def _previous_build(
     location = table_location(session, str(backup.schema), str(backup.identifier))
     schema, identifier = re.escape(str(target.schema)), re.escape(str(target.identifier))
     build = rf"{identifier}/{schema}__dbt_build_[0-9a-f]{{8}}"
-    rows = rf"{schema}__{identifier}__dbt_stage_[0-9a-f]{{8}}(?:_[0-9t]+)?"
+    rows = rf"{schema}__{identifier}__dbt_[a-z]+_[0-9a-f]{{8}}(?:_[0-9t]+)?"
     ours = re.compile(rf"/(?:{build}|{rows})/?$", re.IGNORECASE)
     return location if location is not None and ours.search(location) else None
 
@@ -252,7 +252,11 @@ class Staging:
         return stage.relation
 
     def stage_rows(
-        self, target: HiveAcidRelation, location_root: str | None, batch: Mapping[str, Any] | None
+        self,
+        target: HiveAcidRelation,
+        location_root: str | None,
+        batch: Mapping[str, Any] | None = None,
+        role: str = "stage",
     ) -> tuple[HiveAcidRelation, str | None]:
         """Return a relation for rows that are about to be written into `target`.
 
@@ -260,10 +264,10 @@ class Staging:
         that comes with it: a metastore may refuse all other tables.
         """
         batch_id = None if batch is None else str(batch["id"])
-        stage = stage_of(target, get_invocation_id(), location_root, batch=batch_id)
+        stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
         location = None if location_root is None else rows_location(location_root, stage.relation)
         stage = replace(stage, location=location)
-        self._statements.node.stages["stage"] = stage
+        self._statements.node.stages[role] = stage
         return stage.relation, location
 
     def write_alone(self, target: HiveAcidRelation) -> None:
