@@ -41,6 +41,8 @@ CUT = [
 #: On a Spark with a catalog of its own, in a second process.
 FUNCTIONAL_CUT = [
     "tests/functional/test_faults.py",
+    # How Spark divides files, and a relation with another session.
+    "tests/functional/test_raw_row_ids.py",
     "tests/functional/test_state_stores.py::TestPlain::test_rows_are_appended_with_their_state",
 ]
 

@@ -44,8 +44,9 @@ class LargeTable(TableState):
     """A table to which some writes bring thousands of rows."""
 
     def source(self, count: int) -> str:
-        """As usual, or a FROM clause of `_MANY` rows."""
-        if self.serial > _MOST_ROWS or self.rng.random() < 0.5:
+        """As usual, or a FROM clause of `_MANY` rows: before the conversion always of many."""
+        few = self.transactional and self.rng.random() < 0.5
+        if self.serial > _MOST_ROWS or few:
             return super().source(count)
         first, last = self.numbers(_MANY)
         number = "(a.n - 1) * 900 + (b.n - 1) * 30 + c.n"
