@@ -13,7 +13,9 @@ processor seconds of Java.
 
 layouts     base only, one delete delta, one insert delta, five deletes, five of both; 1 % each.
             They are snapshots of one table: other valid write ids, another layout.
-originals   a flat table that was made transactional, without and with five deletes.
+originals   flat tables that were made transactional: without deletes, with five deletes all over
+            the table, the same in 20 files, in one file of 40 stripes, and in one file of 100
+            stripes with five deletes in one of them.
 many        a million rows deleted at once, by each way of leaving out deleted rows.
 """
 
@@ -91,10 +93,37 @@ _ACID = f"STORED AS ORC TBLPROPERTIES {_TRANSACTIONAL}"
 _FLAT = "STORED AS ORC TBLPROPERTIES ('transactional'='false')"
 
 
+_SPLIT = "mapreduce.input.fileinputformat.split"
+_ONE_FILE = 100 << 30
+"""Bytes for each task of Hive's, so that one task writes all rows."""
+
+_TEXT_BYTES = 760_000_000
+"""What lineitem has as text, a scale factor."""
+
+
+def _original(
+    table: str, source: str, task_bytes: int, stripe_rows: int | None, deleted: Iterable[str]
+) -> list[str]:
+    """What makes a flat table, of one file for each task of Hive's, and converts it."""
+    stripes = f", 'orc.stripe.row.count'='{stripe_rows}')" if stripe_rows else ")"
+    return [
+        f"CREATE TABLE {table} ({COLUMNS}) {_FLAT[:-1]}{stripes}",
+        *(f"SET {_SPLIT}.{end}={task_bytes}" for end in ("minsize", "maxsize")),
+        f"INSERT INTO {table} SELECT * FROM {source}",
+        *(f"SET {_SPLIT}.{end}={400 << 20}" for end in ("minsize", "maxsize")),
+        f"ALTER TABLE {table} SET TBLPROPERTIES {_TRANSACTIONAL}",
+        *(f"DELETE FROM {table} WHERE {condition}" for condition in deleted),
+    ]
+
+
 def _statements(suites: Iterable[str], scale: str) -> list[str]:
     """What makes the tables of some suites: the layouts of `lineitem`, `originals`, `many`."""
     # Of 6 million rows a scale factor a million is to go.
     parts = max(2, round(6 * float(scale)))
+    five = [f"{_PART.format(100)} = {i}" for i in range(5)]
+    rows, middle = round(6_000_000 * float(scale)), round(3_000_000 * float(scale))
+    # There are about as many keys as rows, in their order: a tenth of a stripe of a hundredth.
+    near = f"l_orderkey BETWEEN {middle} AND {middle + rows // 1000}"
     made = {
         "layouts": [
             *(f"DELETE FROM lineitem WHERE {_PART.format(100)} = {i}" for i in range(5)),
@@ -107,7 +136,16 @@ def _statements(suites: Iterable[str], scale: str) -> list[str]:
             f"CREATE TABLE originals ({COLUMNS}) {_FLAT}",
             "INSERT INTO originals SELECT * FROM flat",
             f"ALTER TABLE originals SET TBLPROPERTIES {_TRANSACTIONAL}",
-            *(f"DELETE FROM originals WHERE {_PART.format(100)} = {i}" for i in range(5)),
+            *(f"DELETE FROM originals WHERE {condition}" for condition in five),
+            *_original("files_20", "text", int(_TEXT_BYTES * float(scale)) // 20, None, five),
+            *_original("stripes_40", "flat", _ONE_FILE, rows // 40, five),
+            *_original(
+                "stripes_100",
+                "flat",
+                _ONE_FILE,
+                rows // 100,
+                [f"{near} AND {_PART.format(100)} < {10 * i}" for i in range(1, 6)],
+            ),
         ],
         "many": [
             f"CREATE TABLE many ({COLUMNS}) {_ACID}",
@@ -218,10 +256,13 @@ class Benchmark:
         }
 
     def originals(self) -> dict[str, str]:
-        """The converted table before and after the deletes, whose write ids begin at 10000001."""
+        """Converted tables. The first one before the deletes, whose write ids begin at 10000001."""
         return {
             "originals": self._view("originals", "originals_alone", (10_000_000, frozenset())),
             "5 deletes": self._view("originals", "originals_deleted"),
+            "20 files": self._view("files_20", "originals_20_files"),
+            "40 stripes": self._view("stripes_40", "originals_40_stripes"),
+            "in 1 of 100": self._view("stripes_100", "originals_100_stripes"),
         }
 
     def many(self) -> dict[str, str]:

@@ -10,9 +10,11 @@ import pytest
 
 from hiveacid.acid.layout import BASE_OF_ORIGINALS
 from hiveacid.errors import UnreadableTableError
+from hiveacid.reader import deletes, raw_rows, splits
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.scans import SPLITS, divided
+from integration.support.scans import SPLITS, divided, scanned
+from integration.support.stripes import convert_stripes, write_stripes
 from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
 
 PARTITIONED = "PARTITIONED BY (p int)"
@@ -243,31 +245,58 @@ def test_load_data_into_a_full_acid_table(
 
 
 def test_rows_are_numbered_however_spark_divides_the_files(
-    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = f"{database}.divided"
-    location = tmp_path / "divided"
-    location.mkdir()
-    for number in range(3):
-        path = location / f"00000{number}_0"
-        schema = "struct<id:int,name:string>"
-        with (
-            path.open("wb") as file,
-            pyorc.Writer(
-                file, schema, stripe_size=4096, compression=pyorc.CompressionKind.NONE
-            ) as writer,
-        ):
-            for i in range(6000):
-                writer.write((10_000 * number + i, f"name {i * 7919 % 6007}"))
-        with path.open("rb") as written:
-            assert pyorc.Reader(written).num_of_stripes > 3
-    hive_client.execute(
-        f"CREATE TABLE {table} (id int, name string) STORED AS ORC "
-        f"LOCATION 'file:{location}' TBLPROPERTIES ('transactional'='false')"
-    )
-    convert(hive_client, table)
+    write_stripes(tmp_path / "divided", files=3, rows=6000)
+    convert_stripes(hive_client, table, tmp_path / "divided")
     hive_client.execute(f"DELETE FROM {table} WHERE id % 13 = 0 OR id BETWEEN 14000 AND 15000")
+    spark = differential.spark
     for split in SPLITS:
-        with divided(differential.spark, split):
+        with divided(spark, split):
             read = differential.check(table, where="id % 10000 < 900")
         assert len(read.rows) == 15_692, split
+        # The settings of the moment at which the rows are planned are those that count.
+        with differential.pinned_frame(table) as (_, frame), divided(spark, split):
+            assert frame.count() == 15_692, split
+    # As for deleted rows of more writes than there can be bitmaps for.
+    monkeypatch.setattr(deletes, "_MAX_WRITES", 0)
+    with divided(spark, "a stripe a split"):
+        assert len(differential.check(table, where="id % 10000 < 900").rows) == 15_692
+
+
+def test_files_and_stripes_without_deleted_rows_are_read_with_filters(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = f"{database}.untouched"
+    write_stripes(tmp_path / "untouched", files=2, rows=9000)
+    convert_stripes(hive_client, table, tmp_path / "untouched")
+    # A split of a stripe, however small it is.
+    monkeypatch.setattr(splits, "_LEAST_STRIPE", 1)
+    monkeypatch.setattr(raw_rows, "_FEW_ROWS", 4)
+
+    def read_rows(condition: str) -> int:
+        """Return how many rows a filter lets ORC hand over, after a comparison with Hive."""
+        differential.check(table, where=condition)
+        with differential.pinned_frame(table) as (_, frame):
+            filtered = frame.where(condition)
+            filtered.collect()
+            return scanned(filtered, "numOutputRows")
+
+    assert 0 < read_rows("id = 8000") < 2000, "no delete event"
+    hive_client.execute(f"DELETE FROM {table} WHERE id IN (10, 20, 30)")
+    assert 0 < read_rows("id = 8000") < 2000, "another stripe"
+    assert 0 < read_rows("id = 15000") < 2000, "another file"
+    assert 0 < read_rows("id BETWEEN 5 AND 25") < 2000, "its stripe, which the filter drops"
+    hive_client.execute(f"UPDATE {table} SET name = 'new' WHERE id = 16000")
+    differential.check(table, where="id >= 16000")
+    hive_client.execute(f"DELETE FROM {table} WHERE id % 100 = 7")
+    assert read_rows("id = 8000") >= 18_000, "all stripes have deleted rows"

@@ -16,6 +16,7 @@ from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.small_tables import TABLES
 from integration.support.spark_cluster import WORKERS, SparkCluster
+from integration.support.stripes import convert_stripes, write_stripes
 
 
 @pytest.mark.long
@@ -31,9 +32,15 @@ def test_rows_are_hives(
         f"CREATE TABLE {clock} (at timestamp) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
     )
     hive_client.execute(f"INSERT INTO {clock} VALUES (timestamp '2026-01-02 03:04:05')")
-    tables = [clock, *(f"{small_tables}.{table}" for table in TABLES)]
+    # Each executor gets splits of each file, some without rows.
+    stripes = f"{database}.stripes"
+    write_stripes(tmp_path / "stripes", files=3, rows=6000)
+    convert_stripes(hive_client, stripes, tmp_path / "stripes")
+    hive_client.execute(f"DELETE FROM {stripes} WHERE id % 13 = 0 OR id BETWEEN 14000 AND 15000")
+    small_splits = {"spark.sql.files.maxPartitionBytes": "7001"}
+    tables = [clock, stripes, *(f"{small_tables}.{table}" for table in TABLES)]
     with SparkCluster(tmp_path) as cluster:
-        done = _read(hive, cluster, tables, tmp_path)
+        done = _read(hive, cluster, tables, tmp_path, small_splits)
         assert done.returncode == 0, f"{done.stderr[-2000:]}\n{cluster.told()}"
         elsewhere = {"spark.executor.extraJavaOptions": "-Duser.timezone=America/New_York"}
         refused = _read(hive, cluster, [clock], tmp_path, elsewhere)

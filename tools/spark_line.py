@@ -57,6 +57,8 @@ FULL = [
     ],
     [
         "tests/functional/test_faults.py",
+        # How Spark divides files, and a relation with another session.
+        "tests/functional/test_raw_row_ids.py",
         "tests/functional/test_state_stores.py::TestPlain::test_rows_are_appended_with_their_state",
     ],
 ]

@@ -28,6 +28,29 @@ def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
+def partitions_of(frame: DataFrame) -> Any:
+    """Return the rows of a frame as an RDD of Java's, planned now, with the settings of now."""
+    return frame._jdf.queryExecution().toRdd()
+
+
+def of_partitions(
+    spark: SparkSession, frame: DataFrame, partitions: Any, numbers: Iterable[int]
+) -> DataFrame:
+    """Return the rows in some of the `partitions_of` a frame; the others are never run.
+
+    Spark reads all columns of the frame, whatever a statement needs.
+    """
+    context = spark.sparkContext
+    wanted = java(context, "java.util.ArrayList")()
+    for number in numbers:
+        wanted.add(number)
+    # A Scala set is a function that tells whether something is in it.
+    is_wanted = scala_seq(context, wanted).toSet()
+    pruned = java(context, "org.apache.spark.rdd.PartitionPruningRDD").create(partitions, is_wanted)
+    relation = getattr(java(context, "org.apache.spark.sql.execution.LogicalRDD$"), "MODULE$")
+    return dataframe_of(spark, relation.fromDataset(pruned, frame._jdf, False))
+
+
 def plan_of(frame: DataFrame) -> Any:
     """Return the logical plan of a DataFrame, as Spark's analyzer has left it."""
     return frame._jdf.queryExecution().analyzed()

@@ -87,11 +87,11 @@ def is_in(write_id: Column, ranges: WriteIdRanges) -> Column:
     conditions += [
         (write_id > after) & (write_id <= last) for after, last in ranges.ranges if after + 1 < last
     ]
-    return _any(conditions)
+    return any_of(conditions)
 
 
-def _any(conditions: list[Column]) -> Column:
-    """Combine conditions in a balanced tree: Spark walks expressions recursively."""
+def any_of(conditions: list[Column]) -> Column:
+    """Tell whether any condition holds: a balanced tree, as Spark walks expressions recursively."""
     while len(conditions) > 2:
         pairs = [conditions[i : i + 2] for i in range(0, len(conditions), 2)]
         conditions = [reduce(Column.__or__, pair) for pair in pairs]
@@ -113,6 +113,21 @@ class Bitmap:
     bucket: int
     first_block: int
     masks: array[int]
+
+    def has_any(self, first: int, end: int) -> bool:
+        """Tell whether any of the rows `first`..`end` - 1 is deleted."""
+        if first >= end:
+            return False
+        low, high = first >> 6, (end - 1) >> 6
+        bits = dict.fromkeys((low, high), (1 << 64) - 1)
+        bits[low] &= -1 << (first & 63)
+        bits[high] &= (2 << ((end - 1) & 63)) - 1
+        between = self.masks[max(low + 1 - self.first_block, 0) : max(high - self.first_block, 0)]
+        return any(self._mask(block) & wanted for block, wanted in bits.items()) or any(between)
+
+    def _mask(self, block: int) -> int:
+        index = block - self.first_block
+        return self.masks[index] if 0 <= index < len(self.masks) else 0
 
 
 def bitmap_range(lowest: int, highest: int) -> tuple[int, int]:

@@ -27,21 +27,21 @@ from pathlib import Path
 from typing import TypeVar
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
+from hiveacid.reader.orc_footers import OrcFooter, RowIdRange, Stripe
 
 logger = logging.getLogger("hiveacid")
 T = TypeVar("T")
 _Shape = tuple[bool, tuple[str | None, ...], tuple[str, ...], tuple[int, ...]]
 """`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
-FILE_NAME = "orc-footers-3.sqlite"
+FILE_NAME = "orc-footers-4.sqlite"
 """Name of the database. Its number goes up with each change of the tables or of what a footer
 holds."""
 
 _TABLES = (
     "CREATE TABLE footers (file BLOB NOT NULL UNIQUE, number_of_rows INTEGER NOT NULL, "
     "min_write_id INTEGER, max_write_id INTEGER, min_bucket INTEGER, max_bucket INTEGER, "
-    "min_row INTEGER, max_row INTEGER, acid_version INTEGER, shape BLOB NOT NULL, "
+    "min_row INTEGER, max_row INTEGER, acid_version INTEGER, stripes TEXT, shape BLOB NOT NULL, "
     "checksum BLOB NOT NULL)",
     "CREATE TABLE shapes (digest BLOB NOT NULL UNIQUE, shape TEXT NOT NULL)",
 )
@@ -154,13 +154,20 @@ def _known(
         for *row, checksum in rows.fetchall():
             if checksum != _digest(*row):
                 raise ValueError("a footer does not have its checksum")
-            key, count, *numbers, version, digest = row
+            key, count, *numbers, version, stripes, digest = row
             if digest not in shapes:
                 shapes[digest] = _shape(database, digest)
             is_acid, columns, types, nanoseconds = shapes[digest]
             row_ids = None if None in numbers else RowIdRange.of(numbers)
             known[by_key[key]] = OrcFooter(
-                count, columns, is_acid, row_ids, version, types, nanoseconds
+                count,
+                columns,
+                is_acid,
+                row_ids,
+                version,
+                types,
+                nanoseconds,
+                () if stripes is None else tuple(map(Stripe._make, json.loads(stripes))),
             )
     return known
 
@@ -184,7 +191,7 @@ def _keep(
             ((digest, json.dumps(shape)) for shape, digest in digests.items()),
         )
         database.executemany(
-            "INSERT OR IGNORE INTO footers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR IGNORE INTO footers VALUES ({', '.join('?' * 12)})",
             (
                 (*row, _digest(*row))
                 for file, footer in footers.items()
@@ -207,4 +214,5 @@ def _shape_of(footer: OrcFooter) -> _Shape:
 def _row(file: ListedFile, footer: OrcFooter, shape: bytes) -> tuple[object, ...]:
     ids = footer.row_id_range
     numbers = (None,) * 6 if ids is None else ids.numbers
-    return _key(file), footer.rows, *numbers, footer.acid_version, shape
+    stripes = json.dumps(footer.stripes) if footer.stripes else None
+    return _key(file), footer.rows, *numbers, footer.acid_version, stripes, shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,19 +14,14 @@ from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_
 from hiveacid.acid.selection import SelectedDir, Skipped
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.columns import (
-    TableColumns,
-    orc_columns,
-    own_fields,
-    partition_values,
-    raw_column,
-)
+from hiveacid.reader.columns import TableColumns, orc_columns, own_fields, partition_values
 from hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
     ROW,
     ROW_ID,
     WRITE_ID,
+    Bitmap,
     DeleteFile,
     delete_masks,
     is_valid,
@@ -47,12 +43,10 @@ from hiveacid.reader.orc_names import has_names, in_table_order
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
-from hiveacid.reader.row_positions import with_row_positions
-from hiveacid.reader.scan import acid_scan, scan
+from hiveacid.reader.raw_rows import Hit, RawScan, hit_files, hit_of
+from hiveacid.reader.scan import acid_scan
 from hiveacid.reader.timestamps import orc_calendar, orc_clock
 from hiveacid.snapshots.tables import PinnedTable
-
-_Group = tuple[tuple[str | None, ...] | None, tuple[int, ...], bool, bool, bool]
 
 
 def plan_full_acid(
@@ -201,6 +195,7 @@ def _raw_files(
             converted=converted_columns(pinned, file, footer),
             nanoseconds=footer.nanoseconds,
             row_id_range=row_ids.of(footer.rows) if row_ids else None,
+            stripes=footer.stripes if row_ids else (),
         )
 
 
@@ -230,15 +225,21 @@ def full_acid_rows(
 
     With `row_ids`, the columns of the row id follow. The plan must be made with `row_ids`, too.
     """
-    delete_partitions = {delete.partition for delete in plan.deletes}
+    bitmaps, raw_hits = _raw_hits(spark, plan)
     keyed: list[DataFrame] = []
     plain: list[DataFrame] = []
-    for (_, _, is_acid, hides_rows, deleted), files in _groups(
-        plan.data, delete_partitions
-    ).items():
-        scanned = _acid_scan if is_acid else _raw_scan
-        rows = scanned(spark, plan, columns, files, hides_rows, deleted or row_ids)
-        (keyed if deleted else plain).append(rows)
+    for key, files in _groups(plan, raw_hits).items():
+        raw = RawScan(spark, plan, columns, files)
+        if key.is_acid:
+            needs_key = row_ids or key.hit is not Hit.NONE
+            rows = _acid_scan(spark, plan, columns, files, key.hides_rows, needs_key)
+        elif key.hit is Hit.FEW_STRIPES and not row_ids:
+            assert bitmaps is not None
+            untouched, rows = raw.few_numbered(bitmaps)
+            plain.append(untouched)
+        else:
+            rows = raw.rows() if key.hit is Hit.NONE and not row_ids else raw.numbered()
+        (plain if key.hit is Hit.NONE else keyed).append(rows)
     if keyed:
         live = _without_deleted(spark, plan, _union(keyed))
         shown = [*columns.names, *(ROW_ID if row_ids else ())]
@@ -248,12 +249,38 @@ def full_acid_rows(
     return never_null(_union(plain)) if row_ids else _union(plain)
 
 
-def _groups(data: Iterable[DataFile], delete_partitions: set[int]) -> dict[_Group, list[DataFile]]:
-    """Group the files that one scan can read: the same columns, ACID or raw, and the same needs."""
+def _raw_hits(
+    spark: SparkSession, plan: ReadPlan
+) -> tuple[tuple[Bitmap, ...] | None, dict[ListedFile, Hit]]:
+    """Return the bitmaps, and how deleted rows hit the raw files, which are asked one by one.
+
+    The bitmaps are None where there are none, or where no raw file asks for them.
+    """
+    can_be_hit = hit_files(plan.data, plan.deletes)
+    # The bitmaps are read for the filter on deleted rows anyway.
+    bitmaps = _bitmaps(spark, plan) if can_be_hit else None
+    return bitmaps, {file.file: hit_of(file, bitmaps) for file in can_be_hit}
+
+
+class _Group(NamedTuple):
+    """What files have in common that one scan can read: columns, kind, and what they need."""
+
+    columns: tuple[str | None, ...] | None
+    converted: tuple[int, ...]
+    is_acid: bool
+    hides_rows: bool
+    hit: Hit
+
+
+def _groups(plan: ReadPlan, raw_hits: Mapping[ListedFile, Hit]) -> dict[_Group, list[DataFile]]:
+    partitions = {delete.partition for delete in plan.deletes}
     groups: dict[_Group, list[DataFile]] = {}
-    for file in data:
-        deleted = file.partition in delete_partitions and (file.is_acid or file.row_ids is not None)
-        key = (file.columns, file.converted, file.is_acid, file.hides_rows, deleted)
+    for file in plan.data:
+        if file.is_acid:
+            hit = Hit.ANY if file.partition in partitions else Hit.NONE
+        else:
+            hit = raw_hits.get(file.file, Hit.NONE)
+        key = _Group(file.columns, file.converted, file.is_acid, file.hides_rows, hit)
         groups.setdefault(key, []).append(file)
     return groups
 
@@ -328,41 +355,20 @@ def _parts(plan: ReadPlan, columns: TableColumns, number: Column) -> list[Column
     return partition_values(number, plan.pinned.partitions, columns)
 
 
-def _raw_scan(
-    spark: SparkSession,
-    plan: ReadPlan,
-    columns: TableColumns,
-    files: Sequence[DataFile],
-    hides_rows: bool,
-    keyed: bool,
-) -> DataFrame:
-    """Read files without ACID columns; where deletes may hit them, with row ids by position."""
-    fields = own_fields(files[0].columns, columns.data)
-    schema = StructType([field for field in fields if field is not None])
-    listed, calendar = [file.file for file in files], orc_calendar(plan.pinned.gregorian)
-    frame, by_path = scan(spark, "orc", listed, schema, calendar)
-    number = partition_number(by_path, files)
-    present = [None if field is None else raw_column(field) for field in fields]
-    data = orc_columns(columns, present, orc_clock(spark, columns.data), files[0].converted)
-    selected = [*data, *_parts(plan, columns, number)]
-    if not keyed:
-        return project(frame, selected)
-
-    row_ids = {file.file: file.row_ids for file in files if file.row_ids is not None}
-    rows = with_row_positions(frame, by_path, row_ids)
-    key = [(name, name) for name in (WRITE_ID, BUCKET, ROW)]
-    return project(rows, [*selected, *key, (PARTITION, number)])
-
-
 def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
-    def masks() -> DataFrame:
-        return delete_masks(_delete_events(spark, plan), one_task_reads(plan.deletes))
-
-    bitmaps = plan.deleted_rows.bitmaps(plan.deletes, masks)
+    bitmaps = _bitmaps(spark, plan)
     if bitmaps is None:
-        return without_masks(rows, masks(), plan.delete_events)
+        return without_masks(rows, _masks(spark, plan), plan.delete_events)
     partitions = len({delete.partition for delete in plan.deletes})
     return without_bitmaps(spark, rows, bitmaps, in_one_partition=partitions == 1)
+
+
+def _bitmaps(spark: SparkSession, plan: ReadPlan) -> tuple[Bitmap, ...] | None:
+    return plan.deleted_rows.bitmaps(plan.deletes, lambda: _masks(spark, plan))
+
+
+def _masks(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+    return delete_masks(_delete_events(spark, plan), one_task_reads(plan.deletes))
 
 
 def _delete_events(spark: SparkSession, plan: ReadPlan) -> DataFrame:

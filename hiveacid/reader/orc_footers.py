@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pyspark.sql import SparkSession
 
@@ -45,6 +46,9 @@ _BATCH = 250
 _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
 """Number of the statistics of the first user's column, by whether there are ACID columns."""
 
+_STRIPE = re.compile(r"offset: (\d+) data: \d+ rows: (\d+)")
+"""What `StripeInformation.toString` begins with."""
+
 _ALL_LONGS = (0, (1 << 63) - 1)
 _ALL_BUCKETS = (0, (1 << 31) - 1)
 
@@ -60,6 +64,7 @@ class OrcReaders:
         self._open = bulk.zipped(_open(bulk), PATH, "long")
         self.rows = bulk.integers(bulk.method(_READER, "getNumberOfRows", "long"))
         self.schemas = bulk.strings(bulk.method(_READER, "getSchema", _SCHEMA))
+        self._stripes = bulk.strings(bulk.method(_READER, "getStripes", "java.util.List"))
         # An `Object[]` of each file's statistics: each call makes it again, so ask once.
         self.statistics = bulk.map(bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"))
         says_version = bulk.method(_READER, "hasMetadataValue", "boolean", ["String"])
@@ -118,6 +123,13 @@ class OrcReaders:
             found[i] = digit - ord("0")
         return found
 
+    def stripes(self, readers: Any) -> list[tuple[Stripe, ...]]:
+        """Return the stripes of each file, in their order."""
+        return [
+            tuple(Stripe(int(offset), int(rows)) for offset, rows in _STRIPE.findall(text))
+            for text in self._stripes(readers)
+        ]
+
     def row_ids(self, statistics: Any) -> list[tuple[int, ...]]:
         """Return for each file the lowest and highest write id, bucket property and row."""
         return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
@@ -153,6 +165,13 @@ def _open(bulk: Bulk) -> Any:
     # The reader closes at once, since all that is asked is in memory: an open file has buffers
     # (64 KB by Spark's default), and the number of open files is limited.
     return bulk.then(open_, bulk.after(bulk.method(_READER, "close", "void")))
+
+
+class Stripe(NamedTuple):
+    """Part of an ORC file that is read as a whole: its first byte, and its number of rows."""
+
+    offset: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -225,7 +244,8 @@ class OrcFooter:
     them. `row_id_range` is None without ACID columns or without rows. `acid_version` is the version
     of its format that the ACID writer states (`AcidUtils.OrcAcidVersion`), None if it states none.
     `nanoseconds` are the positions of the columns for whose timestamps, also further inside, the
-    file's statistics show more than microseconds.
+    file's statistics show more than microseconds. `stripes` are empty for files with ACID columns,
+    for which nobody needs them.
     """
 
     rows: int
@@ -235,6 +255,7 @@ class OrcFooter:
     acid_version: int | None = None
     types: tuple[str, ...] = ()
     nanoseconds: tuple[int, ...] = ()
+    stripes: tuple[Stripe, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -330,16 +351,34 @@ class _FooterReader:
         rows = ask.rows(readers)
         statistics = ask.statistics(readers)
         return [
-            OrcFooter(count, shape.columns, shape.is_acid, row_ids, version, shape.types, finer)
-            for shape, count, row_ids, version, finer in zip(
+            OrcFooter(
+                count, shape.columns, shape.is_acid, row_ids, version, shape.types, finer, stripes
+            )
+            for shape, count, row_ids, version, finer, stripes in zip(
                 shapes,
                 rows,
                 self._row_id_ranges(statistics, shapes, rows),
                 ask.acid_versions(readers),
                 self._nanoseconds(statistics, shapes),
+                self._stripes(readers, shapes, rows),
                 strict=True,
             )
         ]
+
+    def _stripes(
+        self, readers: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+    ) -> list[tuple[Stripe, ...]]:
+        members = [i for i, shape in enumerate(shapes) if not shape.is_acid and rows[i] > 0]
+        found: list[tuple[Stripe, ...]] = [()] * len(shapes)
+        some = self._ask.stripes(self._ask.some(readers, members, len(shapes)))
+        for i, stripes in zip(members, some, strict=True):
+            if sum(stripe.rows for stripe in stripes) != rows[i]:
+                raise ValueError(
+                    f"its stripes have {sum(stripe.rows for stripe in stripes)} rows, and its "
+                    f"footer says {rows[i]}"
+                )
+            found[i] = stripes
+        return found
 
     def _row_id_ranges(
         self, statistics: Any, shapes: Sequence[_Shape], rows: Sequence[int]

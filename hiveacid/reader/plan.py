@@ -14,7 +14,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import Skipped
 from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.deletes import DeletedRows, DeleteFile
-from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
+from hiveacid.reader.orc_footers import OrcFooter, RowIdRange, Stripe
 from hiveacid.reader.types import INTEGERS, differ_in_case
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -49,7 +49,7 @@ class DataFile:
     file; None for a file without rows, and for a raw file without `row_ids`. `converted` has the
     positions of the columns for which the file has another type than the table, integers apart.
     `nanoseconds` has the positions of the columns whose timestamps are known to be finer than
-    microseconds.
+    microseconds. `stripes` are set with `row_ids`.
     """
 
     file: ListedFile
@@ -61,6 +61,7 @@ class DataFile:
     converted: tuple[int, ...] = ()
     nanoseconds: tuple[int, ...] = ()
     row_id_range: RowIdRange | None = None
+    stripes: tuple[Stripe, ...] = ()
 
 
 @dataclass(frozen=True)

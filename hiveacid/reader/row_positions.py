@@ -1,126 +1,91 @@
 """Row ids of raw files, which follow from the position of each row in its file.
 
-Spark does not say a row's position in an ORC file, only the split that the row is from. A task
-reads its splits one after the other, each in file order, and `monotonically_increasing_id` counts
-the task's rows. So the scan is run twice: once without any column, for the first number and the
-rows of each split, and once for the rows. Sorting the rows would do as well, but takes all the rows
-through a shuffle, with all their columns.
+Spark does not say a row's position in an ORC file. But a partition of a numbered scan is one split
+(`splits`), and Spark's reader of ORC hands over the rows of a split in the order of the file, all
+of them as long as no filter reaches it. So a row's position is the number of rows in the file
+before the split, which the footers tell, and the row's place in the partition.
 
-Both runs must divide the files alike. `_keep_division` sees to it, and every row is checked: each
-task reads its splits in one order, so where all rows up to one come from splits that the first run
-has in the same task, they are as many as in the first run.
+`monotonically_increasing_id` counts the rows of a partition of the scan itself, before anything
+moves rows: a retried or speculative task counts the same rows from 0 again, and a user's limit,
+union, coalesce or join is above the count. The count is not deterministic to Spark, so that Spark
+pushes no filter below it.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.reader.deletes import BUCKET, ROW, WRITE_ID
-from hiveacid.reader.partition_lookup import numbers_column, path_hash
-from hiveacid.reader.plan import RowPositions
-from hiveacid.reader.scan import BLOCK_LENGTH, BLOCK_START, FILE_PATH
+from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID, longs_literal
+from hiveacid.reader.partition_lookup import path_hash
+from hiveacid.reader.plan import DataFile
+from hiveacid.reader.scan import BLOCK_START, FILE_PATH
+from hiveacid.reader.splits import Split
 
-_NUMBER = "__hiveacid_number"
-_TASK = "__hiveacid_task"
-_FILE = "__hiveacid_file_hash"
-_SPLIT = "__hiveacid_split_hash"
-_FIRST = "__hiveacid_first"
-_ROWS = "__hiveacid_rows"
-_SHIFT = "__hiveacid_shift"
-_OWN = [_NUMBER, _TASK, _SPLIT, _FIRST, _ROWS, _SHIFT]
-_LEAST_TASKS = "spark.sql.files.minPartitionNum"
-_SET_BY_US = "spark.hiveacid.min_partition_num"
+_PLACE = "__hiveacid_place"
+_SPLIT = "__hiveacid_split"
+_IN_PARTITION = (1 << 33) - 1
+"""Bits of `monotonically_increasing_id` that count the rows of a partition."""
 
 
 def with_row_positions(
-    frame: DataFrame, by_path: Mapping[str, ListedFile], row_ids: Mapping[ListedFile, RowPositions]
+    spark: SparkSession,
+    frame: DataFrame,
+    by_path: Mapping[str, ListedFile],
+    files: Sequence[DataFile],
+    splits: Sequence[Split],
 ) -> DataFrame:
     """Add the columns of a row id to the rows of raw files.
 
-    The numbers are not deterministic to Spark. So Spark pushes no filter below them, and both runs
-    read all rows, in the same splits. A row that the first run has not seen is an error.
+    The first row of a partition must be of the planned split, and no partition may have more rows
+    than its split. Otherwise the statement fails. Both is checked before any filter of the
+    statement can take the row away.
 
     Args:
-        frame: the rows that `scan` gives for the files, unfiltered.
+        spark: the session.
+        frame: the rows that `scan` gives for the files, unfiltered, each split a partition.
         by_path: the files, as `scan` gives them.
-        row_ids: where the numbering of each file begins.
+        files: the same files, as planned, all with `row_ids`.
+        splits: the splits of the files, by the number of the partition.
     """
-    _keep_division(frame.sparkSession)
-    number = F.monotonically_increasing_id()
-    file = F.xxhash64(FILE_PATH).alias(_FILE)
-    rows = frame.select("*", number.alias(_NUMBER), file)
-    rows = rows.select("*", _task(_NUMBER), _split()).drop(_FILE)
-    splits = _splits(frame.withColumn(_NUMBER, number), by_path, row_ids)
-    at = F.col(_NUMBER) - F.col(_FIRST)
-    # One number to join by is faster than two. Splits with the same hash stay apart.
-    in_split = F.col(f"rows.{_SPLIT}") == F.col(f"splits.{_SPLIT}")
-    in_split &= F.col(f"rows.{_TASK}") == F.col(f"splits.{_TASK}")
-    in_split &= (at >= 0) & (at < F.col(_ROWS))
-    found = rows.alias("rows").join(F.broadcast(splits.alias("splits")), in_split, "left")
-    lost = F.raise_error(
-        F.lit("hiveacid: Spark has divided original files differently while it numbered their rows")
+    planned = {data.file: data for data in files}
+    ids = {data.file: data.row_ids for data in files if data.row_ids is not None}
+    hashes = {file: path_hash(path) for path, file in by_path.items()}
+
+    def of_split(values: Sequence[int], number: Column) -> Column:
+        if len(set(values)) == 1:
+            return F.lit(values[0]).cast("bigint")
+        return F.get(longs_literal(spark, array("q", values)), number)
+
+    firsts = [ids[split.file].first_row + split.rows_before for split in splits]
+    ends = [first + split.rows for first, split in zip(firsts, splits, strict=True)]
+    number = F.spark_partition_id()
+    row = of_split(firsts, number) + F.col(_PLACE)
+    is_planned = (number < len(splits)) & (row < of_split(ends, number))
+    is_of_split = F.col(BLOCK_START) == of_split([split.start for split in splits], number)
+    is_of_split &= F.xxhash64(FILE_PATH) == of_split([hashes[it.file] for it in splits], number)
+    # The path is looked at once a partition: its hash would cost more than all the rest.
+    is_planned &= F.when(F.col(_PLACE) == 0, is_of_split).otherwise(F.lit(True))
+    wrong = F.raise_error(
+        F.lit("hiveacid: Spark has divided original files in another way than planned")
     )
-    # Not deterministic to Spark, so that no filter of a statement comes before the check.
-    always = F.spark_partition_id() >= 0
-    write_id = F.coalesce(F.when(always, F.col(WRITE_ID)), lost.cast("bigint"))
-    row = F.col(_NUMBER) + F.col(_SHIFT)
-    return found.withColumns({WRITE_ID: write_id, ROW: row}).drop(*_OWN)
-
-
-def _keep_division(spark: SparkSession) -> None:
-    """Let Spark divide files by the number of cores that there are now.
-
-    Otherwise Spark asks for the number each time that a scan starts, and executors come and go.
-    """
-    conf = spark.conf
-    if conf.get(_LEAST_TASKS, None) == conf.get(_SET_BY_US, None):
-        number = conf.get("spark.sql.leafNodeDefaultParallelism", None)
-        number = number or str(spark.sparkContext.defaultParallelism)
-        conf.set(_SET_BY_US, number)
-        conf.set(_LEAST_TASKS, number)
-
-
-def _task(number: str) -> Column:
-    return F.shiftright(number, 33).alias(_TASK)
-
-
-def _split() -> Column:
-    return F.xxhash64(_FILE, BLOCK_START, BLOCK_LENGTH).alias(_SPLIT)
-
-
-def _splits(
-    frame: DataFrame, by_path: Mapping[str, ListedFile], row_ids: Mapping[ListedFile, RowPositions]
-) -> DataFrame:
-    """Return one row a split.
-
-    A row has the split's task, its hash, its first number and its count of rows; the number to add
-    to a number to get the row's own in the row id; and the rest of the row id.
-    """
-    # Grouping by the path itself would cost several times as much.
-    splits = frame.groupBy(F.xxhash64(FILE_PATH).alias(_FILE), BLOCK_START, BLOCK_LENGTH).agg(
-        F.min(_NUMBER).alias(_FIRST), F.count(F.lit(1)).alias(_ROWS)
-    )
-    earlier = Window.partitionBy(_FILE).orderBy(BLOCK_START)
-    earlier = earlier.rowsBetween(Window.unboundedPreceding, -1)
-    before = F.coalesce(F.sum(_ROWS).over(earlier), F.lit(0))
-    hashes = numbers_column([path_hash(path) for path in by_path], "bigint")
-    # PySpark 3.5's own function of the name takes no column.
-    file = (F.call_function("array_position", hashes, F.col(_FILE)) - 1).cast("int")
-
-    def of_file(values: Sequence[int], element: str) -> Column:
-        return F.get(numbers_column(values, element), file)
-
-    known = [row_ids[file] for file in by_path.values()]
-    return splits.select(
-        _task(_FIRST),
-        _split(),
-        _FIRST,
-        _ROWS,
-        (of_file([r.first_row for r in known], "bigint") + before - F.col(_FIRST)).alias(_SHIFT),
-        of_file([r.write_id for r in known], "bigint").alias(WRITE_ID),
-        of_file([r.bucket for r in known], "int").alias(BUCKET),
-    )
+    place = F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION))
+    rows = frame.select("*", place.alias(_PLACE))
+    # Both selects are not deterministic to Spark: no filter comes before the check either.
+    checked = F.when(is_planned, row).otherwise(wrong.cast("bigint"))
+    rows = rows.select("*", checked.alias(ROW), number.alias(_SPLIT))
+    split_number = F.col(_SPLIT)
+    write_ids = [ids[split.file].write_id for split in splits]
+    buckets = [ids[split.file].bucket for split in splits]
+    partitions = [planned[split.file].partition for split in splits]
+    return rows.withColumns(
+        {
+            WRITE_ID: of_split(write_ids, split_number),
+            BUCKET: of_split(buckets, split_number).cast("int"),
+            PARTITION: of_split(partitions, split_number).cast("int"),
+        }
+    ).drop(_PLACE, _SPLIT)

@@ -99,8 +99,11 @@ class FileIndexes:
         return index
 
 
-def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
-    """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`."""
+def with_files(spark: SparkSession, frame: DataFrame, index: Any, session: Any = None) -> DataFrame:
+    """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`.
+
+    Settings of `session`, one of Java's, decide how the files are read: by default `spark`.
+    """
     relation = plan_of(frame).relation()
     other = java(spark.sparkContext, f"{_DATASOURCES}.HadoopFsRelation")(
         index,
@@ -109,7 +112,7 @@ def with_files(spark: SparkSession, frame: DataFrame, index: Any) -> DataFrame:
         relation.bucketSpec(),
         relation.fileFormat(),
         relation.options(),
-        spark._jsparkSession,
+        session or spark._jsparkSession,
     )
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(other), spark)
 
@@ -201,12 +204,14 @@ def scan(
     schema: StructType | str,
     options: Mapping[str, str] = MappingProxyType({}),
     located: bool = True,
+    session: Any = None,
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read files with Spark's reader of `format` and a given schema, and say where rows are from.
 
     `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of its reader.
     Spark makes the columns that say where a row is from even for a query that does not use them;
-    without `located` there are no such columns.
+    without `located` there are no such columns. With a `session` of Java's, its settings decide how
+    the files are read, not those of `spark`.
 
     Returns:
         The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
@@ -217,7 +222,7 @@ def scan(
         UnreadableTableError: Spark would read other files than the planned ones.
         VanishedFileError: a planned file is gone.
     """
-    looked_up = files if len(files) <= _LISTED_BY_SPARK else files[:1]
+    looked_up = files if len(files) <= _LISTED_BY_SPARK and session is None else files[:1]
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in looked_up]
     with _listing_in_driver(spark, len(files)):
         try:
@@ -228,9 +233,9 @@ def scan(
                 raise
             gone = str(error).partition("not exist: ")[2].partition(". SQLSTATE")[0]
             raise VanishedFileError(f"{gone} was in the plan of the read, and is gone.") from error
-        if looked_up is not files:
+        if looked_up is not files or session is not None:
             index = _INDEXES.of(spark, files)
-            frame = with_files(spark, frame, index)
+            frame = with_files(spark, frame, index, session)
             seen = bulk_of(spark).texts(index.inputFiles())
         else:
             seen = frame.inputFiles()

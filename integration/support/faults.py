@@ -31,11 +31,12 @@ from hiveacid.acid.selection import AcidState
 from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.changes import evidence, losses
 from hiveacid.changes.state import SourceState
-from hiveacid.reader import deletes, full_acid, read
+from hiveacid.reader import deletes, full_acid, raw_rows, read, splits
 from hiveacid.reader.deletes import PARTITION, Bitmap
 from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import OrcFooter
 from hiveacid.reader.plan import DataFile, ReadPlan
+from hiveacid.reader.splits import Split
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Heartbeat
 
@@ -101,6 +102,22 @@ def _row_offset_of_originals_skipped(patch: pytest.MonkeyPatch) -> None:
             yield replace(file, row_ids=None if ids is None else replace(ids, first_row=0))
 
     patch.setattr(full_acid, "_raw_files", raw_files)
+
+
+def _stripe_before_a_split_overlooked(patch: pytest.MonkeyPatch) -> None:
+    right = splits.divide
+
+    def divide(files: Sequence[DataFile], split_bytes: int) -> list[Split]:
+        stripes = {data.file: data.stripes for data in files}
+        return [
+            split._replace(rows_before=split.rows_before - stripes[split.file][0].rows)
+            if split.rows_before
+            else split
+            for split in right(files, split_bytes)
+        ]
+
+    patch.setattr(splits, "divide", divide)
+    patch.setattr(raw_rows, "divide", divide)
 
 
 def _bases_of_truncate_overlooked(patch: pytest.MonkeyPatch) -> None:
@@ -196,6 +213,10 @@ FAULTS = {
     "partition left out of the bitmaps": Fault(_partition_left_out_of_the_bitmaps, "partitioned"),
     "partition left out of the join": Fault(_partition_left_out_of_the_join, "partitioned"),
     "row offset of originals skipped": Fault(_row_offset_of_originals_skipped, "originals"),
+    "stripe before a split overlooked": Fault(
+        _stripe_before_a_split_overlooked,
+        "tests/unit/reader/test_splits.py::test_a_stripe_belongs_to_the_split_in_which_it_begins",
+    ),
     "bases of TRUNCATE overlooked": Fault(_bases_of_truncate_overlooked, "truncated"),
     "columns by name": Fault(_columns_by_name, "renamed"),
     "state kept as a number": Fault(

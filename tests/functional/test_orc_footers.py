@@ -40,6 +40,24 @@ def test_rows_and_columns(spark: SparkSession, files: list[Path]) -> None:
     footers = OrcFooters().read(spark, map(listed, files))
     assert [footers[listed(path)].rows for path in files] == list(range(20))
     assert {(footer.columns, footer.types) for footer in footers.values()} == {(("id",), ("int",))}
+    assert [sum(stripe.rows for stripe in footer.stripes) for footer in footers.values()] == [
+        *range(20)
+    ]
+
+
+def test_stripes(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "000000_0"
+    none = pyorc.CompressionKind.NONE
+    with (
+        path.open("wb") as stream,
+        pyorc.Writer(stream, "struct<id:int>", stripe_size=4096, compression=none) as writer,
+    ):
+        writer.writerows((row * 7919 % 10_007,) for row in range(10_000))
+    with path.open("rb") as stream:
+        own = [(it.bytes_offset, len(it)) for it in pyorc.Reader(stream).iter_stripes()]
+    assert len(own) > 3
+    footer = OrcFooters().read(spark, [listed(path)])[listed(path)]
+    assert list(footer.stripes) == own
 
 
 def test_a_damaged_file_among_others(spark: SparkSession, files: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""The row ids of raw files, where Spark might divide the files differently in the two scans."""
+"""The row ids of raw files, whatever the settings are and whatever is done with the rows."""
 
 from __future__ import annotations
 
@@ -10,74 +10,190 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import IntegerType, StructType
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructType
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.reader import row_positions
-from hiveacid.reader.deletes import ROW, WRITE_ID
-from hiveacid.reader.plan import RowPositions
+from hiveacid.jvm.plans import of_partitions, partitions_of
+from hiveacid.jvm.sessions import SessionsLike
+from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, ROW_ID, WRITE_ID
+from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.plan import DataFile, RowPositions
+from hiveacid.reader.row_positions import with_row_positions
 from hiveacid.reader.scan import scan
+from hiveacid.reader.splits import Split, divide, session_with_splits
 
-FILES, ROWS = 20, 10
+FILES, ROWS = 7, 3_000
+SPLIT_BYTES = 3_001
+SETTINGS = {
+    "files.maxPartitionBytes": "1g",
+    "files.openCostInBytes": "0",
+    "files.minPartitionNum": "50",
+    "files.maxPartitionNum": "2",
+    "leafNodeDefaultParallelism": "20",
+    "orc.enableVectorizedReader": "false",
+    "orc.filterPushdown": "false",
+    "orc.mergeSchema": "true",
+    "files.ignoreCorruptFiles": "true",
+    "codegen.wholeStage": "false",
+    "adaptive.enabled": "false",
+    "sources.bucketing.enabled": "false",
+}
 
 
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
-    session = spark.newSession()
-    # So that the number of tasks follows from the one setting that a test changes.
-    session.conf.set("spark.sql.files.openCostInBytes", "1")
-    yield session
+    yield spark.newSession()
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[ListedFile]:
-    """The ids in them count on from file to file."""
+def files(spark: SparkSession, tmp_path: Path) -> list[DataFile]:
+    """Files of several stripes, one of them without rows. Their ids count on from file to file."""
     listed = []
     for i in range(FILES):
         path = tmp_path / f"{i:06}_0"
-        with path.open("wb") as stream, pyorc.Writer(stream, "struct<id:int>") as writer:
-            writer.writerows((ROWS * i + row,) for row in range(ROWS))
+        with (
+            path.open("wb") as stream,
+            pyorc.Writer(
+                stream,
+                "struct<id:int,name:string>",
+                stripe_size=4096,
+                compression=pyorc.CompressionKind.NONE,
+            ) as writer,
+        ):
+            rows = 0 if i == 3 else ROWS
+            writer.writerows((ROWS * i + row, f"{row * 7919 % 6007}") for row in range(rows))
         listed.append(ListedFile(path.name, f"file:{path}", path.stat().st_size))
-    return listed
+    footers = OrcFooters().read(spark, listed)
+    assert sum(len(footer.stripes) > 2 for footer in footers.values()) == FILES - 1
+    return [
+        DataFile(
+            file,
+            i % 3,
+            ("id", "name"),
+            is_acid=False,
+            row_ids=RowPositions(i % 2, 100 + i, ROWS * i),
+            stripes=footers[file].stripes,
+        )
+        for i, file in enumerate(listed)
+    ]
 
 
-def numbered(session: SparkSession, files: list[ListedFile]) -> DataFrame:
+def numbered(
+    spark: SparkSession, files: list[DataFile], splits: list[Split], own_session: bool = True
+) -> DataFrame:
     """The rows, numbered through all files, so that a row's number is its id."""
-    frame, by_path = scan(session, "orc", files, StructType().add("id", IntegerType()))
-    row_ids = {file: RowPositions(0, 0, ROWS * i) for i, file in enumerate(files)}
-    return row_positions.with_row_positions(frame, by_path, row_ids)
+    schema = StructType().add("id", IntegerType()).add("name", StringType())
+    session = session_with_splits(spark, SPLIT_BYTES) if own_session else None
+    listed = [data.file for data in files]
+    frame, by_path = scan(spark, "orc", listed, schema, session=session)
+    return with_row_positions(spark, frame, by_path, files, splits)
 
 
-def first_scan_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of the two scans runs as soon as it is made."""
-    lazily = row_positions._splits
-    monkeypatch.setattr(row_positions, "_splits", lambda *args: lazily(*args).localCheckpoint())
+def wrong(rows: DataFrame) -> int:
+    """How many rows have another row id than they should have."""
+    file = F.expr(f"id div {ROWS}").cast("int")
+    right = (F.col(ROW) == F.col("id")) & (F.col(PARTITION) == file % 3)
+    right &= (F.col(WRITE_ID) == file % 2) & (F.col(BUCKET) == file + 100)
+    return rows.where(~right).count()
+
+
+def test_a_row_id_is_what_the_position_says(session: SparkSession, files: list[DataFile]) -> None:
+    splits = divide(files, SPLIT_BYTES)
+    assert len(splits) > 3 * FILES
+    rows = numbered(session, files, splits)
+    assert set(rows.columns) >= {"id", "name", *ROW_ID}
+    assert rows.count() == (FILES - 1) * ROWS
+    assert wrong(rows) == 0
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_change_nothing_before_planning_or_after(
+    session: SparkSession, files: list[DataFile], setting: str
+) -> None:
+    splits = divide(files, SPLIT_BYTES)
+    before = numbered(session, files, splits)
+    session.conf.set(f"spark.sql.{setting}", SETTINGS[setting])
+    for rows in (before, numbered(session, files, splits)):
+        assert (rows.count(), wrong(rows)) == ((FILES - 1) * ROWS, 0)
+        assert rows.rdd.getNumPartitions() == len(splits)
+
+
+def test_nothing_that_is_done_with_the_rows_moves_them_first(
+    session: SparkSession, files: list[DataFile]
+) -> None:
+    rows = numbered(session, files, divide(files, SPLIT_BYTES))
+    for changed in (
+        rows.limit(1234),
+        rows.coalesce(2),
+        rows.repartition(5),
+        rows.union(rows).orderBy(F.rand(7)),
+        rows.sample(0.1, seed=3),
+        rows.where("id % 1000 = 999 AND name <> ''"),
+        rows.where(F.col(ROW) % 1000 == 999),
+        rows.join(session.range(0, 9000, 100), "id"),
+    ):
+        assert changed.count() > 10
+        assert wrong(changed) == 0
+
+
+def test_only_some_splits_are_read(session: SparkSession, files: list[DataFile]) -> None:
+    splits = divide(files, SPLIT_BYTES)
+    chosen = [number for number in range(len(splits)) if number % 4 == 1]
+    every = numbered(session, files, splits)
+    rows = of_partitions(session, every, partitions_of(every), chosen)
+    assert rows.rdd.getNumPartitions() == len(chosen)
+    assert rows.count() == sum(splits[number].rows for number in chosen)
+    assert wrong(rows) == 0
 
 
 def test_another_division_is_an_error_under_any_filter(
-    session: SparkSession, files: list[ListedFile], monkeypatch: pytest.MonkeyPatch
+    session: SparkSession, files: list[DataFile]
 ) -> None:
-    first_scan_done(monkeypatch)
-    session.conf.set("spark.sql.files.minPartitionNum", "7")
-    rows = numbered(session, files)
-    session.conf.set("spark.sql.files.minPartitionNum", "50")
-    for id in (15, 95, 137):
-        with pytest.raises((PySparkException, Py4JJavaError), match="has divided original files"):
-            rows.where(f"id = {id}").select("id", ROW, WRITE_ID).collect()
+    """As if Spark took the settings of the user's session."""
+    session.conf.set("spark.sql.files.maxPartitionBytes", str(SPLIT_BYTES))
+    session.conf.set("spark.sql.files.openCostInBytes", "0")
+    splits = divide(files, SPLIT_BYTES)
+    for cores in ("1", "7"):
+        session.conf.set("spark.sql.files.maxPartitionNum", cores)
+        rows = numbered(session, files, splits, own_session=False)
+        for id in (15, 2_995, 7_137):
+            with pytest.raises((PySparkException, Py4JJavaError), match="has divided original fil"):
+                rows.where(f"id = {id}").select("id", ROW).collect()
 
 
-def test_executors_that_come_meanwhile_change_nothing(
-    session: SparkSession, files: list[ListedFile], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change", ["order", "start", "rows"])
+def test_other_splits_than_planned_are_an_error(
+    session: SparkSession, files: list[DataFile], change: str
 ) -> None:
-    first_scan_done(monkeypatch)
-    setting = "spark.sql.leafNodeDefaultParallelism"
-    for cores in ("7", "1"):
-        session.conf.set(setting, cores)
-        rows = numbered(session, files)
-        session.conf.set(setting, "20")
-        row_ids = rows.select("id", ROW, WRITE_ID).collect()
-        assert sorted(map(tuple, row_ids)) == [(i, i, 0) for i in range(FILES * ROWS)]
-        assert session.conf.get("spark.sql.files.minPartitionNum") == cores
-    session.conf.set("spark.sql.files.minPartitionNum", "3")
-    numbered(session, files)
-    assert session.conf.get("spark.sql.files.minPartitionNum") == "3", "the user's own stays"
+    splits = divide(files, SPLIT_BYTES)
+    if change == "order":
+        splits[0], splits[1] = splits[1], splits[0]
+    else:
+        other = {"start": splits[0].start + 1, "rows": splits[0].rows - 1}
+        splits[0] = splits[0]._replace(**{change: other[change]})
+    rows = numbered(session, files, splits)
+    with pytest.raises((PySparkException, Py4JJavaError), match="has divided original files"):
+        rows.where("id < 0").select(ROW).collect()
+
+
+def test_a_session_like_another_follows_it_but_in_its_own_settings(session: SparkSession) -> None:
+    name, own = "spark.hiveacid.test", "spark.sql.files.maxPartitionNum"
+    sessions = SessionsLike()
+    session.conf.set(own, "3")
+    session.conf.set(name, "one")
+    fixed = {"spark.sql.files.maxPartitionBytes": "4096", own: None}
+    like = sessions.of(session, fixed)
+    conf = like.sessionState().conf()
+    assert (conf.filesMaxPartitionBytes(), conf.filesMaxPartitionNum().isDefined()) == (4096, False)
+    assert conf.getConfString(name) == "one"
+    session.conf.set("spark.sql.files.maxPartitionBytes", "8192")
+    session.conf.set(name, "two")
+    assert sessions.of(session, fixed) == like
+    assert (conf.filesMaxPartitionBytes(), conf.getConfString(name)) == (4096, "two")
+    session.conf.unset(name)
+    sessions.of(session, fixed)
+    assert not conf.contains(name)
+    assert session.conf.get("spark.sql.files.maxPartitionBytes") == "8192"
+    assert sessions.of(session, {own: "7"}) != like
+    assert sessions.of(session.newSession(), fixed) != like

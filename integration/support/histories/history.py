@@ -192,7 +192,7 @@ class Histories:
     def _begin(
         self, world: World, shape: Shape, rng: random.Random, steps: list[Step]
     ) -> TableState:
-        table = TableState(shape, rng, list(COLUMNS), transactional=not shape.converted)
+        table = self._state(shape, rng)
         direct = str(shape.direct_insert).lower()
         setting = Sql(f"SET hive.acid.direct.insert.enabled={direct}")
         self._do(world, Step("create", (setting, Sql(shape.create(list(COLUMNS))))), steps)
@@ -202,6 +202,9 @@ class Histories:
             self._do(world, Step("convert", (Sql(shape.convert),)), steps)
             table.transactional = True
         return table
+
+    def _state(self, shape: Shape, rng: random.Random) -> TableState:
+        return TableState(shape, rng, list(COLUMNS), transactional=not shape.converted)
 
     def _next_step(
         self, world: World, table: TableState, steps: list[Step], is_over: bool = False

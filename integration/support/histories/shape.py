@@ -76,6 +76,8 @@ class Shape:
     buckets: int
     converted: bool
     direct_insert: bool
+    stripe_rows: int | None = None
+    """Rows of a stripe of ORC at most, in batches of 1024; by default a stripe has 64 MB."""
 
     @classmethod
     def choose(cls, rng: random.Random) -> Shape:
@@ -135,6 +137,8 @@ class Shape:
         partitioned = f" PARTITIONED BY ({_listed(self.partition)})" if self.partition else ""
         bucketed = f" CLUSTERED BY (id) INTO {self.buckets} BUCKETS" if self.buckets else ""
         properties = "'transactional'='false'" if self.converted else self._properties
+        if self.stripe_rows is not None:
+            properties += f", 'orc.stripe.row.count'='{self.stripe_rows}'"
         return (
             f"CREATE TABLE {{table}} ({_listed(columns)}){partitioned}{bucketed} "
             f"{self.stored} TBLPROPERTIES ({properties})"

@@ -41,6 +41,24 @@ def test_every_mask_is_at_its_place_and_the_rest_is_zero(masks: dict[int, int]) 
     assert (bitmap.partition, bitmap.write_id, bitmap.bucket) == (3, 7, 536870912)
 
 
+@given(
+    st.sets(st.integers(6_000, 6_600), min_size=1),
+    st.integers(5_900, 6_700),
+    st.integers(0, 300),
+)
+def test_a_bitmap_tells_whether_any_of_some_rows_is_deleted(
+    deleted: set[int], first: int, rows: int
+) -> None:
+    masks: dict[int, int] = {}
+    for row in deleted:
+        masks[row >> 6] = masks.get(row >> 6, 0) | 1 << (row & 63)
+    signed = [mask - (1 << 64) if mask >> 63 else mask for mask in masks.values()]
+    bitmap = build_bitmap(0, 0, 536870912, list(masks), signed)
+    assert bitmap.has_any(first, first + rows) == any(
+        row in deleted for row in range(first, first + rows)
+    )
+
+
 def file(
     writes: tuple[int, int], buckets: tuple[int, int], rows: tuple[int, int], partition: int = 0
 ) -> DeleteFile:

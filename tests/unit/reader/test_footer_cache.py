@@ -10,12 +10,18 @@ import pytest
 from hiveacid.acid.layout import ListedFile
 from hiveacid.reader import footer_cache, orc_footers
 from hiveacid.reader.footer_cache import FooterCache, default_directory
-from hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange, Stripe
 
 IDS = RowIdRange((7, 9), (536870912, 536936448), (0, 2**40))
 ACID = OrcFooter(3, ("a", "b c"), True, IDS, 2, ("int", "struct<x:timestamp>"), (1,))
 EMPTY = OrcFooter(0, (), False)
-NO_ACID = OrcFooter(1, ('q"', "ü"), False, None, None, ("string", "decimal(38,9)"))
+NO_ACID = OrcFooter(
+    3,
+    ('q"', "ü"),
+    False,
+    types=("string", "decimal(38,9)"),
+    stripes=(Stripe(3, 2), Stripe(2**40, 1)),
+)
 
 
 def file(name, length=10, time=1_700_000_000_000):

@@ -1,0 +1,161 @@
+"""Histories of converted tables whose files have several stripes, under any settings of Spark's."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from unittest.mock import patch
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hiveacid.changes.plan import ROW_ID, plan_changes
+from hiveacid.changes.rows import inserted_rows
+from hiveacid.reader import raw_rows, splits
+from hiveacid.reader.plan import ReadPlan
+from hiveacid.reader.raw_rows import RawScan
+from integration.support.differential import Differential, canonical
+from integration.support.histories.actions import World
+from integration.support.histories.history import COLUMNS, Ground, Histories
+from integration.support.histories.shape import Shape
+from integration.support.histories.table_state import TableState
+
+_MANY = 4_000
+"""Rows of a write that gives its files several stripes."""
+
+_MOST_ROWS = 12_000
+
+_SETTINGS: Mapping[str, tuple[str | None, ...]] = {
+    "files.maxPartitionBytes": (None, "1g", "777", "3333", "10007", "20011"),
+    "files.openCostInBytes": (None, "0", "1", "5000", "1g"),
+    "files.minPartitionNum": (None, "1", "7", "50"),
+    "files.maxPartitionNum": (None, None, "1", "3"),
+    "orc.enableVectorizedReader": (None, "false"),
+    "codegen.wholeStage": (None, "false"),
+    "adaptive.enabled": (None, "false"),
+}
+"""Settings of Spark, the rest of their names, and values for them."""
+
+
+@dataclass
+class LargeTable(TableState):
+    """A table to which some writes bring thousands of rows."""
+
+    def source(self, count: int) -> str:
+        """As usual, or a FROM clause of `_MANY` rows: before the conversion always of many."""
+        few = self.transactional and self.rng.random() < 0.5
+        if self.serial > _MOST_ROWS or few:
+            return super().source(count)
+        first, last = self.numbers(_MANY)
+        number = "(a.n - 1) * 900 + (b.n - 1) * 30 + c.n"
+        numbers = "{database}.numbers"
+        return (
+            f"(SELECT n + {first - 1} AS n FROM (SELECT {number} AS n FROM {numbers} a "
+            f"JOIN {numbers} b JOIN {numbers} c WHERE a.n <= 5) product "
+            f"WHERE n <= {last - first + 1}) source"
+        )
+
+
+class OriginalHistories(Histories):
+    """Histories of converted full-ACID tables. Each comparison is under settings of its own."""
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.ways: Counter[str] = Counter()
+        """How often files were read which way."""
+        self._differential = _ChangingSettings(ground.differential, random.Random(ground.seed))
+
+    def _shape(self, rng: random.Random) -> Shape:
+        shape = super()._shape(rng)
+        return replace(shape, full_acid=True, file_format="ORC", converted=True, stripe_rows=1000)
+
+    def _state(self, shape: Shape, rng: random.Random) -> TableState:
+        return LargeTable(shape, rng, list(COLUMNS), transactional=False)
+
+    def _compare(self, world: World, where: str | None) -> None:
+        with recorded(self.ways):
+            super()._compare(world, where)
+            self._compare_row_ids(str(world.table))
+
+    def _compare_row_ids(self, table: str) -> None:
+        """Assert that each row has the row id that Hive shows."""
+        spark, footers = self._differential.spark, self._differential.footers
+        with self._differential.pinned(table) as pinned:
+            plan = plan_changes(spark, pinned, None, footers)
+            row_id = [f"{ROW_ID}.{part}" for part in ("write_id", "bucket", "row")]
+            ours = inserted_rows(spark, plan).select("id", *row_id).collect()
+        parts = [f"ROW__ID.{part}" for part in ("writeid", "bucketid", "rowid")]
+        hives = self._client.query(f"SELECT id, {', '.join(parts)} FROM {table}")
+        assert canonical(ours) == canonical(hives), "ids and row ids"
+
+
+class _ChangingSettings(Differential):
+    """Plans a read under some settings and runs it under others."""
+
+    def __init__(self, like: Differential, rng: random.Random) -> None:
+        super().__init__(like.hive, like.client, like.spark)
+        self.contradictions = like.contradictions
+        self._rng = rng
+
+    @contextmanager
+    def pinned_frame(self, table: str) -> Iterator[tuple[ReadPlan, DataFrame]]:
+        with (
+            patch.object(raw_rows, "_FEW_ROWS", self._rng.choice((1, 2, 20))),
+            patch.object(raw_rows, "_TASKS", self._rng.choice((1, 4))),
+            patch.object(splits, "_LEAST_STRIPE", self._rng.choice((1, 2000, 1 << 20))),
+            self._settings(),
+            super().pinned_frame(table) as planned,
+            self._settings(),
+        ):
+            yield planned
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        conf = self.spark.conf
+        chosen = {f"spark.sql.{name}": self._rng.choice(of) for name, of in _SETTINGS.items()}
+        before = {name: conf.get(name, None) for name in chosen}
+        try:
+            _set(self.spark, chosen)
+            yield
+        finally:
+            _set(self.spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
+
+
+@contextmanager
+def recorded(ways: Counter[str]) -> Iterator[None]:
+    """Count the ways in which raw files are read, and those with several stripes or splits."""
+
+    def counting(way: str) -> object:
+        right = getattr(RawScan, way)
+
+        def method(scan: RawScan, *arguments: object) -> object:
+            ways[way] += 1
+            ways[f"{way}, several stripes"] += any(len(file.stripes) > 1 for file in scan.files)
+            return right(scan, *arguments)
+
+        return method
+
+    right = splits.divide
+
+    def divide(files: object, split_bytes: int) -> list[splits.Split]:
+        found = right(files, split_bytes)  # type: ignore[arg-type]
+        of_files = Counter(split.file for split in found)
+        ways["several splits"] += any(number > 1 for number in of_files.values())
+        ways["a split without rows"] += any(not split.rows for split in found)
+        return found
+
+    with ExitStack() as patches:
+        for way in ("rows", "numbered", "few_numbered"):
+            patches.enter_context(patch.object(RawScan, way, counting(way)))
+        patches.enter_context(patch.object(raw_rows, "divide", divide))
+        yield
