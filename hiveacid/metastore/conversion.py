@@ -155,7 +155,8 @@ def event_from_thrift(event: ttypes.NotificationEvent) -> NotificationEvent:
         time=event.eventTime,
         type=event.eventType or "",
         database=event.dbName or "",
-        table=event.tableName or "",
+        # Derby's metastore of Hive 3.1 has a blank for no name.
+        table=(event.tableName or "").strip(),
         message=event.message or "",
         message_format=event.messageFormat or "",
     )

@@ -124,8 +124,14 @@ def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableE
         since = event.time if since is None else min(since, event.time)
         knows_tables |= event.type in _OF_TABLES
         is_ours = (event.database.lower(), event.table.lower()) == (name.database, name.table)
-        if event.type == _ALLOCATED and is_ours:
+        if event.type == _ALLOCATED and (is_ours or not event.table):
             message = message_of(event)
+            # Hive 3.1 names the table in the message only.
+            table = event.table or message.get("tableName")
+            if not isinstance(table, str):
+                return None
+            if (event.database.lower(), table.lower()) != (name.database, name.table):
+                continue
             txn_ids, given = message.get("txnIdList"), message.get("writeIdList")
             if not isinstance(txn_ids, list) or not isinstance(given, list):
                 return None

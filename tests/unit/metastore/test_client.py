@@ -415,7 +415,7 @@ class TestPast:
             asked.append((request.lastEvent, request.maxEvents, request.eventTypeSkipList))
             return ttypes.NotificationEventResponse(
                 events=[
-                    ttypes.NotificationEvent(6, 1006, "COMMIT_TXN", None, None, "{}", "json-0.2"),
+                    ttypes.NotificationEvent(6, 1006, "COMMIT_TXN", None, " ", "{}", "json-0.2"),
                     ttypes.NotificationEvent(5, 1005, "INSERT", "shop", "orders", "x", None),
                 ]
             )

@@ -90,6 +90,21 @@ def test_the_write_id_of_a_time():
     assert [events.at(t, 9) for t in (1000, 1001, 1003, 1004, 1006, 1007)] == [None, 3, 3, 4, 4, 5]
 
 
+def test_hive_3_names_the_table_of_a_write_id_in_the_message_only():
+    def allocated(id_, table):
+        ids = {"dbName": "shop", "tableName": table, "txnIdList": [7], "writeIdList": [4]}
+        return NotificationEvent(
+            id_, 5, "ALLOC_WRITE_ID_EVENT", "shop", "", json.dumps(ids), "json-0.2"
+        )
+
+    committed = NotificationEvent(3, 6, "COMMIT_TXN", "", "", '{"txnid": 7}', "json-0.2")
+    ours = [allocated(1, "Orders"), committed]
+    assert table_events(ours, ORDERS) == TableEvents(5, {4: 6}, frozenset({4}))
+    assert table_events([allocated(2, "items"), committed], ORDERS) == TableEvents(5)
+    unreadable = NotificationEvent(4, 6, "ALLOC_WRITE_ID_EVENT", "shop", "", "{", "json-0.2")
+    assert table_events([*ours, unreadable], ORDERS) is None
+
+
 def test_a_log_without_a_write_of_the_table_says_that_there_was_none():
     events = Log().write(7, 1, table="shop.items").of_orders
     assert events.at(2000, 9) == 9 and events.at(999, 9) is None
