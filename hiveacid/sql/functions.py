@@ -134,10 +134,9 @@ def _temporary(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | N
     name = java(context, f"{_CATALYST}.FunctionIdentifier")(parts[0], none)
     if not catalog.isTemporaryFunction(name):
         return None
-    functions = java(context, f"{_CATALYST}.catalog.SQLFunction")
     for kind in ("Function", "TableFunction"):
         info = getattr(catalog, f"lookupBuiltinOrTemp{kind}")(parts[0])
-        if info.isDefined() and functions.isSQLFunction(info.get().getClassName()):
+        if info.isDefined() and str(info.get().getClassName()) == _SQL_FUNCTION:
             resolve = getattr(catalog, f"resolveBuiltinOrTemp{kind}")
             call = resolve(parts[0], scala_seq(context, java(context, "java.util.ArrayList")()))
             function = call.get().function()

@@ -373,7 +373,7 @@ class _Search:
     @cached_property
     def _global_temporary(self) -> str:
         """The database of temporary views that sessions share."""
-        return str(self._catalog.globalTempDatabase()).lower()
+        return str(self._session.conf.get("spark.sql.globalTempDatabase")).lower()
 
     def _refuse_raw_view(self, relation: Relation) -> None:
         """Refuse a temporary view that shows transactional tables as Spark itself reads them."""
