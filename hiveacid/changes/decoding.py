@@ -46,13 +46,18 @@ def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
     return found
 
 
-def reading_settings(orc_columns: OrcColumns, gregorian: bool) -> dict[str, str]:
-    """Return the settings of a pinned table that hold for all its rows, where they are not usual.
+def reading_settings(table: Table, orc_columns: OrcColumns, gregorian: bool) -> dict[str, str]:
+    """Return the settings of a pinned table that hold for all its rows.
 
-    `UNKNOWN` reads as `POSITION` does what it does not refuse.
+    `UNKNOWN` is not among them: what it does not refuse, `NAME` and `POSITION` read alike. A table
+    without dates and timestamps has no calendar.
     """
-    by_name = {_ORC_COLUMNS: "name"} if orc_columns is OrcColumns.NAME else {}
-    return {**by_name, **({_OLD_DATES: "gregorian"} if gregorian else {})}
+    known = orc_columns is not OrcColumns.UNKNOWN
+    found = {_ORC_COLUMNS: orc_columns.value} if known else {}
+    types = (column.type for column in (*table.storage.columns, *table.partition_keys))
+    if any("date" in type_ or "timestamp" in type_ for type_ in types):
+        found[_OLD_DATES] = "gregorian" if gregorian else "file"
+    return found
 
 
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

@@ -5,12 +5,18 @@ from dataclasses import replace
 import pytest
 
 from hiveacid.acid.write_ids import new_write_ids
-from hiveacid.changes.decoding import Decoding, changed_settings, decoding_settings
+from hiveacid.changes.decoding import (
+    Decoding,
+    changed_settings,
+    decoding_settings,
+    reading_settings,
+)
 from hiveacid.changes.diff import diff
 from hiveacid.changes.losses import Extent, table_losses
 from hiveacid.changes.state import SourceState
 from hiveacid.metastore.models import Column, StorageDescriptor
 from hiveacid.reader.formats.text import line_format
+from hiveacid.snapshots.tables import OrcColumns
 from tests.unit.changes.test_diff import (
     INSERT_ONLY,
     TABLE,
@@ -72,6 +78,21 @@ def test_what_an_older_state_does_not_have_has_not_changed():
     assert list(changed_settings({}, {"a": "1"})) == []
     assert list(changed_settings({"a": "1"}, {})) == []
     assert list(changed_settings({"a": "1"}, {"a": "2"})) == ["the a is 2, before 1"]
+
+
+def test_how_columns_are_found_and_days_are_counted_is_told_of():
+    table = replace(TABLE, partition_keys=(Column("at", "date"),))
+    position, name, unknown = (
+        reading_settings(table, how, False)
+        for how in (OrcColumns.POSITION, OrcColumns.NAME, OrcColumns.UNKNOWN)
+    )
+    told = ["the setting orc_columns is name, before position"]
+    assert list(changed_settings(position, name)) == told
+    assert list(changed_settings(position, unknown)) == []
+    gregorian = reading_settings(table, OrcColumns.POSITION, True)
+    told = ["the setting old_dates is gregorian, before file"]
+    assert list(changed_settings(position, gregorian)) == told
+    assert reading_settings(TABLE, OrcColumns.UNKNOWN, True) == {}
 
 
 def test_partition_columns_and_time_zones_are_told_of():
