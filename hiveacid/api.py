@@ -102,8 +102,8 @@ def snapshot(
         orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name".
             None: by position if the metastore is one of Hive 4. With Hive 3, files in which it
             makes a difference are refused then.
-        old_dates: the calendar of days before 1582-10-15: "gregorian", as Hive 3.1 counts whatever
-            a file says, or "file", as the file says, and Julian without a word. None: as the
+        old_dates: the calendar of days before 1582-10-15 in files that do not name theirs:
+            "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
         heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
             transaction timeout.

@@ -33,9 +33,11 @@ def in_table_order(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> 
         UnreadableTableError: the file has other names than the table, and nobody has said by what
             Hive finds the columns.
     """
+    if pinned.orc_columns is OrcColumns.POSITION:
+        return footer
     names = tuple(column.name for column in pinned.table.storage.columns)
     is_same = all(a == b for a, b in zip(footer.columns, names, strict=False))
-    if is_same or pinned.orc_columns is OrcColumns.POSITION or not has_names(footer):
+    if is_same or not has_names(footer):
         return footer
     if pinned.orc_columns is OrcColumns.UNKNOWN:
         found = next((a, b) for a, b in zip(footer.columns, names, strict=False) if a != b)

@@ -275,9 +275,10 @@ def _times(
     with_timestamps: bool,
     gregorian: bool,
 ) -> WriterTimes:
-    julian = not gregorian and (header.proleptic or "false").lower() != "true"
+    assumed = gregorian and header.proleptic is None
+    julian = not assumed and (header.proleptic or "false").lower() != "true"
     # In Parquet the flag says something of dates alone: `NanoTimeUtils` counts Julian days.
-    julian_timestamps = julian or (format == "parquet" and not gregorian)
+    julian_timestamps = julian or (format == "parquet" and not assumed)
     if not with_timestamps:
         return WriterTimes(None, julian, julian_timestamps, header.by_spark)
     reason = None

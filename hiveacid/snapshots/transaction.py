@@ -325,8 +325,8 @@ class SnapshotSettings:
     `lock_timeout`: how long to wait for the shared locks on the tables.
     `orc_columns`: by what Hive finds the columns of a table in ORC files, `position` or `name`;
     None goes by the metastore's version (`OrcColumns`).
-    `old_dates`: the calendar of days before 1582-10-15: `gregorian`, as Hive 3.1 counts whatever a
-    file says, or `file`, as the file says and Julian without a word, as in other versions; None
+    `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
+    `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
     goes by the metastore's version.
     Raises `InvalidSettingError` for a negative number.
     """

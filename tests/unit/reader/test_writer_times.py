@@ -15,9 +15,10 @@ FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
 SPARK = SimpleNamespace(sparkContext="context")
 
 
-def times(format, column="timestamp", **said):
+def times(format, column="timestamp", gregorian=False, **said):
     header = {FILE: FileHeader(StructType(), **said)}
-    return writer_times(SPARK, format, header, StructType().add("c", column))[FILE]
+    columns = StructType().add("c", column)
+    return writer_times(SPARK, format, header, columns, gregorian=gregorian)[FILE]
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,24 @@ def test_the_flag_tells_of_dates_alone_in_parquet(
     format, proleptic, julian_dates, julian_timestamps
 ):
     found = times(format, zone="Europe/Berlin", proleptic=proleptic)
+    assert found == WriterTimes("Europe/Berlin", julian_dates, julian_timestamps)
+
+
+@pytest.mark.parametrize(
+    ("format", "proleptic", "julian_dates", "julian_timestamps"),
+    [
+        ("parquet", None, False, False),
+        ("parquet", "false", True, True),
+        ("parquet", "true", False, True),
+        ("avro", None, False, False),
+        ("avro", "false", True, True),
+        ("avro", "true", False, False),
+    ],
+)
+def test_what_a_file_says_goes_before_the_calendar_of_hive_3(
+    format, proleptic, julian_dates, julian_timestamps
+):
+    found = times(format, zone="Europe/Berlin", proleptic=proleptic, gregorian=True)
     assert found == WriterTimes("Europe/Berlin", julian_dates, julian_timestamps)
 
 
