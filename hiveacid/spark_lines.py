@@ -32,6 +32,8 @@ class SparkLine:
             (`reader/scan.py`). Where nobody has tried it, the scan names every column.
         readers_widen: whether its readers of files give a number of a narrower type as one of the
             table's type.
+        has_older_defaults: whether models without `file_format` would be tables of text files, and
+            dates before 1582 could not be written (Spark 3).
         has_options_clause: whether its SQL has `with (…)` behind the name of a table that is read.
     """
 
@@ -45,6 +47,7 @@ class SparkLine:
     whole_schema: bool = False
     readers_widen: bool = True
     has_options_clause: bool = True
+    has_older_defaults: bool = False
 
 
 LINES = (
@@ -59,6 +62,7 @@ LINES = (
         whole_schema=True,
         readers_widen=False,
         has_options_clause=False,
+        has_older_defaults=True,
     ),
     SparkLine("4.0", "4.0.5", BUILDS, (17,), whole_schema=True),
     SparkLine(

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from functools import cache
 from typing import Any
 
+import pyspark
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -26,6 +27,7 @@ from dbt.adapters.hiveacid.options import (
 )
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
+from hiveacid.spark_lines import line_of
 
 SESSION = "session"
 """The method that runs Spark's driver in dbt's own process (pyspark)."""
@@ -35,13 +37,11 @@ LAST_NODE, RUN_END = "last_node", "run_end"
 
 _AS_SPARK_4 = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
-"""Spark 4's defaults. By those of Spark 3 a model without `file_format` would be a table of text
-files, and dates before 1582 could not be written."""
+"""Defaults of Spark 4, for Spark 3. By those of Spark 3 a model without `file_format` would be a
+table of text files, and dates before 1582 could not be written."""
 
 # dbt gives these two to every target and removes them before an adapter sees the rest.
 _DBT_KEYS = (
@@ -211,8 +211,8 @@ class HiveAcidCredentials(Credentials):
     )
     old_dates: str | None = option(
         "The calendar in which days before 1582-10-15 are counted. `gregorian`: the Gregorian "
-        "one, as in Hive 3.1, whatever a file says. `file`: the one that the file names, and the "
-        "Julian one without a word, as in other versions. Without the key, by the metastore's "
+        "one, as in Hive 3.1, where a file does not say. `file`: the one that the file names, and "
+        "the Julian one without a word, as in other versions. Without the key, by the metastore's "
         "version.",
         one_of("file", "gregorian"),
         default=None,
@@ -281,7 +281,8 @@ class HiveAcidCredentials(Credentials):
         self.database = None
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
-        self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
+        if line_of(pyspark.__version__).has_older_defaults:
+            self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
 
 
 @cache

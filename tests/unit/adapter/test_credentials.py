@@ -95,7 +95,8 @@ def test_an_answer_takes_time():
     assert read(lock_timeout=0).lock_timeout == 0
 
 
-def test_spark_parameters_become_text_and_ansi_is_off_as_in_dbt_spark():
+def test_spark_parameters_become_text_and_ansi_is_off_as_in_dbt_spark(monkeypatch):
+    monkeypatch.setattr("pyspark.__version__", "4.1.4")
     parameters = read(
         server_side_parameters={
             "spark.ui.enabled": False,
@@ -103,17 +104,15 @@ def test_spark_parameters_become_text_and_ansi_is_off_as_in_dbt_spark():
             "spark.sql.ansi.enabled": True,
         }
     ).server_side_parameters
-    assert (
-        parameters.items()
-        >= {
-            "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "4",
-            "spark.sql.ansi.enabled": "false",
-        }.items()
-    )
+    assert parameters == {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.ansi.enabled": "false",
+    }
 
 
-def test_spark_3_has_the_defaults_of_spark_4_unless_the_profile_says_otherwise():
+def test_spark_3_has_the_defaults_of_spark_4_unless_the_profile_says_otherwise(monkeypatch):
+    monkeypatch.setattr("pyspark.__version__", "3.5.9")
     written, by_default = (
         f"spark.sql.{it}"
         for it in ("parquet.datetimeRebaseModeInWrite", "legacy.createHiveTableByDefault")
