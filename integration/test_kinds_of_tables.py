@@ -9,19 +9,22 @@ import datetime as dt
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 import hiveacid
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import LockState, TableName
+from hiveacid.spark_lines import ALL_TESTS, line_of
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import canonical, collected, null_partitions
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
+from integration.support.small_tables import abort_an_insert
 
 KINDS = "kinds_of_tables"
 
@@ -34,7 +37,11 @@ def hive_3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["4.0.1", "3.1.3"])
+#: With the Spark of all tests every other file reads what Hive 4.0.1 writes.
+_WITH_HIVE_4 = (pytest.mark.long,) if line_of(pyspark.__version__).tests == ALL_TESTS else ()
+
+
+@pytest.fixture(scope="module", params=[pytest.param("4.0.1", marks=_WITH_HIVE_4), "3.1.3"])
 def writer(request: pytest.FixtureRequest) -> Iterator[tuple[HiveServer, HiveClient]]:
     """A Hive that has written all kinds of tables, and a session on it."""
     server = request.getfixturevalue("hive" if request.param == "4.0.1" else "hive_3")
@@ -45,15 +52,30 @@ def writer(request: pytest.FixtureRequest) -> Iterator[tuple[HiveServer, HiveCli
         client.execute(f"DROP DATABASE {KINDS} CASCADE")
 
 
-def _as_text(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
-
-
 def test_it_is_what_it_says(hive_3: HiveServer) -> None:
     with MetastoreClient(hive_3.metastore_uri, timeout=30) as client:
         info = client.server_info()
     # What 3.1.3 says of itself.
     assert (info.version, info.supports_write_ids) == ("3.0", True)
+
+
+def test_aborted_writes_and_locks_of_hive_3(hive_3: HiveServer, spark: SparkSession) -> None:
+    name = TableName("aborted", "t")
+    with (
+        HiveClient(hive_3.hs2_port, log=hive_3.log) as hive,
+        MetastoreClient(hive_3.metastore_uri, timeout=30) as metastore,
+    ):
+        hive.execute("CREATE DATABASE aborted")
+        hive.execute(f"CREATE TABLE {name} (id int) {ACID}")
+        hive.execute(f"INSERT INTO {name} VALUES (1)")
+        abort_an_insert(hive_3, name)
+        hives = canonical(hive.query(f"SELECT * FROM {name}"))
+        assert hives == [("1",), ("3",)]
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [name]) as snapshot:
+            assert canonical(map(tuple, snapshot.table(name).collect())) == hives
+            assert [lock.state for lock in metastore.show_locks(name)] == [LockState.ACQUIRED]
+        assert list(metastore.show_locks(name)) == []
+        hive.execute("DROP DATABASE aborted CASCADE")
 
 
 def test_models_have_the_rows_of_the_hive_that_wrote_them(
@@ -152,7 +174,7 @@ def test_old_dates_of_hive_3(hive_3: HiveServer, spark: SparkSession) -> None:
     names = []
     with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
         client.execute("CREATE DATABASE old_dates")
-        for format in ("ORC", "PARQUET", "TEXTFILE"):
+        for format in ("ORC", "PARQUET", "TEXTFILE", "AVRO"):
             for kind in ("default", "insert_only") if format == "ORC" else ("insert_only",):
                 names.append(f"old_dates.{format}_{kind}".lower())
                 client.execute(
