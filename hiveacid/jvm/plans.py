@@ -12,9 +12,11 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.py4j import each, java, scala_seq
 
 _CATALYST = "org.apache.spark.sql.catalyst"
+_LOGICAL_RDD = "org.apache.spark.sql.execution.LogicalRDD$"
 
 
 def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
@@ -47,8 +49,11 @@ def of_partitions(
     # A Scala set is a function that tells whether something is in it.
     is_wanted = scala_seq(context, wanted).toSet()
     pruned = java(context, "org.apache.spark.rdd.PartitionPruningRDD").create(partitions, is_wanted)
-    relation = getattr(java(context, "org.apache.spark.sql.execution.LogicalRDD$"), "MODULE$")
-    return dataframe_of(spark, relation.fromDataset(pruned, frame._jdf, False))
+    arguments = [pruned, frame._jdf, False]
+    if len(parameter_types(context, _LOGICAL_RDD, "fromDataset")) > len(arguments):
+        arguments.append(False)  # Spark 4.3 asks whether the rows are of a checkpoint.
+    relation = getattr(java(context, _LOGICAL_RDD), "MODULE$")
+    return dataframe_of(spark, relation.fromDataset(*arguments))
 
 
 def plan_of(frame: DataFrame) -> Any:

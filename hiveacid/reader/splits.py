@@ -110,5 +110,7 @@ def session_with_splits(spark: SparkSession, split_bytes: int) -> Any:
         f"{_FILES}.openCostInBytes": str(split_bytes + 1),
         f"{_FILES}.minPartitionNum": None,
         f"{_FILES}.maxPartitionNum": None,
+        # Spark 4.3 may read as many small files in one task: by default one.
+        "spark.sql.optimizer.singleTaskExecution.maxNumFiles": None,
     }
     return _SESSIONS.of(spark, own)
