@@ -26,8 +26,12 @@ from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.secured.ask import TICKET, connect, refusal, speak
 from integration.support.hive.kdc import CLIENT, REALM, SERVER
-from integration.support.hive.metastore_3 import Metastore3
-from integration.support.hive.secured import PASSWORD, PLAIN_PROPERTIES, SecuredHive
+from integration.support.hive.secured import (
+    PASSWORD,
+    PLAIN_PROPERTIES,
+    SecuredHive,
+    SecuredMetastore3,
+)
 from integration.support.waiting import eventually
 
 
@@ -93,10 +97,9 @@ class TestKerberos:
     @pytest.mark.long
     def test_a_metastore_of_hive_3(self, secured: SecuredHive, cache: Path, tmp_path: Path) -> None:
         secured.kdc.kinit(cache)
-        (tmp_path / "metastore").mkdir()
         with (
-            Metastore3(tmp_path / "metastore", secured.kdc) as metastore,
-            connect(metastore.uri, TICKET) as client,
+            SecuredMetastore3(tmp_path / "metastore", secured.kdc) as metastore,
+            connect(metastore.metastore_uri, TICKET) as client,
         ):
             assert client.server_info().supports_write_ids
             assert (client.known_user(), client.spoken()) == (CLIENT, "GSSAPI with auth-conf")
@@ -109,7 +112,9 @@ class TestKerberos:
             assert client.heartbeat(id_) is TransactionState.OPEN
             client.commit_txn(id_)
             with pytest.raises(MetastoreUnavailableError) as error:
-                connect(metastore.uri, Security()).get_config_value("metastore.nothing", "")
+                connect(metastore.metastore_uri, Security()).get_config_value(
+                    "metastore.nothing", ""
+                )
             assert "it speaks SASL (Kerberos, a password" in error.value.message
 
     @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import hmac
 import re
 import secrets
 from hashlib import md5
+from typing import Any
 
 from hiveacid.metastore.security.delegation_tokens import Token
 from hiveacid.metastore.security.failures import HandshakeError
@@ -166,7 +167,7 @@ class _Layer:
         return body
 
     def _signature(self, number: bytes, message: bytes) -> bytes:
-        return hmac.new(self._key, number + message, "md5").digest()[:_MAC_LENGTH]
+        return hmac.new(self._key, number + message, _md5_object).digest()[:_MAC_LENGTH]
 
 
 class _Rc4:
@@ -194,5 +195,10 @@ class _Rc4:
         return mixed.to_bytes(len(data), "big")
 
 
+def _md5_object(data: bytes = b"") -> Any:
+    # Else Python refuses MD5 on a machine in FIPS mode.
+    return md5(data, usedforsecurity=False)
+
+
 def _md5(data: bytes) -> bytes:
-    return md5(data, usedforsecurity=False).digest()
+    return bytes(_md5_object(data).digest())

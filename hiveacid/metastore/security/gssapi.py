@@ -17,6 +17,9 @@ from hiveacid.metastore.security.failures import HandshakeError, kerberos_advice
 _LIBRARY = "libgssapi_krb5.so.2"
 
 _CONTINUE_NEEDED = 1
+_OUT_OF_ORDER = 2 | 4 | 8 | 16
+"""Bits of a status: the message came twice, too late, or not after the one before it."""
+
 _ERRORS = 0xFFFF0000
 """Bits of a status that are an error; the others are information."""
 
@@ -88,8 +91,10 @@ def _library() -> Any:
     Raises:
         HandshakeError: the machine has none.
     """
-    for name in (_LIBRARY, ctypes.util.find_library("gssapi_krb5")):
+    for find in (lambda: _LIBRARY, lambda: ctypes.util.find_library("gssapi_krb5")):
+        # The second way starts processes (ldconfig, gcc).
         try:
+            name = find()
             library = ctypes.CDLL(name) if name else None
             for function, arguments in _FUNCTIONS.items() if library else ():
                 getattr(library, function).argtypes = arguments
@@ -221,11 +226,20 @@ class Context:
         )
         return _bytes_out(answer)
 
-    def unwrap(self, message: bytes) -> bytes:
-        """Check and open a message. Raises `HandshakeError`."""
-        answer = _Buffer()
-        _call("gss_unwrap", self._handle, byref(_bytes_in(message)), byref(answer), None, None)
-        return _bytes_out(answer)
+    def unwrap(self, message: bytes, *, encrypted: bool = False) -> bytes:
+        """Check and open a message, which must be `encrypted` if so. Raises `HandshakeError`."""
+        answer, was_encrypted = _Buffer(), c_int()
+        status = _call(
+            "gss_unwrap",
+            *(self._handle, byref(_bytes_in(message)), byref(answer), byref(was_encrypted), None),
+        )
+        data = _bytes_out(answer)
+        if status & _OUT_OF_ORDER or (encrypted and not was_encrypted.value):
+            raise HandshakeError(
+                "a message of it came twice, out of order, or not encrypted",
+                "Something between this machine and the metastore may have answered.",
+            )
+        return data
 
     @property
     def client(self) -> str:

@@ -7,9 +7,12 @@ import binascii
 import http.client
 import json
 import socket
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TTransport import TTransportException
@@ -33,13 +36,27 @@ class HttpStatusError(TTransportException):
 class HttpTransport(THttpClient):
     """thrift's HTTP client, which notices refusals: thrift's own would read them as an answer."""
 
+    def __init__(
+        self, uri: str, headers: Callable[[], Mapping[str, str]], context: ssl.SSLContext | None
+    ) -> None:
+        """`headers` is called for each request: a token may have been renewed."""
+        super().__init__(uri, ssl_context=context)
+        self._headers = headers
+        if self.using_proxy():
+            # A metastore is in the cluster, and its token is no proxy's business.
+            there = urlsplit(uri)
+            self.host, self.port = there.hostname, there.port
+            self.realhost = self.realport = self.proxy_auth = None
+
     def flush(self) -> None:
         """Send the request and wait for the answer.
 
         Raises:
+            HandshakeError: the token can no longer be read.
             HttpStatusError: the answer carries no Thrift.
             TTransportException: the answer is no HTTP.
         """
+        self.setCustomHeaders(self._headers())
         try:
             super().flush()
         except http.client.HTTPException as error:
@@ -67,9 +84,11 @@ def http_transport(
     shown_host = f"[{host}]" if ":" in host else host
     transport = HttpTransport(
         f"{scheme}://{shown_host}:{port}/{(security.http_path or '').strip('/')}",
-        ssl_context=None if security.tls is None else tls_context(security.tls),
+        partial(_headers, security, user),
+        None if security.tls is None else tls_context(security.tls),
     )
     transport.setTimeout(timeout * 1000)
+    # Without a usable token nobody is asked.
     transport.setCustomHeaders(_headers(security, user))
     return transport
 

@@ -76,7 +76,9 @@ class KerberosMechanism:
 
     def unwrap(self, message: bytes) -> bytes:
         """Check and open a message."""
-        return message if self._layer == 1 else self._context.unwrap(message)
+        if self._layer == 1:
+            return message
+        return self._context.unwrap(message, encrypted=self._layer == 4)
 
     def explain_refusal(self, reason: str) -> str:
         """Return what to do about a server that does not accept the ticket."""

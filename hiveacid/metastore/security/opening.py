@@ -200,12 +200,16 @@ def _introduce(opened: Opened, user: str) -> None:
         opened.calls.set_ugi(user, [])
     except TApplicationException:
         pass  # A metastore without the call acts as itself, as it did before.
-    except TimeoutError:
-        opened.transport.close()
-        raise
     except (TException, OSError, EOFError, struct.error) as error:
         sent = opened.transport.cstringio_buf.getvalue()[:8]
         opened.transport.close()
+        if isinstance(error, TTransportException) and not sent:
+            if error.type == TTransportException.TIMED_OUT:
+                raise TimeoutError from error
+            if is_closed(error):
+                raise ConnectionError(
+                    "it closed the connection, as a metastore with Kerberos or TLS does, too"
+                ) from error
         spoken = describe_other_protocol(sent)
         said = "does not answer in plain Thrift" if spoken is None else f"speaks {spoken}"
         raise HandshakeError(

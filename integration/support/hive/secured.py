@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from integration.support.hive import hive_3
 from integration.support.hive.config import HivePorts, HiveSettings, write_site
 from integration.support.hive.java import find_java
 from integration.support.hive.jvm import Jvm
@@ -208,6 +209,41 @@ class SecuredHive(HiveServer):
         keytool = find_java().executable.with_name("keytool")
         command = [str(keytool), *arguments, "-keystore", store, "-storepass", STORE_PASSWORD]
         subprocess.run(command, cwd=self.work / "tls", check=True, capture_output=True)
+
+
+class SecuredMetastore3(HiveServer):
+    """The metastore of Hive 3.1.3 with Kerberos, without a HiveServer2."""
+
+    def __init__(self, work: Path, kdc: Kdc) -> None:
+        """`kdc` runs already."""
+        self._kdc = kdc
+        kerberos = {
+            "metastore.sasl.enabled": "true",
+            "metastore.kerberos.principal": SERVER,
+            "metastore.kerberos.keytab.file": str(kdc.keytab("hive")),
+        }
+        super().__init__(
+            HiveSettings(extra=kerberos), work=work, metastore_only=True, version=hive_3.VERSION
+        )
+
+    @property
+    def metastore_uri(self) -> str:
+        """Address of the metastore; its principal has this host's name."""
+        return f"thrift://localhost:{self.ports.metastore}"
+
+    def start(self) -> None:
+        """Start it with Hadoop's security on."""
+        conf = self.work / "conf"
+        conf.mkdir(parents=True, exist_ok=True)
+        core_site = {
+            "hadoop.security.authentication": "kerberos",
+            "hadoop.rpc.protection": "privacy",
+        }
+        write_site(core_site, conf / "core-site.xml")
+        super().start()
+
+    def _java_options(self) -> list[str]:
+        return [f"-Djava.security.krb5.conf={self._kdc.conf}"]
 
 
 PLAIN_PROPERTIES = {

@@ -1,6 +1,6 @@
 """The server's side of SASL on Thrift, from RFC 2831 and RFC 4616; nothing of it is the client's.
 
-RC4 is checked by its published test vectors in test_digest_md5.py.
+RC4 is checked by its published test vectors in test_security.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logins, TLS and HTTP against servers in this process; Kerberos: integration/test_secured.py."""
+"""Logins, TLS and HTTP against servers in this process; Kerberos: integration/secured."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hiveacid.metastore.security.delegation_tokens import (
     parse_token,
     read_tokens,
 )
-from hiveacid.metastore.security.digest_md5 import DigestMechanism, _Rc4
+from hiveacid.metastore.security.digest_md5 import DigestMechanism, _Layer, _Rc4
 from hiveacid.metastore.security.failures import HandshakeError, kerberos_advice
 from hiveacid.metastore.security.keytabs import check_keytab, principals_of
 from hiveacid.metastore.security.settings import (
@@ -193,12 +193,15 @@ class TestDelegationTokens:
         assert stream.apply(bytes(16)).hex() == "9ac7cc9a609d1ef7b2932899cde41b97"
         assert stream.apply(bytes(16)).hex() == "5248c4959014126a6e8a84f11d1a9e1c"
 
-    @pytest.mark.parametrize("qop", ["auth-int", "auth-conf"])
-    def test_a_changed_message_is_noticed(self, qop):
-        digest = DigestMechanism("a", "b")
-        digest.respond(f'nonce="n",qop="{qop}",cipher="rc4"'.encode())
+    @pytest.mark.parametrize("cipher", [None, "rc4"])
+    def test_a_changed_or_repeated_message_is_noticed(self, cipher):
+        server, client, victim = (_Layer(b"k" * 16, "server-to-client", cipher) for _ in range(3))
+        sealed = server.protect(b"rows")
+        assert client.open(sealed) == b"rows"
         with pytest.raises(HandshakeError, match="was changed on its way"):
-            digest.unwrap(b"x" * 40)
+            client.open(sealed)
+        with pytest.raises(HandshakeError, match="was changed on its way"):
+            victim.open(bytes([sealed[0] ^ 1]) + sealed[1:])
 
 
 def vint(number: int) -> bytes:
@@ -462,6 +465,23 @@ class TestHttp:
             path.write_text(f"{token}\n")
             assert client.get_config_value("key", LONG) == LONG
 
+    def test_a_token_is_renewed_between_calls_that_are_made_once(self, http_metastore, tmp_path):
+        token, path, seen = jwt(sub="dbt"), tmp_path / "token", []
+        path.write_text(token)
+        uri = http_metastore(seen=seen)
+        with MetastoreClient(uri, security=Security(Jwt(file=str(path)))) as client:
+            client.get_config_value("key", LONG)
+            path.write_text("renewed")
+            client._channel.once("a", "b", lambda calls: calls.get_config_value("key", LONG))
+        assert [auth for _, auth, _ in seen[-2:]] == [f"Bearer {token}", "Bearer renewed"]
+
+    def test_no_token_goes_to_a_proxy(self, http_metastore, monkeypatch):
+        token = jwt(sub="dbt")
+        uri = http_metastore(token)
+        monkeypatch.delenv("no_proxy")
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+        assert ask(uri, Security(Jwt(token))) == LONG
+
     def test_a_user_whom_the_metastore_believes(self, http_metastore):
         seen = []
         uri = http_metastore(seen=seen)
@@ -541,6 +561,13 @@ class TestUser:
             assert client.known_user() is None
             assert client.get_config_value("key", "a") == "a"
         assert server.calls == ["get_config_value"]
+
+    def test_a_server_that_hangs_up_or_is_slow_is_asked_again(self, start):
+        server = start(set_ugi=lambda user, groups: HANG_UP)
+        with pytest.raises(MetastoreUnavailableError) as error:
+            ask(server.uri, Security(UserName("ann")))
+        assert not isinstance(error.value, MetastoreSecurityError)
+        assert server.connections == 3
 
     def test_a_metastore_without_the_call(self, start):
         server = start()

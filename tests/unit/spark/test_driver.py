@@ -7,6 +7,7 @@ from dbt.adapters.exceptions import FailedToConnectError
 
 from dbt.adapters.hiveacid.spark import driver
 from dbt.adapters.hiveacid.spark.driver import _catalog, _is_in
+from hiveacid.metastore.security.settings import Kerberos, Security
 
 URI = "thrift://metastore:9083"
 SAME = {"spark.hadoop.hive.metastore.uris": URI}
@@ -165,6 +166,7 @@ def test_a_spark_whose_tables_are_in_the_metastore_must_have_logged_in(uris, sta
     # Also where a hive-site.xml says so, which Spark reads.
     login, running = MagicMock(), MagicMock()
     login.settings.return_value = {}
+    login.security = Security(Kerberos())
     running._jsc.hadoopConfiguration.return_value.get.return_value = uris
     monkeypatch.setattr(driver, "_start", lambda *given: running)
     driver.root_session({"spark.sql.catalogImplementation": "hive"}, URI, lambda: "", None, login)

@@ -100,6 +100,12 @@ def test_java_needs_a_truststore():
         settings(tls)
 
 
+def test_hadoop_gets_the_name_that_the_metastore_gets():
+    login = SparkLogin(Security(UserName("ann")), lambda: None)
+    assert login.environment() == {"HADOOP_USER_NAME": "ann"}
+    assert SparkLogin(Security(), lambda: None).environment() == {}
+
+
 def test_secrets_stay_out_of_javas_command_line(monkeypatch):
     launched, started = [], []
     monkeypatch.delenv("HMS_JWT", raising=False)

@@ -30,6 +30,7 @@ from dbt.adapters.hiveacid.spark.login import SparkLogin, no_login
 from dbt.adapters.hiveacid.spark.start_failure import LOG_NAME, describe_start_failure
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
+from hiveacid.metastore.security.settings import Kerberos
 
 logger = AdapterLogger("HiveAcid")
 CONSOLE_PROGRESS = "spark.ui.showConsoleProgress"
@@ -115,11 +116,12 @@ def root_session(
             # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
             own = {**settings, CONSOLE_PROGRESS: "false"}
             _started = _start(own, log_directory, login), settings
-            if has_its_tables_in(_started[0], metastore_uri):
-                login.check(_started[0])
+            _check(login, _started[0], metastore_uri)
         elif _started is not None and _started[0] is running:
             _compare(running, _started[1], chosen)
             login.renew(running)
+            # The check may have failed in an earlier connection of this process.
+            _check(login, running, metastore_uri)
         else:
             # Whoever has started it has chosen where its tables are, unless the profile says so.
             _compare(running, _configuration(running), parameters)
@@ -148,6 +150,11 @@ def has_its_tables_in(context: SparkContext, metastore_uri: str) -> bool:
     """Return whether Spark's catalog is a metastore, by a setting or by a hive-site.xml."""
     uris = context._jsc.hadoopConfiguration().get("hive.metastore.uris") or ""
     return _is_in({_URIS[0]: str(uris)}, metastore_uri)
+
+
+def _check(login: SparkLogin, context: SparkContext, metastore_uri: str) -> None:
+    if isinstance(login.security.auth, Kerberos) and has_its_tables_in(context, metastore_uri):
+        login.check(context)
 
 
 def _is_client(key: str) -> bool:

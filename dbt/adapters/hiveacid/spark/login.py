@@ -27,6 +27,7 @@ from hiveacid.metastore.security.settings import (
     Kerberos,
     Password,
     Security,
+    UserName,
 )
 
 logger = AdapterLogger("HiveAcid")
@@ -62,7 +63,10 @@ class SparkLogin:
             FailedToConnectError: Java needs something that only the user can give.
         """
         derived = {**self._auth_settings(), **self._tls_settings(given)}
-        return {key: value for key, value in derived.items() if key not in given}
+        settings = {key: value for key, value in derived.items() if key not in given}
+        if _REDACTION in derived and _REDACTION in given:
+            settings[_REDACTION] = f"{given[_REDACTION]}|{derived[_REDACTION]}"
+        return settings
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -74,8 +78,10 @@ class SparkLogin:
         return frozenset([f"spark.hadoop.{auth.user}"] if isinstance(auth, Password) else [])
 
     def environment(self) -> dict[str, str]:
-        """Return variables for Java's process: Hive's client takes a token from there only."""
+        """Return variables for Java's process: Hadoop takes a name, Hive's client a token, so."""
         auth = self.security.auth
+        if isinstance(auth, UserName):
+            return {"HADOOP_USER_NAME": auth.user}
         return {"HMS_JWT": read_jwt(auth)} if isinstance(auth, Jwt) else {}
 
     def _auth_settings(self) -> dict[str, str]:
@@ -139,7 +145,9 @@ class SparkLogin:
         global _ticket_seen
         if not isinstance(self.security.auth, Kerberos):
             return
-        _ticket_seen = _ticket_time()
+        if _ticket_seen is None:
+            # 0 for no ticket yet: one that kinit brings is new.
+            _ticket_seen = _ticket_time() or 0.0
         ugi = java(context, _UGI)
         try:
             login = ugi.getLoginUser()
