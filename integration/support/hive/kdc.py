@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from hiveacid.metastore.security.gssapi import Context, Credentials, Name
 from integration.support.hive.jvm import Jvm
@@ -76,7 +77,7 @@ class Kdc:
         conf.write_text(
             text.replace("[libdefaults]", f"[libdefaults]\n ticket_lifetime = {lifetime}")
         )
-        with _environment({"KRB5_CONFIG": str(conf)}):
+        with patch.dict(os.environ, {"KRB5_CONFIG": str(conf)}):
             self._take_ticket(cache, name)
 
     def _take_ticket(self, cache: Path, name: str) -> None:
@@ -91,19 +92,6 @@ class Kdc:
     @contextmanager
     def used(self, cache: Path) -> Iterator[None]:
         """Let this process use the KDC and a ticket cache."""
-        with _environment({"KRB5_CONFIG": str(self.conf), "KRB5CCNAME": f"FILE:{cache}"}):
+        variables = {"KRB5_CONFIG": str(self.conf), "KRB5CCNAME": f"FILE:{cache}"}
+        with patch.dict(os.environ, variables):
             yield
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
