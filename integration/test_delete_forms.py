@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyorc
+import pyspark
 import pytest
 
 from hiveacid.reader import deletes, scan
+from hiveacid.spark_lines import line_of
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.scans import SPLITS, divided
@@ -67,7 +70,8 @@ def test_all_forms_show_hives_rows(
                 read = differential.check(table, where="id > 250", hive_counts=counts)
                 used = read.plan.deleted_rows.bitmaps((), pytest.fail)
                 assert (used is not None) == form.startswith("bitmaps"), (table, form)
-    monkeypatch.setattr(scan, "_WHOLE_SCHEMA_VERSIONS", ())
+    line = replace(line_of(pyspark.__version__), whole_schema=False)
+    monkeypatch.setattr(scan, "line_of", lambda version: line)
     for table in (plain, days, converted):
         differential.check(table, where="id > 250")
 

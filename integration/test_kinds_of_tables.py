@@ -6,6 +6,7 @@ Both Hives write the same tables. `make spark` runs this file on every line of S
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +23,9 @@ from hiveacid.spark_lines import ALL_TESTS, line_of
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import canonical, collected, null_partitions
 from integration.support.held import assert_nothing_held
+from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
-from integration.support.small_tables import abort_an_insert
 
 KINDS = "kinds_of_tables"
 
@@ -68,9 +69,14 @@ def test_aborted_writes_and_locks_of_hive_3(hive_3: HiveServer, spark: SparkSess
         hive.execute("CREATE DATABASE aborted")
         hive.execute(f"CREATE TABLE {name} (id int) {ACID}")
         hive.execute(f"INSERT INTO {name} VALUES (1)")
-        abort_an_insert(hive_3, name)
+        writer = OpenWriter.begin(metastore, name, None, deletes=False)
+        directory = hive_3.warehouse / "aborted.db" / "t"
+        (written,) = directory.glob("delta_*")
+        shutil.copytree(written, directory / "delta_0000002_0000002_0000")
+        assert writer.write_id == 2
+        metastore.abort_txn(writer.txn_id)
         hives = canonical(hive.query(f"SELECT * FROM {name}"))
-        assert hives == [("1",), ("3",)]
+        assert hives == [("1",)]
         with hiveacid.snapshot(spark, hive_3.metastore_uri, [name]) as snapshot:
             assert canonical(map(tuple, snapshot.table(name).collect())) == hives
             assert [lock.state for lock in metastore.show_locks(name)] == [LockState.ACQUIRED]

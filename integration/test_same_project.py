@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,7 +130,7 @@ class SameProject(DbtDirectory):
     def columns(self, target: str) -> dict[str, list[tuple[str, str]]]:
         """Return what dbt's docs say of the columns of all nodes and sources."""
         self.succeed("docs", "generate", "--target", target)
-        catalog = self.artifact(f"../{self._artifacts(target)}/catalog.json")
+        catalog = json.loads((self.path / self._artifacts(target) / "catalog.json").read_text())
         return {
             name: [
                 (column["name"], TYPES.get(column["type"], column["type"]))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from hiveacid.reader import scan
+from hiveacid.spark_lines import line_of
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
@@ -34,18 +38,19 @@ def test_a_filter_by_a_variable_of_the_session_finds_its_rows(
     assert canonical(spark.table(f"{database}.of_region").collect()) == canonical(hives)
 
 
-@pytest.mark.parametrize("versions", [("4.1.",), ()], ids=["whole schema", "guard"])
+@pytest.mark.parametrize("whole_schema", [True, False], ids=["whole schema", "guard"])
 def test_columns_of_orc_go_by_their_names(
     differential: Differential,
     hive_client: HiveClient,
     hive: HiveServer,
     database: str,
     monkeypatch: pytest.MonkeyPatch,
-    versions: tuple[str, ...],
+    whole_schema: bool,
 ) -> None:
     """Whatever a session says for its own tables, as one does whose columns were renamed."""
     spark = differential.spark
-    monkeypatch.setattr(scan, "_WHOLE_SCHEMA_VERSIONS", versions)
+    line = replace(line_of(pyspark.__version__), whole_schema=whole_schema)
+    monkeypatch.setattr(scan, "line_of", lambda version: line)
     wide = hive.warehouse / f"{database}.db" / "wide"
     hive_client.script(
         f"""

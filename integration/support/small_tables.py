@@ -47,11 +47,11 @@ def make_small_tables(hive: HiveServer, client: HiveClient, database: str) -> No
     """Create and fill them all."""
     for table, script in TABLES.items():
         client.script(script.format(t=f"{database}.{table}"))
-    abort_an_insert(hive, TableName(database, "aborted"))
+    _abort_an_insert(hive, TableName(database, "aborted"))
     _stream(hive, TableName(database, "streamed"))
 
 
-def abort_an_insert(hive: HiveServer, table: TableName) -> None:
+def _abort_an_insert(hive: HiveServer, table: TableName) -> None:
     """Leave the directory of an aborted transaction, below a write id that was committed."""
     with MetastoreClient(hive.metastore_uri, timeout=30) as client:
         writers = [OpenWriter.begin(client, table, None, deletes=False) for _ in range(2)]

@@ -113,7 +113,6 @@ convert to delta {d}.customers
 create table {t}.{n} shallow clone parquet.`{path:customers}`
 create table {t}.{n} shallow clone {d}.customers
 create or replace table {t}.{n} shallow clone {d}.customers
-create table {t}.{n} shallow clone {d}.orders version as of 1
 vacuum {d}.customers
 optimize {d}.customers
 delete from delta.`{path:customers}`
