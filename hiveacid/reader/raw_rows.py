@@ -72,7 +72,8 @@ class RawScan:
         """Return all rows with the columns of a row id. No filter goes below the numbers."""
         division = Division.by_session(self.spark, self._listed)
         splits = divide(self.files, division.split_bytes)
-        return _in_tasks(self._numbered(division.split_bytes, splits), len(splits), division)
+        frame, by_path = self._divided(division.split_bytes)
+        return _in_tasks(self._numbered(frame, by_path, splits), len(splits), division)
 
     def few_numbered(self, bitmaps: Sequence[Bitmap]) -> tuple[DataFrame, DataFrame]:
         """Return the rows of all splits without deleted rows, and those of the others with row ids.
@@ -84,8 +85,7 @@ class RawScan:
         splits = divide(self.files, split_bytes)
         planned = {data.file: data for data in self.files}
         hit = [i for i, it in enumerate(splits) if _has_any(planned[it.file], bitmaps, it)]
-        session = session_with_splits(self.spark, split_bytes)
-        frame, by_path = self._scan(session)
+        frame, by_path = self._divided(split_bytes)
         paths = {file: path for path, file in by_path.items()}
         by_start: dict[int, list[str]] = {}
         for split in (splits[number] for number in hit):
@@ -97,7 +97,7 @@ class RawScan:
             ]
         )
         untouched = self._plain(frame.where(~is_hit), by_path)
-        numbered = self._numbered(split_bytes, splits)
+        numbered = self._numbered(frame, by_path, splits)
         partitions = partitions_of(numbered)
         # Rows of untouched splits are not checked one by one.
         if (found := partitions.getNumPartitions()) != len(splits):
@@ -128,9 +128,13 @@ class RawScan:
     def _plain(self, frame: DataFrame, by_path: Mapping[str, ListedFile]) -> DataFrame:
         return project(frame, self._shown(partition_number(by_path, self.files)))
 
-    def _numbered(self, split_bytes: int, splits: Sequence[Split]) -> DataFrame:
-        session = session_with_splits(self.spark, split_bytes)
-        frame, by_path = self._scan(session)
+    def _divided(self, split_bytes: int) -> tuple[DataFrame, dict[str, ListedFile]]:
+        """Scan the files in splits of a size, each a partition of its own."""
+        return self._scan(session_with_splits(self.spark, split_bytes))
+
+    def _numbered(
+        self, frame: DataFrame, by_path: Mapping[str, ListedFile], splits: Sequence[Split]
+    ) -> DataFrame:
         rows = with_row_positions(self.spark, frame, by_path, self.files, splits)
         row_id = [(name, name) for name in ROW_ID]
         return project(rows, [*self._shown(F.col(PARTITION)), *row_id])
