@@ -24,7 +24,7 @@ from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
 from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
-from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.snapshots.tables import OrcColumns, PinnedTable
 from hiveacid.snapshots.transaction import (
     Requester,
     SnapshotSettings,
@@ -82,10 +82,16 @@ class LockedTables:
     """
 
     def __init__(
-        self, transaction: Transaction, patience: LockPatience, unexplained: UnexplainedWriteIds
+        self,
+        transaction: Transaction,
+        settings: SnapshotSettings,
+        patience: LockPatience,
+        unexplained: UnexplainedWriteIds,
     ) -> None:
         self.transaction = transaction
         self._client = transaction.client
+        self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
+        self._gregorian = settings.counts_in_gregorian(transaction.server)
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -206,8 +212,8 @@ class LockedTables:
                 write_ids=write_ids[name],
                 valid_txns=valid_txns,
                 transaction_id=self.transaction.id,
-                orc_columns=self.transaction.orc_columns,
-                gregorian=self.transaction.gregorian,
+                orc_columns=self._orc_columns,
+                gregorian=self._gregorian,
             )
             for name, table in tables.items()
         }
@@ -394,7 +400,7 @@ class RunSnapshot:
         transaction = Transaction.open(
             self._client_factory, self._settings, requester, self._on_lost
         )
-        self._tables = LockedTables(transaction, self._patience, self._unexplained)
+        self._tables = LockedTables(transaction, self._settings, self._patience, self._unexplained)
         atexit.register(self.end)
         logger.debug(f"Opened transaction {transaction.id} ({self._agent_info}).")
         return self._tables

@@ -27,10 +27,20 @@ class OrcColumns(Enum):
         """Return what a setting says; without it, what a metastore's Hive does by default.
 
         Raises:
+            InvalidSettingError: as `parse` does.
+        """
+        by_default = cls.POSITION if server.reads_orc_by_position else cls.UNKNOWN
+        return cls.parse(setting) or by_default
+
+    @classmethod
+    def parse(cls, setting: str | None) -> OrcColumns | None:
+        """Return what a setting says; None without it.
+
+        Raises:
             InvalidSettingError: the setting is neither `position` nor `name`.
         """
         if setting is None:
-            return cls.POSITION if server.reads_orc_by_position else cls.UNKNOWN
+            return None
         if setting not in (cls.POSITION.value, cls.NAME.value):
             raise InvalidSettingError(
                 f"orc_columns must be `position` or `name`, not {setting!r}: by what Hive finds "
@@ -91,7 +101,7 @@ class PinnedTable(UnlockedTable):
 
     `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
     `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
-    1582-10-15 are counted in the Gregorian calendar, whatever the files say: so does Hive 3.1.
+    1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
     """
 
     transaction_id: int

@@ -170,7 +170,6 @@ class Transaction:
         self.locked: set[TableName] = set()
         self.ending = threading.Event()
         self.lost: TransactionLostError | None = None
-        self.orc_columns, self.gregorian = OrcColumns.POSITION, False
         self._on_lost = on_lost
         self._state_lock = threading.Lock()
         self._opened_at = time.monotonic()
@@ -202,15 +201,12 @@ class Transaction:
         try:
             server = client.server_info()
             interval = settings.heartbeat_seconds(server.transaction_timeout)
-            orc_columns = OrcColumns.of(settings.orc_columns, server)
             requester = replace(requester, user=client.known_user() or requester.user)
             id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
         except BaseException:
             client.close()
             raise
         transaction = cls(id_, client, server, requester, on_lost)
-        transaction.orc_columns = orc_columns
-        transaction.gregorian = settings.counts_in_gregorian(server)
         transaction._start_heartbeats(client_factory, interval)
         return transaction
 
@@ -328,7 +324,7 @@ class SnapshotSettings:
     `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
     `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
     goes by the metastore's version.
-    Raises `InvalidSettingError` for a negative number.
+    Raises `InvalidSettingError` for a negative number, and for a word that a setting does not take.
     """
 
     heartbeat_interval: float | None = None
@@ -337,6 +333,7 @@ class SnapshotSettings:
     old_dates: str | None = None
 
     def __post_init__(self) -> None:
+        OrcColumns.parse(self.orc_columns)
         if self.old_dates not in (None, *_CALENDARS):
             raise InvalidSettingError(
                 f"old_dates must be one of {', '.join(_CALENDARS)}, not {self.old_dates!r}: the "
