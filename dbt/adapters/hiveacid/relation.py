@@ -16,8 +16,8 @@ from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.clauses import render_read
 
-# Iceberg's mark on tables in a Hive catalog (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`).
-_ICEBERG = re.compile(r"^Table Properties: .*\btable_type=iceberg\b", re.IGNORECASE | re.MULTILINE)
+_ICEBERG = "table_type=iceberg"
+"""Iceberg's mark on tables in a Hive catalog (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,6 +113,16 @@ def with_format(relation: Any) -> Any:
     dbt-spark looks at the provider, which is `hive` for an Iceberg table in Spark's session catalog
     (Iceberg's `SparkSessionCatalog`).
     """
-    if relation.is_iceberg or not _ICEBERG.search(relation.information or ""):
+    if relation.is_iceberg or not shows_property(relation, _ICEBERG):
         return relation
     return relation.replace(is_iceberg=True)
+
+
+def shows_property(relation: Any, text: str) -> bool:
+    """Return whether the text of SHOW TABLE EXTENDED has a property, such as `transactional=true`.
+
+    The values of other properties may have the same words.
+    """
+    pattern = rf"^Table Properties: .*\b{re.escape(text)}\b"
+    information = getattr(relation, "information", None) or ""
+    return re.search(pattern, information, re.IGNORECASE | re.MULTILINE) is not None

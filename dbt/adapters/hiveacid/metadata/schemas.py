@@ -6,7 +6,6 @@ neither transactional tables nor a metastore that keeps tables elsewhere than Sp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -19,7 +18,7 @@ from pyspark.sql import Row, SparkSession
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import UndescribedTargetError
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, shows_property
 from dbt.adapters.hiveacid.spark.catalog import (
     CATALOG_ERRORS,
     describe_tables,
@@ -51,11 +50,6 @@ _UNDESCRIBED = RelationType.External
 """The type of a relation that Spark cannot describe: no relation of dbt-spark's has it."""
 
 
-_TRANSACTIONAL = re.compile(
-    r"^Table Properties: .*\btransactional=true\b", re.IGNORECASE | re.MULTILINE
-)
-
-
 def is_undescribed(relation: BaseRelation) -> bool:
     """Return whether Spark has a table or view of this name, and cannot describe it."""
     return relation.type == _UNDESCRIBED
@@ -63,7 +57,7 @@ def is_undescribed(relation: BaseRelation) -> bool:
 
 def looks_transactional(relation: BaseRelation) -> bool:
     """Return whether the text of SHOW TABLE EXTENDED may be that of a transactional table."""
-    return bool(_TRANSACTIONAL.search(getattr(relation, "information", None) or ""))
+    return shows_property(relation, "transactional=true")
 
 
 class Schemas:
