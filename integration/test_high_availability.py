@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hmsclient.genthrift.hive_metastore import ttypes
 
 from hiveacid.errors import HiveAcidError
 from hiveacid.metastore.client import MetastoreClient
@@ -22,6 +21,7 @@ from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.dbt_project import SLOW, DbtProject
+from integration.support.held import hold_exclusive
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.postgres import Postgres
 from integration.support.waiting import eventually
@@ -127,8 +127,7 @@ def test_between_lock_and_check_lock(
 ) -> None:
     snapshot = open_snapshot()
     with MetastoreClient(survivor.metastore_uri) as client:
-        holder = client.open_txn("hive", "here", "holder", read_only=False)
-        exclusive(client, holder)
+        holder = hold_exclusive(client, ORDERS)
         errors: list[HiveAcidError] = []
 
         def pin() -> None:
@@ -149,21 +148,6 @@ def test_between_lock_and_check_lock(
         assert [lock.agent_info for lock in client.show_locks(ORDERS)] == ["mortal run"]
     snapshot.end()
     assert left(survivor) == []
-
-
-def exclusive(client: MetastoreClient, txn_id: int) -> None:
-    """Lock the table as DROP TABLE does."""
-    part = ttypes.LockComponent(
-        type=ttypes.LockType.EXCLUSIVE,
-        level=ttypes.LockLevel.TABLE,
-        dbname=ORDERS.database,
-        tablename=ORDERS.table,
-        operationType=ttypes.DataOperationType.NO_TXN,
-    )
-    request = ttypes.LockRequest(
-        component=[part], txnid=txn_id, user="hive", hostname="here", agentInfo="holder"
-    )
-    client._channel.once("lock", "the table", lambda thrift: thrift.lock(request))
 
 
 def test_in_mid_run_of_dbt(mortal: HiveServer, survivor: HiveServer, tmp_path: Path) -> None:
