@@ -29,8 +29,13 @@ class DbtLogHandler(logging.Handler):
 
 
 def install_log_handler() -> None:
-    """Give everything that the library logs to dbt. May be called again."""
+    """Give everything that the library logs to dbt, and to dbt alone. May be called again.
+
+    A library that dbt imports (snowplow_tracker) gives Python's root logger a handler, which would
+    print each record on the console again, at every level.
+    """
     logger = logging.getLogger(LIBRARY)
     logger.setLevel(logging.DEBUG)
+    logger.propagate = False
     if not any(isinstance(handler, DbtLogHandler) for handler in logger.handlers):
         logger.addHandler(DbtLogHandler())
