@@ -12,5 +12,7 @@
         "struct<write_id: bigint, bucket: int, row: bigint, partition: string>) as _row_id from " ~
         source_relation ~ ")") -%}
   {%- endif -%}
-  {%- do return(adapter.hiveacid_changes(source_relation, this, model, is_incremental())) -%}
+  {#- Whether the table is there is a question to Spark, which a mere compilation need not start. -#}
+  {%- set is_incremental_run = flags.WHICH not in ['compile', 'generate'] and is_incremental() -%}
+  {%- do return(adapter.hiveacid_changes(source_relation, this, model, is_incremental_run)) -%}
 {% endmacro %}
