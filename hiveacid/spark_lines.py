@@ -35,6 +35,11 @@ class SparkLine:
         has_older_defaults: whether models without `file_format` would be tables of text files, and
             dates before 1582 could not be written (Spark 3).
         has_options_clause: whether its SQL has `with (…)` behind the name of a table that is read.
+        has_classic_package: whether Java's classes of DataFrames have a package of their own, next
+            to those of Spark Connect.
+        has_try_cast: whether its Python has `Column.try_cast`; the expression all lines have.
+        has_sql_functions: whether it stores functions that are written in SQL.
+        has_view_schema_modes: whether its views say how they follow the columns of their tables.
     """
 
     name: str
@@ -48,6 +53,10 @@ class SparkLine:
     readers_widen: bool = True
     has_options_clause: bool = True
     has_older_defaults: bool = False
+    has_classic_package: bool = True
+    has_try_cast: bool = True
+    has_sql_functions: bool = True
+    has_view_schema_modes: bool = True
 
 
 LINES = (
@@ -63,6 +72,10 @@ LINES = (
         readers_widen=False,
         has_options_clause=False,
         has_older_defaults=True,
+        has_classic_package=False,
+        has_try_cast=False,
+        has_sql_functions=False,
+        has_view_schema_modes=False,
     ),
     SparkLine("4.0", "4.0.5", BUILDS, (17,), whole_schema=True),
     SparkLine(

@@ -16,11 +16,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hiveacid
-from hiveacid.errors import UnreadableTableError
+from hiveacid.errors import ConcurrentDdlError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import LockState, TableName
 from hiveacid.spark_lines import ALL_TESTS, line_of
-from integration.support.dbt_project import DbtProject
+from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical, collected, null_partitions
 from integration.support.held import assert_nothing_held
 from integration.support.histories.writer import OpenWriter
@@ -121,11 +121,58 @@ def test_models_have_the_rows_of_the_hive_that_wrote_them(
     assert differing == {}, "what we show, what Hive shows"
 
 
+INSERT_ONLY = (
+    "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+)
+_RENAME = """
+    ALTER TABLE {t} CHANGE COLUMN v label string;
+    INSERT INTO {t} VALUES (3, 'c');
+    ALTER TABLE {t} ADD COLUMNS (v string);
+    INSERT INTO {t} VALUES (4, 'd', 'e')
+"""
+#: Partitions have columns of their own, which follow with CASCADE only.
+_RENAME_IN_PARTITIONS = """
+    INSERT INTO {t} PARTITION (p) VALUES (1, 'a', 'x'), (2, null, 'y');
+    ALTER TABLE {t} CHANGE COLUMN v label string;
+    INSERT INTO {t} PARTITION (p) VALUES (3, 'a', 'x'), (4, 'd', 'z');
+    ALTER TABLE {t} ADD COLUMNS (v string) CASCADE;
+    INSERT INTO {t} PARTITION (p) VALUES (5, 'a', 'e', 'x'), (6, 'd', 'a', 'z')
+"""
+#: Tables whose columns have got other names and places.
 RENAMED = {
-    "full_acid": f"CREATE TABLE {{t}} (id int, v string) {ACID}",
-    "raw": f"CREATE TABLE {{t}} (id int, v string) {PLAIN}",
-    "insert_only": "CREATE TABLE {t} (id int, v string) STORED AS ORC "
-    "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')",
+    "full_acid": f"""
+        CREATE TABLE {{t}} (id int, v string) {ACID};
+        INSERT INTO {{t}} VALUES (1, 'a'), (2, null);
+        {_RENAME}
+        """,
+    "raw": f"""
+        CREATE TABLE {{t}} (id int, v string) {PLAIN};
+        INSERT INTO {{t}} VALUES (1, 'a'), (2, null);
+        ALTER TABLE {{t}} SET TBLPROPERTIES ('transactional'='true');
+        {_RENAME}
+        """,
+    "insert_only": f"""
+        CREATE TABLE {{t}} (id int, v string) {INSERT_ONLY};
+        INSERT INTO {{t}} VALUES (1, 'a'), (2, null);
+        {_RENAME}
+        """,
+    "swapped": f"""
+        CREATE TABLE {{t}} (id int, v string, label string) {ACID};
+        INSERT INTO {{t}} VALUES (1, 'a', 'b'), (2, 'c', 'a');
+        ALTER TABLE {{t}} CHANGE COLUMN v x string;
+        ALTER TABLE {{t}} CHANGE COLUMN label v string;
+        ALTER TABLE {{t}} CHANGE COLUMN x label string;
+        INSERT INTO {{t}} VALUES (3, 'a', 'd'), (4, 'e', 'a');
+        DELETE FROM {{t}} WHERE id = 4
+        """,
+    "parts": f"""
+        CREATE TABLE {{t}} (id int, v string) PARTITIONED BY (p string) {ACID};
+        {_RENAME_IN_PARTITIONS}
+        """,
+    "insert_only_parts": f"""
+        CREATE TABLE {{t}} (id int, v string) PARTITIONED BY (p string) {INSERT_ONLY};
+        {_RENAME_IN_PARTITIONS}
+        """,
 }
 
 
@@ -134,16 +181,8 @@ def renamed(hive_3: HiveServer) -> Iterator[HiveClient]:
     """A session on a Hive 3 with tables whose columns have got other names and places."""
     with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
         client.execute("CREATE DATABASE renamed")
-        for table, create in RENAMED.items():
-            name = f"renamed.{table}"
-            client.execute(create.format(t=name))
-            client.execute(f"INSERT INTO {name} VALUES (1, 'a'), (2, null)")
-            if table == "raw":
-                client.execute(f"ALTER TABLE {name} SET TBLPROPERTIES ('transactional'='true')")
-            client.execute(f"ALTER TABLE {name} CHANGE COLUMN v label string")
-            client.execute(f"INSERT INTO {name} VALUES (3, 'c')")
-            client.execute(f"ALTER TABLE {name} ADD COLUMNS (v string)")
-            client.execute(f"INSERT INTO {name} VALUES (4, 'd', 'e')")
+        for table, script in RENAMED.items():
+            client.script(script.format(t=f"renamed.{table}"))
         yield client
         client.execute("DROP DATABASE renamed CASCADE")
 
@@ -154,14 +193,57 @@ def test_renamed_columns_are_shown_as_hive_3_shows_them(
 ) -> None:
     renamed.execute(f"SET orc.force.positional.evolution={forced}")
     names = [f"renamed.{table}" for table in RENAMED]
+    differing = {}
     with hiveacid.snapshot(spark, hive_3.metastore_uri, names, orc_columns=orc_columns) as snapshot:
         for name in names:
             frame = snapshot.table(name)
-            hives = renamed.query(f"SELECT * FROM {name}")
-            assert canonical(map(tuple, frame.collect())) == canonical(hives), name
             found = collected(frame.where("label = 'a' or v = 'a'").select("id"))
-            hives = renamed.query(f"SELECT id FROM {name} WHERE label = 'a' OR v = 'a'")
-            assert canonical(found) == canonical(hives), name
+            ours = canonical(map(tuple, frame.collect())), canonical(found)
+            hives = tuple(
+                canonical(renamed.query(query))
+                for query in (
+                    f"SELECT * FROM {name}",
+                    f"SELECT id FROM {name} WHERE label = 'a' OR v = 'a'",
+                )
+            )
+            if ours != hives:
+                differing[name] = (ours, hives)
+    assert differing == {}, "what we show, what Hive shows"
+
+
+def test_each_source_says_how_hive_3_finds_its_columns(
+    renamed: HiveClient,
+    hive_3: HiveServer,
+    hive: HiveServer,
+    database: str,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    said = {"full_acid": "name", "raw": "position", "insert_only": None}
+    forced = {"name": "false", "position": "true"}
+    profile = {"metastore_uri": hive_3.metastore_uri}
+    project = DbtProject(tmp_path / "project", hive, database, profile=profile)
+    project.sources(
+        schema="renamed",
+        tables=[
+            {"name": table, "config": {"hiveacid": {"orc_columns": word}}}
+            for table, word in said.items()
+        ],
+    )
+    project.models(
+        **{f"of_{table}": f"select * from {{{{ source('shop', '{table}') }}}}" for table in said}
+    )
+    nodes = {node.node.name: node for node in node_results(project.invoke("build"))}
+    for table, word in said.items():
+        node = nodes[f"of_{table}"]
+        if word is None:
+            assert "a column v where the table has label" in str(node.message)
+            continue
+        assert node.status == "success", node.message
+        renamed.execute(f"SET orc.force.positional.evolution={forced[word]}")
+        hives = renamed.query(f"SELECT * FROM renamed.{table}")
+        ours = spark.newSession().table(f"{database}.of_{table}").collect()
+        assert canonical(map(tuple, ours)) == canonical(hives), table
 
 
 def test_renamed_columns_of_hive_3_are_refused_without_a_word(
@@ -172,6 +254,26 @@ def test_renamed_columns_of_hive_3_are_refused_without_a_word(
         with hiveacid.snapshot(spark, hive_3.metastore_uri, [name]) as snapshot:
             with pytest.raises(UnreadableTableError, match="a column v where the table has label"):
                 snapshot.table(name)
+
+
+def test_partitioned_tables_of_hive_3_that_are_met_late(
+    hive_3: HiveServer, spark: SparkSession
+) -> None:
+    """It does not trace dropped partitions, but its notification log tells of them."""
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE late")
+        client.execute(f"CREATE TABLE late.first (id int) {ACID}")
+        for table in ("kept", "dropped"):
+            name = f"late.{table}"
+            client.execute(f"CREATE TABLE {name} (id int) PARTITIONED BY (p string) {ACID}")
+            client.execute(f"INSERT INTO {name} PARTITION (p) VALUES (1, 'a'), (2, 'b')")
+        hives = canonical(client.query("SELECT * FROM late.kept"))
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, ["late.first"]) as snapshot:
+            client.execute("ALTER TABLE late.dropped DROP PARTITION (p = 'b')")
+            assert canonical(map(tuple, snapshot.table("late.kept").collect())) == hives
+            with pytest.raises(ConcurrentDdlError, match="dropped has partitions and was not loc"):
+                snapshot.table("late.dropped")
+        client.execute("DROP DATABASE late CASCADE")
 
 
 def test_old_dates_of_hive_3(hive_3: HiveServer, spark: SparkSession) -> None:
@@ -211,7 +313,7 @@ def test_sparks_own_client_lists_a_schema_with_an_insert_only_table(
     with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
         client.execute("CREATE DATABASE own_client")
         client.execute("CREATE TABLE own_client.orders (id int) " + ACID)
-        client.execute(RENAMED["insert_only"].format(t="own_client.events"))
+        client.execute(f"CREATE TABLE own_client.events (id int, v string) {INSERT_ONLY}")
         client.execute("INSERT INTO own_client.orders VALUES (1), (2)")
         client.execute("INSERT INTO own_client.events VALUES (1, 'a')")
         project = DbtProject(tmp_path / "project", hive_3, "own_client", spark=built_in)

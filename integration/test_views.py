@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import hiveacid
+from hiveacid.spark_lines import line_of
 from hiveacid.sql.catalog import table_metadata
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
@@ -422,7 +423,9 @@ def test_views_that_hive_has_stored(
 MODES = ("evolution", "type evolution", "compensation", "binding")
 
 
-@pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="Spark 4's syntax")
+@pytest.mark.skipif(
+    not line_of(pyspark.__version__).has_view_schema_modes, reason="Spark 4's syntax"
+)
 def test_views_whose_columns_follow_the_table(
     hive_client: HiveClient, hive: HiveServer, spark: SparkSession, database: str
 ) -> None:

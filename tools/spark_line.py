@@ -3,16 +3,21 @@
 python -m tools.spark_line 3.5.9 4.3.0
 
 Each version is installed into `.spark/<version>` and stands before the virtual environment's own on
-the path. How many tests run on a line stands in hiveacid/spark_lines.py.
+the path. How many tests run on a line stands in hiveacid/spark_lines.py. The full cut writes
+docs/spark-lines.md.
 """
 
 import argparse
+import datetime as dt
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from hiveacid.spark_lines import CUT, line_of
+from tools import spark_results
+from tools.spark_results import results_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SPARKS = ROOT / ".spark"
@@ -35,9 +40,7 @@ FULL = [
     ["tests/unit"],
     [
         "integration/test_kinds_of_tables.py",
-        "integration/test_faults.py",
         "integration/test_verify.py",
-        "integration/test_reader_transactions.py",
         # These lines take other ways than the one of the development: which columns ORC is asked
         # for, what Spark pushes down, how it numbers rows, and what its parser makes of SQL.
         "integration/test_delete_forms.py",
@@ -62,7 +65,6 @@ FULL = [
         "integration/test_dbt_run.py",
     ],
     [
-        "tests/functional/test_faults.py",
         # How Spark divides files, and a relation with another session.
         "tests/functional/test_raw_row_ids.py",
         "tests/functional/test_state_stores.py::TestPlain::test_rows_are_appended_with_their_state",
@@ -89,7 +91,12 @@ def main() -> int:
     options = parser.parse_args()
     if options.run:
         return max(run(install(version), options.run) for version in options.versions)
-    outcomes = {v: passes(install(v), cut_of(v, options.cut)) for v in options.versions}
+    outcomes = {}
+    for version in options.versions:
+        passed, results = run_cut(install(version), cut_of(version, options.cut))
+        outcomes[version] = passed
+        if options.cut == "full":
+            spark_results.write(version, results, dt.date.today())
     for version, passed in outcomes.items():
         print(f"PySpark {version}: {'passed' if passed else 'failed'}")
     return 0 if all(outcomes.values()) else 1
@@ -114,10 +121,21 @@ def install(version: str) -> Path:
     return directory
 
 
-def passes(directory: Path, cut: list[list[str]]) -> bool:
-    """Whether all tests of a cut pass on the pyspark in a directory."""
-    outcomes = [run(directory, ["pytest", "-p", "no:cacheprovider", *tests]) for tests in cut]
-    return not any(outcomes)
+def run_cut(directory: Path, cut: list[list[str]]) -> tuple[bool, dict[str, str]]:
+    """Run the tests of a cut on the pyspark in a directory.
+
+    Return whether all pass, and what became of them by file.
+    """
+    passed, results = True, {}
+    for tests in cut:
+        with tempfile.TemporaryDirectory() as scratch:
+            report = Path(scratch) / "report.xml"
+            to_report = ["-o", "junit_family=xunit1", f"--junitxml={report}"]
+            code = run(directory, ["pytest", "-p", "no:cacheprovider", *to_report, *tests])
+            passed &= code == 0
+            # Without a report pytest itself has failed.
+            results |= results_of(report) if report.exists() else dict.fromkeys(tests, "crashed")
+    return passed, results
 
 
 def run(directory: Path, arguments: list[str]) -> int:

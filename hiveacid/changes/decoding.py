@@ -14,7 +14,7 @@ from hiveacid.metastore.models import Column, StorageDescriptor, Table
 from hiveacid.reader.formats.text import READ_BY
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.timestamps import timestamps_in
-from hiveacid.snapshots.tables import OrcColumns
+from hiveacid.snapshots.tables import OrcColumns, PinnedTable
 
 _DEFAULTS = {"serialization.format": "1"}
 """Properties that mean the same whether they are set or not.
@@ -30,33 +30,25 @@ _TIME_ZONE = "session's time zone"
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
 
 
-def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
+def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
     """Return the settings that hold for all rows of a table, by the name that errors show.
 
     `time_zone` is the session's: a `timestamp` of Hive's is a time on the clock, and Spark makes an
-    instant of it. A table without such a type has no time zone among its settings.
+    instant of it. A table without such a type has no time zone among its settings, and one without
+    dates and timestamps no calendar. `OrcColumns.UNKNOWN` is not among them: what it does not
+    refuse, `NAME` and `POSITION` read alike.
     """
-    found = {}
+    table, found = pinned.table, {}
+    if pinned.orc_columns is not OrcColumns.UNKNOWN:
+        found[_ORC_COLUMNS] = pinned.orc_columns.value
     if table.partition_keys:
         keys = (f"{column.name} {column.type}" for column in table.partition_keys)
         found[_PARTITION_COLUMNS] = ", ".join(keys)
-    columns = (*table.storage.columns, *table.partition_keys)
-    if any(timestamps_in((column.type for column in columns), 0)):
-        found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
-    return found
-
-
-def reading_settings(table: Table, orc_columns: OrcColumns, gregorian: bool) -> dict[str, str]:
-    """Return the settings of a pinned table that hold for all its rows.
-
-    `UNKNOWN` is not among them: what it does not refuse, `NAME` and `POSITION` read alike. A table
-    without dates and timestamps has no calendar.
-    """
-    known = orc_columns is not OrcColumns.UNKNOWN
-    found = {_ORC_COLUMNS: orc_columns.value} if known else {}
-    types = (column.type for column in (*table.storage.columns, *table.partition_keys))
+    types = [column.type for column in (*table.storage.columns, *table.partition_keys)]
     if any("date" in type_ or "timestamp" in type_ for type_ in types):
-        found[_OLD_DATES] = "gregorian" if gregorian else "file"
+        found[_OLD_DATES] = "gregorian" if pinned.gregorian else "file"
+    if any(timestamps_in(types, 0)):
+        found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hiveacid.acid.layout import parse_directory
 from hiveacid.acid.write_ids import ValidWriteIdList
-from hiveacid.changes.decoding import Decoding, decoding_settings, reading_settings
+from hiveacid.changes.decoding import Decoding, decoding_settings
 from hiveacid.changes.evidence import (
     emptied_by_compaction,
     files_fingerprint,
@@ -160,10 +160,7 @@ class SourceState:
             write_ids=pinned.write_ids,
             options=options,
             locations=tuple(LocationState.of(pinned, location) for location in locations),
-            decoding_settings={
-                **decoding_settings(table, time_zone),
-                **reading_settings(table, pinned.orc_columns, pinned.gregorian),
-            },
+            decoding_settings=decoding_settings(pinned, time_zone),
         )
 
     @cached_property

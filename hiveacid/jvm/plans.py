@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.py4j import each, java, scala_seq
+from hiveacid.spark_lines import line_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _LOGICAL_RDD = "org.apache.spark.sql.execution.LogicalRDD$"
@@ -25,8 +26,8 @@ def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
     Raises:
         PySparkException: the plan cannot be analysed, or the command fails.
     """
-    version = "" if spark.version.startswith("3.") else "classic."
-    dataset = java(spark.sparkContext, f"org.apache.spark.sql.{version}Dataset")
+    package = "classic." if line_of(spark.version).has_classic_package else ""
+    dataset = java(spark.sparkContext, f"org.apache.spark.sql.{package}Dataset")
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 

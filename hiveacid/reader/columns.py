@@ -29,6 +29,7 @@ from hiveacid.metastore.models import Partition, Table, TableName, partition_nam
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named
 from hiveacid.reader.timestamps import WallClock, change, has
 from hiveacid.reader.types import is_value, spark_type
+from hiveacid.spark_lines import line_of
 
 _SQL = "org.apache.spark.sql"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -233,9 +234,8 @@ def short(text: Column, of: DataType) -> Column:
 def try_cast(value: Column, data_type: DataType) -> Column:
     """Cast a value to another type: NULL where the type has no such value."""
     # Not by `hasattr`: a column of PySpark 3.5 has every attribute, as a field of its struct.
-    if not pyspark.__version__.startswith("3."):
+    if line_of(pyspark.__version__).has_try_cast:
         return value.try_cast(data_type)
-    # PySpark 3.5 lacks the method, Spark 3.5 has the expression.
     context = SparkContext._active_spark_context
     assert context is not None
     catalyst = f"{_SQL}.catalyst.expressions"

@@ -90,8 +90,7 @@ class LockedTables:
     ) -> None:
         self.transaction = transaction
         self._client = transaction.client
-        self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
-        self._gregorian = settings.counts_in_gregorian(transaction.server)
+        self._settings = settings
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -205,6 +204,8 @@ class LockedTables:
         tables = self._client.get_tables(names)
         for name in sorted(names):
             _check_readable(name, tables.get(name), self.transaction.id)
+        settings, server = self._settings, self.transaction.server
+        of_its_own = settings.orc_columns_of(names)
         return {
             name: PinnedTable(
                 table=table,
@@ -212,8 +213,8 @@ class LockedTables:
                 write_ids=write_ids[name],
                 valid_txns=valid_txns,
                 transaction_id=self.transaction.id,
-                orc_columns=self._orc_columns,
-                gregorian=self._gregorian,
+                orc_columns=OrcColumns.of(of_its_own.get(name, settings.orc_columns), server),
+                gregorian=settings.counts_in_gregorian(server),
             )
             for name, table in tables.items()
         }

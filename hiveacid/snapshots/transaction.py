@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -320,7 +320,8 @@ class SnapshotSettings:
     metastore aborts the transaction after that timeout (of use only to see what happens then).
     `lock_timeout`: how long to wait for the shared locks on the tables.
     `orc_columns`: by what Hive finds the columns of a table in ORC files, `position` or `name`;
-    None goes by the metastore's version (`OrcColumns`).
+    None goes by the metastore's version (`OrcColumns`). `orc_columns_of` is asked for some tables
+    and returns those of them for which something else holds, and what.
     `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
     `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
     goes by the metastore's version.
@@ -331,6 +332,7 @@ class SnapshotSettings:
     lock_timeout: float = 300.0
     orc_columns: str | None = None
     old_dates: str | None = None
+    orc_columns_of: Callable[[Collection[TableName]], Mapping[TableName, str]] = lambda names: {}
 
     def __post_init__(self) -> None:
         OrcColumns.parse(self.orc_columns)

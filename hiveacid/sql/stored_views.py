@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.plans import execution_of, with_child, with_fields
 from hiveacid.jvm.py4j import active, each, java, string_array
+from hiveacid.spark_lines import line_of
 from hiveacid.sql.catalog import session_catalog
 
 GUARD = "hiveacid_snapshot"
@@ -125,8 +126,7 @@ def _settings(session: SparkSession, metadata: Any) -> Any:
 
 
 def _evolves(session: SparkSession, metadata: Any) -> bool:
-    # Spark 3 has no such views.
-    if session.version.startswith("3."):
+    if not line_of(session.version).has_view_schema_modes:
         return False
     return str(metadata.viewSchemaMode().getClass().getSimpleName()) == "SchemaEvolution$"
 

@@ -72,6 +72,7 @@ class Invocation:
         target: str,
         foreseen: Callable[[], set[TableName]],
         declared: Callable[[], Collection[TableName]],
+        orc_columns: Callable[[Collection[TableName]], Mapping[TableName, str]],
         needing: Callable[[], frozenset[str] | None],
         on_lost: Callable[[], None],
         raise_if_cancelled: Callable[[], None],
@@ -84,6 +85,7 @@ class Invocation:
         Args:
             foreseen: names the sources of the selected nodes.
             declared: names the sources of the project.
+            orc_columns: returns the option `orc_columns` of those of some tables that have one.
             needing: names the nodes that may read an ACID source; None if they are not known.
             on_lost: called once the transaction is found lost, to stop what reads under it, on any
                 thread.
@@ -115,6 +117,7 @@ class Invocation:
                 credentials.lock_timeout,
                 credentials.orc_columns,
                 credentials.old_dates,
+                orc_columns,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",

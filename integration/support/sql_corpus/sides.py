@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from integration.support.tables import FULL_ACID, INSERT_ONLY
 #: Whether this line of Spark has the grammar that the corpus is written in. What another one cannot
 #: parse, or stores no function for, is not stored and not asked.
 IS_NEWEST_GRAMMAR = line_of(pyspark.__version__).tests == ALL_TESTS
+
+_STORED = re.compile(r"create (?:view|function) (\{v\}\.\w+)")
 
 _ROW = (
     "SELECT {0}, {1}, cast({2} AS decimal(9,2)), '{3}', array('a', '{3}'), "
@@ -146,6 +149,8 @@ class Sides:
 
     acid: Side
     copy: Side
+    lacking: frozenset[str] = frozenset()
+    """Views and functions of `STORED_BY_SPARK` that this line of Spark could not store."""
 
     def neutral(self, text: str) -> str:
         """Return a text of either side as if it were the ACID one's."""
@@ -175,12 +180,13 @@ def make_sides(
             _run(client, acid.fill(statement))
         for table in TABLES:
             _copy(client, spark, f"{acid.tables}.{table}", f"{copy.tables}.{table}")
+        lacking: set[str] = set()
         for side in (acid, copy):
             for text in _PLAIN_TABLES:
                 spark.sql(side.fill(text))
-            _store(side, client, spark)
+            lacking |= _store(side, client, spark)
             client.execute(side.fill(_GROW))
-        yield Sides(acid, copy)
+        yield Sides(acid, copy, frozenset(lacking))
     finally:
         client.execute("USE default")
         for database in (*acid.databases, *copy.databases):
@@ -217,17 +223,24 @@ def _run(client: HiveClient, statement: str) -> None:
         client.execute(statement)
 
 
-def _store(side: Side, client: HiveClient, spark: SparkSession) -> None:
+def _store(side: Side, client: HiveClient, spark: SparkSession) -> set[str]:
+    """Store views and functions; return those that this line of Spark cannot store."""
+    lacking: set[str] = set()
     session = spark.newSession()
     session.sql(f"use {side.tables}")
     for settings, text in STORED_BY_SPARK:
         before = {key: str(session.conf.get(key)) for key in settings}
         _set(session, settings)
-        with suppress(*(() if IS_NEWEST_GRAMMAR else (ParseException, AnalysisException))):
+        try:
             session.sql(side.fill(text))
+        except (ParseException, AnalysisException):
+            if IS_NEWEST_GRAMMAR:
+                raise
+            lacking.add(_STORED.findall(text)[0])
         _set(session, before)
     for text in STORED_BY_HIVE:
         client.execute(side.fill(text))
+    return lacking
 
 
 def _set(session: SparkSession, settings: Mapping[str, str]) -> None:

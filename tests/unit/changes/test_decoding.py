@@ -5,12 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hiveacid.acid.write_ids import new_write_ids
-from hiveacid.changes.decoding import (
-    Decoding,
-    changed_settings,
-    decoding_settings,
-    reading_settings,
-)
+from hiveacid.changes.decoding import Decoding, changed_settings, decoding_settings
 from hiveacid.changes.diff import diff
 from hiveacid.changes.losses import Extent, table_losses
 from hiveacid.changes.state import SourceState
@@ -35,6 +30,7 @@ TEXT = StorageDescriptor(
     {"field.delim": ","},
 )
 NONE_NEW = new_write_ids(valid(3), valid(3))
+BY_NAME = replace(pinned_table(valid(3)), orc_columns=OrcColumns.NAME)
 LOG = replace(TABLE, storage=TEXT, parameters=INSERT_ONLY)
 BY_DAY = replace(LOG, partition_keys=(Column("day", "string"),))
 
@@ -55,20 +51,23 @@ def with_columns(*types):
     ],
 )
 def test_the_time_zone_decides_for_times_on_the_clock(type_, zone):
-    table = replace(TABLE, storage=with_columns("int", type_))
-    found = decoding_settings(table, "Europe/Berlin")
-    assert found == ({} if zone is None else {"session's time zone": zone})
+    pinned = pinned_table(valid(3), storage=with_columns("int", type_))
+    found = decoding_settings(pinned, "Europe/Berlin")
+    assert found.get("session's time zone") == zone
 
 
 @pytest.mark.parametrize("name", ["UTC", "Etc/UTC", "Z", "GMT", "+00:00", "Etc/GMT"])
 def test_utc_has_many_names(name):
-    table = replace(TABLE, storage=with_columns("timestamp"))
-    assert decoding_settings(table, name) == decoding_settings(table, "UTC")
+    pinned = pinned_table(valid(3), storage=with_columns("timestamp"))
+    assert decoding_settings(pinned, name) == decoding_settings(pinned, "UTC")
 
 
 def test_a_partition_column_may_be_a_time():
-    table = replace(TABLE, partition_keys=(Column("at", "timestamp"), Column("p", "int")))
-    assert decoding_settings(table, "Asia/Tokyo") == {
+    keys = (Column("at", "timestamp"), Column("p", "int"))
+    pinned = replace(BY_NAME, table=replace(TABLE, partition_keys=keys))
+    assert decoding_settings(pinned, "Asia/Tokyo") == {
+        "setting orc_columns": "name",
+        "setting old_dates": "file",
         "type of its partition columns": "at timestamp, p int",
         "session's time zone": "Asia/Tokyo",
     }
@@ -81,18 +80,21 @@ def test_what_an_older_state_does_not_have_has_not_changed():
 
 
 def test_how_columns_are_found_and_days_are_counted_is_told_of():
-    table = replace(TABLE, partition_keys=(Column("at", "date"),))
-    position, name, unknown = (
-        reading_settings(table, how, False)
-        for how in (OrcColumns.POSITION, OrcColumns.NAME, OrcColumns.UNKNOWN)
+    pinned = replace(BY_NAME, table=replace(TABLE, storage=with_columns("date")))
+    name, position, unknown = (
+        decoding_settings(replace(pinned, orc_columns=how), "UTC")
+        for how in (OrcColumns.NAME, OrcColumns.POSITION, OrcColumns.UNKNOWN)
     )
     told = ["the setting orc_columns is name, before position"]
     assert list(changed_settings(position, name)) == told
     assert list(changed_settings(position, unknown)) == []
-    gregorian = reading_settings(table, OrcColumns.POSITION, True)
+    gregorian = decoding_settings(replace(pinned, gregorian=True), "UTC")
     told = ["the setting old_dates is gregorian, before file"]
-    assert list(changed_settings(position, gregorian)) == told
-    assert reading_settings(TABLE, OrcColumns.UNKNOWN, True) == {}
+    assert list(changed_settings(name, gregorian)) == told
+
+
+def test_a_table_without_times_has_hardly_any():
+    assert decoding_settings(replace(BY_NAME, orc_columns=OrcColumns.UNKNOWN), "UTC") == {}
 
 
 def test_partition_columns_and_time_zones_are_told_of():

@@ -1,5 +1,8 @@
 from types import SimpleNamespace
 
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
 from dbt.adapters.hiveacid.metadata.project import Project
 from hiveacid.metastore.models import TableName
 from tests.unit.metadata.fakes import manifest, node, source
@@ -16,6 +19,24 @@ def test_sources_are_tables_in_any_case():
     declared = project([source("Shop", "Orders"), source("shop", "items", loaded_at_query="…")])
     assert declared.sources() == {ORDERS, ITEMS}
     assert declared.has_freshness_query(ITEMS) and not declared.has_freshness_query(ORDERS)
+
+
+def reads_by(schema, identifier, word):
+    return source(schema, identifier, config={"hiveacid": {"orc_columns": word}})
+
+
+def test_how_columns_are_found_is_told_for_the_tables_that_are_asked_for():
+    sources = [reads_by("Shop", "Orders", "name"), source("shop", "orders")]
+    declared = project([*sources, reads_by("shop", "items", "wrong")])
+    assert declared.orc_columns({ORDERS, TableName("shop", "other")}) == {ORDERS: "name"}
+    with pytest.raises(DbtRuntimeError, match="`orc_columns` must be one of position, name, not"):
+        declared.orc_columns({ITEMS})
+
+
+def test_sources_of_one_table_find_its_columns_alike():
+    declared = project([reads_by("shop", "orders", "name"), reads_by("shop", "orders", "position")])
+    with pytest.raises(DbtRuntimeError, match=r"orc_columns: one has name, shop.orders has posi"):
+        declared.orc_columns({ORDERS})
 
 
 def test_a_node_makes_a_table_unless_it_is_part_of_others():

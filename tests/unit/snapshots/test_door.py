@@ -395,3 +395,24 @@ class TestChanges:
 
     def test_a_state_is_read_back_from_its_text(self):
         assert SourceState.parse(STATE.to_text()) == STATE
+
+
+@pytest.mark.parametrize(
+    ("given", "orders", "customers"),
+    [
+        (None, "position", "position"),
+        ("name", "name", "name"),
+        ({"Shop.orders": "name"}, "name", "position"),
+    ],
+)
+def test_columns_in_orc_files_are_found_as_each_table_says(take, given, orders, customers):
+    with take("shop.orders", orc_columns=given) as snapshot:
+        # The second one is pinned late.
+        found = [snapshot.pin([name])[name].orc_columns.value for name in (ORDERS, CUSTOMERS)]
+    assert found == [orders, customers]
+
+
+@pytest.mark.parametrize("given", ["names", {"shop.orders": "names"}])
+def test_columns_in_orc_files_are_found_by_position_or_name(take, given):
+    with pytest.raises(InvalidSettingError, match="must be `position` or `name`, not 'names'"):
+        take("shop.orders", orc_columns=given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.hiveacid.options import (
     declared_options,
     list_problems,
+    one_of,
     option,
     parse_bool,
     read_options,
@@ -51,6 +52,14 @@ class SourceOptions:
         parse_bool,
         default=False,
     )
+    orc_columns: str | None = option(
+        "By what Hive finds the columns of this table in ORC files, `position` or `name`, as the "
+        "profile's key of the same name says for all tables. Sources of one table must not differ "
+        "in it.",
+        one_of("position", "name"),
+        default=None,
+        shown_default="as in the profile",
+    )
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
@@ -73,6 +82,10 @@ class SourceOptions:
     def of_clauses(cls, clauses: ReadClauses) -> SourceOptions:
         """Return the options of a source that a statement reads with some clauses."""
         return cls(clauses.partitions, clauses.static)
+
+    def of_a_read(self) -> SourceOptions:
+        """Return the options of one read: without those that hold for every read of the table."""
+        return replace(self, orc_columns=None)
 
     def as_clauses(self) -> ReadClauses:
         """Return the clauses of a statement that reads a source so."""
