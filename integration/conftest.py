@@ -14,6 +14,7 @@ from integration.support.dbt_project import DbtProject, spark_settings
 from integration.support.delta import delta_settings
 from integration.support.differential import CONTRADICTIONS, Differential
 from integration.support.held import assert_nothing_held
+from integration.support.histories.history import IN_TEST
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
@@ -81,17 +82,8 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
 
     It ends with them: a Hive that idles takes 2 % of a core, and hundreds of megabytes.
     """
-    in_test = {
-        "hive.in.test": "true",
-        # Else such a metastore asks clients for a capability that only Hive's own tests have.
-        "metastore.client.capability.check": "false",
-        # A history made smaller may lack the end of a writer whose lock the next statement needs:
-        # that statement fails after some ten seconds (the waits double, from 50 or 100 ms on), not
-        # after an hour.
-        "hive.lock.numretries": "7",
-    }
-    settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
-    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:
+    work = tmp_path_factory.mktemp("hive_in_test")
+    with HiveServer(IN_TEST, work=work) as server:
         yield server
 
 

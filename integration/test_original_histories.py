@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import os
-import time
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.support.differential import CONTRADICTIONS
 from integration.support.histories.history import Ground
-from integration.support.histories.originals import OriginalHistories
+from integration.support.histories.originals import OriginalHistories, assert_sound, run_for
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
 pytestmark = [pytest.mark.no_cover, pytest.mark.long]
-
-_FAILED_IN_HIVE = 0.2
-"""The largest share of histories that may end because Hive itself fails a statement."""
-
-_WAYS = (
-    "rows",
-    "numbered",
-    "few_numbered",
-    "numbered, several stripes",
-    "several splits of a file",
-)
 
 
 @pytest.fixture
@@ -43,21 +32,19 @@ def histories(
 def test_random_histories_of_converted_tables(
     histories: OriginalHistories, record_property: Callable[[str, object], None]
 ) -> None:
-    minutes = float(os.environ.get("HISTORIES_MINUTES") or 10)
-    tally, end = histories.tally, time.monotonic() + 60 * minutes
-    while time.monotonic() < end and not tally.mismatches:
-        histories.run_one(shrink_seconds=120)
-        print(
-            f"seed {histories.seed}: {tally.tables} tables, {tally.comparisons} comparisons, "
-            f"{len(tally.mismatches)} mismatches, {len(tally.failed_in_hive)} failed in Hive, "
-            f"{dict(histories.ways)}",
-            flush=True,
-        )
+    run_for(histories, float(os.environ.get("HISTORIES_MINUTES") or 10))
     record_property("ways", dict(histories.ways))
-    assert not tally.mismatches, f"seed {histories.seed}\n" + "\n\n".join(
-        map(str, tally.mismatches)
+    assert_sound(histories)
+
+
+def test_random_histories_on_a_cluster(tmp_path: Path) -> None:
+    minutes = os.environ.get("HISTORIES_MINUTES") or "10"
+    program = "integration.support.histories.on_cluster"
+    # A process of its own, since a process has one Spark.
+    done = subprocess.run(
+        [sys.executable, "-m", program, str(tmp_path), minutes],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    share = len(tally.failed_in_hive) / tally.tables
-    assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
-    assert len(tally.contradictions) <= CONTRADICTIONS, "\n\n".join(tally.contradictions)
-    assert all(histories.ways[way] for way in _WAYS), histories.ways
+    assert done.returncode == 0, done.stdout[-20_000:]

@@ -22,6 +22,10 @@ _MOST_NEGOTIATED = 1 << 20
 """Bytes of one message of a negotiation, above which the other side speaks something else."""
 
 
+_MOST_IN_A_FRAME = (1 << 31) - 1
+"""Bytes of a frame at most: its length is a signed number of four bytes."""
+
+
 class Mechanism(Protocol):
     """One way of SASL to prove who the client is, and to protect what is sent afterwards."""
 
@@ -173,7 +177,11 @@ class SaslTransport(TTransportBase, CReadableTransport):
         self._mechanism.close()
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes of the current frame, or of the next one."""
+        """Return up to `size` bytes of the current frame, or of the next one.
+
+        Raises:
+            HandshakeError: what comes is no frame, or not the metastore's.
+        """
         found = self._read.read(size)
         if not found and size:
             self._read_frame()
@@ -205,5 +213,11 @@ class SaslTransport(TTransportBase, CReadableTransport):
         return self._read
 
     def _read_frame(self) -> None:
-        (length,) = struct.unpack(">I", self._socket.readAll(4))
+        header = self._socket.readAll(4)
+        (length,) = struct.unpack(">I", header)
+        if length > _MOST_IN_A_FRAME:
+            raise HandshakeError(
+                f"after the login it sent {header.hex()}, where the length of an answer has to be",
+                "Something between this machine and the metastore may have answered.",
+            )
         self._read = BytesIO(self._mechanism.unwrap(self._socket.readAll(length)))

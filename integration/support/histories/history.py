@@ -22,7 +22,7 @@ from integration.support.histories.actions import NotNow, Sql, Step, World
 from integration.support.histories.operations import BEFORE_CONVERSION, OPERATIONS
 from integration.support.histories.shape import Column, Shape
 from integration.support.histories.table_state import TableState
-from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 
 _STEPS = (9, 16)
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(10,2)"))
@@ -34,6 +34,22 @@ _ENDINGS = ("late commit", "late abort")
 _OPENS = {"open write": _ENDINGS, "drop partition": ("add a dropped partition",)}
 """The operations that need an earlier one, by that one."""
 
+
+IN_TEST = HiveSettings(
+    txn_timeout=120,
+    reaper_interval=2,
+    cleaner_interval=0.5,
+    extra={
+        "hive.in.test": "true",
+        # Else such a metastore asks clients for a capability that only Hive's own tests have.
+        "metastore.client.capability.check": "false",
+        # A history made smaller may lack the end of a writer whose lock the next statement needs:
+        # that statement fails after some ten seconds (the waits double, from 50 or 100 ms on), not
+        # after an hour.
+        "hive.lock.numretries": "7",
+    },
+)
+"""A Hive for random histories, which aborts transactions on request (`hive.test.rollbacktxn`)."""
 
 LEAST = 5
 """How often a long run must do each operation."""

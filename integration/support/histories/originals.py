@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,11 +19,12 @@ from hiveacid.changes.rows import inserted_rows
 from hiveacid.reader import raw_rows, splits
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.reader.raw_rows import RawScan
-from integration.support.differential import Differential, canonical
-from integration.support.histories.actions import World
+from integration.support.differential import CONTRADICTIONS, Differential, canonical
+from integration.support.histories.actions import Step, World
 from integration.support.histories.history import COLUMNS, Ground, Histories
 from integration.support.histories.shape import Shape
 from integration.support.histories.table_state import TableState
+from integration.support.histories.writer import write_empty
 
 _MANY = 4_000
 """Rows of a write that gives its files several stripes."""
@@ -37,6 +41,22 @@ _SETTINGS: Mapping[str, tuple[str | None, ...]] = {
     "adaptive.enabled": (None, "false"),
 }
 """Settings of Spark, the rest of their names, and values for them."""
+
+_WAYS = (
+    "rows",
+    "numbered",
+    "few_numbered",
+    "numbered, several stripes",
+    "several splits",
+    "a split without rows",
+    "a copy",
+    "an empty file",
+    "a file without bytes",
+)
+"""What each long run must have met."""
+
+_FAILED_IN_HIVE = 0.2
+"""The largest share of histories that may end because Hive itself fails a statement."""
 
 
 @dataclass
@@ -74,6 +94,12 @@ class OriginalHistories(Histories):
     def _state(self, shape: Shape, rng: random.Random) -> TableState:
         return LargeTable(shape, rng, list(COLUMNS), transactional=False)
 
+    def _do(self, world: World, step: Step, steps: list[Step]) -> None:
+        if step.operation == "convert":
+            seed = f"{self.seed}/{world.table}"
+            super()._do(world, Step("empty files", (EmptyFiles(seed, self.ways),)), steps)
+        super()._do(world, step, steps)
+
     def _compare(self, world: World, where: str | None) -> None:
         with recorded(self.ways):
             super()._compare(world, where)
@@ -89,6 +115,69 @@ class OriginalHistories(Histories):
         parts = [f"ROW__ID.{part}" for part in ("writeid", "bucketid", "rowid")]
         hives = self._client.query(f"SELECT id, {', '.join(parts)} FROM {table}")
         assert canonical(ours) == canonical(hives), "ids and row ids"
+
+
+def run_for(histories: OriginalHistories, minutes: float) -> None:
+    """Run histories until the time is over or a mismatch is found; print a line after each."""
+    tally, end = histories.tally, time.monotonic() + 60 * minutes
+    while time.monotonic() < end and not tally.mismatches:
+        histories.run_one(shrink_seconds=120)
+        print(
+            f"seed {histories.seed}: {tally.tables} tables, {tally.comparisons} comparisons, "
+            f"{len(tally.mismatches)} mismatches, {len(tally.failed_in_hive)} failed in Hive, "
+            f"{dict(histories.ways)}",
+            flush=True,
+        )
+
+
+def assert_sound(histories: OriginalHistories) -> None:
+    """Assert that each comparison showed Hive's rows, and that every way of reading was met."""
+    tally = histories.tally
+    assert not tally.mismatches, f"seed {histories.seed}\n" + "\n\n".join(
+        map(str, tally.mismatches)
+    )
+    share = len(tally.failed_in_hive) / tally.tables
+    assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
+    assert len(tally.contradictions) <= CONTRADICTIONS, "\n\n".join(tally.contradictions)
+    assert all(histories.ways[way] for way in _WAYS), histories.ways
+
+
+@dataclass(frozen=True)
+class EmptyFiles:
+    """Files without rows among those of a plain table: copies after the others, or before them.
+
+    `seed` chooses where they are, and whether they are ORC or have no bytes. `ways` counts them.
+    """
+
+    seed: str
+    ways: Counter[str]
+
+    def run(self, world: World) -> None:
+        rng = random.Random(self.seed)
+        table = world.metastore.get_table(world.table)
+        root = Path(urlsplit(table.storage.location).path)
+        for file in sorted(root.rglob("0*_0")):
+            self.ways["a copy"] += any(file.parent.glob(f"{file.name}_copy_*"))
+            kind = rng.choice(("an empty file", "a file without bytes", None))
+            if kind is None:
+                continue
+            empty = file.with_name(f"{file.name}_copy_70")
+            if rng.random() < 0.4:
+                # Checksums of files that were moved would not suit.
+                file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+                file.rename(empty)
+                empty = file
+            if kind == "an empty file":
+                write_empty(empty, table.storage.columns)
+            else:
+                empty.touch()
+            self.ways[kind] += 1
+
+    def script(self, world: World) -> str:
+        return (
+            f"-- beside files of {world.table}: ORC files without rows, and files without bytes,\n"
+            f"-- as {self} puts them (integration/support/histories/originals.py)"
+        )
 
 
 class _ChangingSettings(Differential):

@@ -84,7 +84,7 @@ class OpenWriter:
 
     @property
     def _row(self) -> str:
-        return "struct<" + ",".join(f"{c.name}:{c.type}" for c in self.columns) + ">"
+        return _struct(self.columns)
 
     def _directory(self, name: str) -> Path:
         directory = self.location / name
@@ -92,6 +92,11 @@ class OpenWriter:
         if self.full_acid:
             (directory / "_orc_acid_version").write_text("2")
         return directory
+
+
+def write_empty(path: Path, columns: Sequence[Column]) -> None:
+    """Write an ORC file of these columns without rows."""
+    _write(path, _struct(columns), [])
 
 
 def insert_together(inserts: Sequence[tuple[OpenWriter, Sequence[int]]]) -> None:
@@ -127,6 +132,10 @@ def delete_together(client: HiveClient, deletes: Sequence[tuple[OpenWriter, str]
     events.sort(key=lambda event: (bucket_number(event), *event[1:4]))
     for bucket, group in groupby(events, bucket_number):
         _write(directory / f"bucket_{bucket:05d}", _acid(writers[0]._row), group)
+
+
+def _struct(columns: Sequence[Column]) -> str:
+    return "struct<" + ",".join(f"{c.name}:{c.type}" for c in columns) + ">"
 
 
 def _nulls(writer: OpenWriter) -> list[None]:

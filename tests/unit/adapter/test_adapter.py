@@ -408,9 +408,12 @@ def test_orc_that_would_become_transactional_is_refused(
         adapter.hiveacid_refuse_acid_by_default(target, config)
 
 
+_OF_PY4J = {"__name__": "py4j.java_gateway"}
+
+
 def test_what_pyspark_makes_of_a_catalog_that_cannot_be_reached_is_explained(adapter):
     with pytest.raises(DbtRuntimeError, match="could not connect to the metastore of its own"):
         with adapter.connections.exception_handler("select 1"):
-            raise TypeError("'JavaPackage' object is not callable")
+            exec("""raise TypeError("'JavaPackage' object is not callable")""", _OF_PY4J)
     with pytest.raises(TypeError), adapter.connections.exception_handler("select 1"):
         raise TypeError("another one")

@@ -107,6 +107,16 @@ class TestPlain:
         )
         assert server.connections == 1, "a refused login is not tried again"
 
+    def test_what_is_no_frame_is_told(self, start):
+        def not_a_frame(handle):
+            frames = sasl_server.plain(handle, PASSWORDS)
+            handle.sendall(b"\xff\xff\xff\xfe" * 100)
+            return frames
+
+        server = start(not_a_frame)
+        told = refusal(server.uri, Security(Password("dbt", "s3cret")))
+        assert "after the login it sent fffffffe" in told
+
 
 def test_no_repr_shows_a_secret():
     shown = repr(

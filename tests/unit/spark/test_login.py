@@ -120,10 +120,10 @@ def test_secrets_stay_out_of_javas_command_line(monkeypatch):
         lambda conf, gateway: started.append(dict(conf.getAll())) or MagicMock(master="yarn"),
     )
     security = Security(Password("dbt", "s3cret"))
-    given = settings(security)
+    given = {**settings(security), f"{HIVE}truststore.password": "st0re"}
     driver._start(given, None, SparkLogin(security, lambda: None))
     driver._start({}, None, SparkLogin(Security(Jwt("a.b.c")), lambda: None))
-    assert "s3cret" not in str(launched[0])
+    assert "s3cret" not in str(launched[0]) and "st0re" not in str(launched[0])
     assert started[0] == given
     assert launched[1][1] == "a.b.c" and "HMS_JWT" not in os.environ
 
@@ -197,9 +197,22 @@ def test_a_new_ticket_is_taken_once(ugi, ticket):
     assert user.forceReloginFromTicketCache.call_count == 2
 
 
+def test_only_pyspark_itself_tells_of_its_catalog():
+    package = "'JavaPackage' object is not callable"
+    assert is_catalog_failure(raised_in("py4j.java_gateway", package))
+    assert not is_catalog_failure(raised_in("py4j.java_gateway", "'int' object is not callable"))
+    assert not is_catalog_failure(raised_in("my_python_model", package))
+    assert not is_catalog_failure(TypeError(package))
+
+
+def raised_in(module, text):
+    """The error as if a module had raised it."""
+    with pytest.raises(TypeError) as caught:
+        exec(f"raise TypeError({text!r})", {"__name__": module})
+    return caught.value
+
+
 def test_a_catalog_that_cannot_be_reached_is_explained(tmp_path):
-    assert is_catalog_failure(TypeError("'JavaPackage' object is not callable"))
-    assert not is_catalog_failure(TypeError("'int' object is not callable"))
     log = tmp_path / "spark.log"
     log.write_text(
         "26/11/27 ERROR TSaslTransport: SASL negotiation failure\n"

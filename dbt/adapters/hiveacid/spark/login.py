@@ -34,6 +34,10 @@ logger = AdapterLogger("HiveAcid")
 _HIVE = "spark.hadoop.hive.metastore."
 _CLIENT = "spark.hadoop.metastore.client."
 _TRUSTSTORES = (f"{_HIVE}truststore.path", "spark.hadoop.metastore.truststore.path")
+_TRUSTSTORE_PASSWORDS = (
+    f"{_HIVE}truststore.password",
+    "spark.hadoop.metastore.truststore.password",
+)
 _REDACTION = "spark.redaction.regex"
 _SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
 _UGI = "org.apache.hadoop.security.UserGroupInformation"
@@ -75,7 +79,8 @@ class SparkLogin:
         Hive's client looks a password up under the user's name.
         """
         auth = self.security.auth
-        return frozenset([f"spark.hadoop.{auth.user}"] if isinstance(auth, Password) else [])
+        of_user = [f"spark.hadoop.{auth.user}"] if isinstance(auth, Password) else []
+        return frozenset([*of_user, *_TRUSTSTORE_PASSWORDS])
 
     def environment(self) -> dict[str, str]:
         """Return variables for Java's process: Hadoop takes a name, Hive's client a token, so."""

@@ -83,9 +83,20 @@ _OF_KERBEROS = re.compile("GSSException|Kerberos|Krb|LoginException")
 def is_catalog_failure(error: TypeError) -> bool:
     """Tell whether Spark could not make its Hive client.
 
-    PySpark then fails to turn Java's error into Python's, and raises this in its place.
+    PySpark then fails to turn Java's error into Python's, and raises this in its place. The code of
+    a Python model may raise the same by itself, where it asks Java for a class that is not there.
     """
-    return "'JavaPackage' object is not callable" in str(error)
+    is_of_java = "'JavaPackage' object is not callable" in str(error)
+    return is_of_java and _raising_package(error) in ("py4j", "pyspark")
+
+
+def _raising_package(error: Exception) -> str:
+    """Return the package of the function that has raised an error."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    module = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "")
+    return str(module).partition(".")[0]
 
 
 def describe_catalog_failure(log_directory: Path | None) -> str:
