@@ -25,6 +25,7 @@ become a transactional one.
 
 _OLD_DATES = "setting old_dates"
 _ORC_COLUMNS = "setting orc_columns"
+_PARQUET_TIME_ZONE = "setting parquet_time_zone"
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
@@ -46,7 +47,9 @@ def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
     return found
 
 
-def reading_settings(table: Table, orc_columns: OrcColumns, gregorian: bool) -> dict[str, str]:
+def reading_settings(
+    table: Table, orc_columns: OrcColumns, gregorian: bool, parquet_time_zone: str | None = None
+) -> dict[str, str]:
     """Return the settings of a pinned table that hold for all its rows.
 
     `UNKNOWN` is not among them: what it does not refuse, `NAME` and `POSITION` read alike. A table
@@ -57,6 +60,8 @@ def reading_settings(table: Table, orc_columns: OrcColumns, gregorian: bool) -> 
     types = (column.type for column in (*table.storage.columns, *table.partition_keys))
     if any("date" in type_ or "timestamp" in type_ for type_ in types):
         found[_OLD_DATES] = "gregorian" if gregorian else "file"
+        if parquet_time_zone is not None and not table.is_full_acid:
+            found[_PARQUET_TIME_ZONE] = parquet_time_zone
     return found
 
 

@@ -92,6 +92,7 @@ class LockedTables:
         self._client = transaction.client
         self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
         self._gregorian = settings.counts_in_gregorian(transaction.server)
+        self._parquet_time_zone = settings.parquet_time_zone
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -214,6 +215,7 @@ class LockedTables:
                 transaction_id=self.transaction.id,
                 orc_columns=self._orc_columns,
                 gregorian=self._gregorian,
+                parquet_time_zone=self._parquet_time_zone,
             )
             for name, table in tables.items()
         }
