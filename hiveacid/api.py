@@ -82,6 +82,7 @@ def snapshot(
     lock_timeout: float = 300.0,
     orc_columns: str | Mapping[str, str] | None = None,
     old_dates: str | None = None,
+    parquet_time_zone: str | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
     security: Security = NO_SECURITY,
@@ -106,6 +107,9 @@ def snapshot(
         old_dates: the calendar of days before 1582-10-15 in files that do not name theirs:
             "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
+        parquet_time_zone: the time zone of the Java that wrote Parquet files, such as
+            "Europe/Berlin", for files that do not name it or hold instants. Hive shows their
+            timestamps in the zone of its own Java. None: a query that needs them is refused.
         heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
@@ -124,7 +128,14 @@ def snapshot(
         OrcColumns.parse(word)
     return Snapshot(
         partial(MetastoreClient, metastore_uri, metastore_timeout, security=security),
-        SnapshotSettings(heartbeat_interval, lock_timeout, of_all, old_dates, lambda wanted: words),
+        SnapshotSettings(
+            heartbeat_interval,
+            lock_timeout,
+            of_all,
+            old_dates,
+            parquet_time_zone,
+            lambda wanted: words,
+        ),
         description,
         tables=lambda: names,
         footers=open_footers(footer_cache),

@@ -26,6 +26,7 @@ from integration.support.held import assert_nothing_held
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
+from integration.test_reader_types import TIMES
 
 KINDS = "kinds_of_tables"
 
@@ -119,6 +120,39 @@ def test_models_have_the_rows_of_the_hive_that_wrote_them(
         if ours != hives:
             differing[table] = (ours, hives)
     assert differing == {}, "what we show, what Hive shows"
+
+
+def test_times_in_parquet_of_hive_3(
+    hive_3: HiveServer,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+    spark: SparkSession,
+) -> None:
+    """The file of a Hive 3, in its own table and in one of Hive 4."""
+    shown = "id, cast(at AS string)"
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as old:
+        old.execute("CREATE DATABASE times")
+        for client, table in ((old, "times.own"), (hive_client, f"{database}.loaded")):
+            client.execute(
+                f"CREATE TABLE {table} (id int, at timestamp) STORED AS PARQUET TBLPROPERTIES "
+                "('transactional'='true', 'transactional_properties'='insert_only')"
+            )
+        rows = ", ".join(f"({i}, '{time}')" for i, time in enumerate(TIMES))
+        old.execute(f"INSERT INTO times.own VALUES {rows}")
+        (file,) = (hive_3.warehouse / "times.db" / "own").glob("delta_*/0*")
+        hive_client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {database}.loaded")
+        for server, client, table in (
+            (hive_3, old, "times.own"),
+            (hive, hive_client, f"{database}.loaded"),
+        ):
+            hives = canonical(client.query(f"SELECT {shown} FROM {table}"))
+            with hiveacid.snapshot(
+                spark, server.metastore_uri, [table], parquet_time_zone="UTC"
+            ) as snapshot:
+                rows_read = snapshot.table(table).selectExpr(*shown.split(", ")).collect()
+                assert canonical(rows_read) == hives, table
+        old.execute("DROP DATABASE times CASCADE")
 
 
 INSERT_ONLY = (

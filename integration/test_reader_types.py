@@ -218,32 +218,6 @@ def test_nanoseconds_are_cut_to_microseconds(
         assert sorted(read) == sorted(text[:26] for (text,) in shown)
 
 
-def test_parquet_without_the_writers_zone_is_refused(
-    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
-) -> None:
-    """What Hive shows of such a timestamp depends on the zone and settings of its server."""
-    table = f"{database}.loaded"
-    hive_client.execute(
-        f"CREATE TABLE {table} (id bigint, at timestamp) STORED AS PARQUET "
-        f"TBLPROPERTIES ({INSERT_ONLY})"
-    )
-    rows = differential.spark.range(1).selectExpr("id", "timestamp '2026-01-01 00:00:00' AS at")
-    rows.coalesce(1).write.parquet(str(tmp_path / "rows"))
-    (file,) = (tmp_path / "rows").glob("*.parquet")
-    hive_client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
-    with pytest.raises(UnreadableTableError, match="does not name its writer's time zone"):
-        differential.read(table)
-    hive_client.execute("SET hive.parquet.write.int64.timestamp=true")
-    try:
-        hive_client.execute(f"INSERT OVERWRITE TABLE {table} VALUES (1, '2026-01-01 00:00:00')")
-    finally:
-        hive_client.execute("SET hive.parquet.write.int64.timestamp=false")
-    with pytest.raises(UnreadableTableError, match="stores timestamps as INT64"):
-        differential.read(table)
-    hive_client.execute(f"INSERT OVERWRITE TABLE {table} SELECT id, at FROM {table}")
-    differential.check_columns(table, ["id", "cast(at AS string)"], ZONES[:2])
-
-
 @EVERY_FORMAT
 def test_deep_nesting_empty_collections_and_long_texts(
     differential: Differential,

@@ -25,6 +25,7 @@ become a transactional one.
 
 _OLD_DATES = "setting old_dates"
 _ORC_COLUMNS = "setting orc_columns"
+_PARQUET_TIME_ZONE = "setting parquet_time_zone"
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
@@ -47,6 +48,8 @@ def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
     types = [column.type for column in (*table.storage.columns, *table.partition_keys)]
     if any("date" in type_ or "timestamp" in type_ for type_ in types):
         found[_OLD_DATES] = "gregorian" if pinned.gregorian else "file"
+        if pinned.parquet_time_zone is not None and not table.is_full_acid:
+            found[_PARQUET_TIME_ZONE] = pinned.parquet_time_zone
     if any(timestamps_in(types, 0)):
         found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -29,6 +29,11 @@ _NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
 _TOP_LEVEL = re.compile(r"^  (?=[a-z])", re.MULTILINE)
 _UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
 """Beginning of a column, and integers of other engines, in the text of a Parquet schema."""
+
+INT96 = "int96"
+INT64 = "int64"
+_STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\w+,\w+)\)\)", re.M)
+"""Timestamps in the text of a Parquet schema: `INT96`, or a unit and whether it is UTC."""
 
 
 def ask_file(
@@ -114,18 +119,24 @@ class UnsignedType(DataType):
 class FileHeader:
     """Columns and times of a file, as the file states them.
 
-    `columns` are the columns with a type of Spark's. `proleptic`, `legacy` and `zone` are what the
-    writer said of times. `wall_clocks` says that the file stores timestamps without a zone.
-    `by_spark` says that a Spark wrote the file that counts days in the Gregorian calendar (3.0 and
-    later, by default).
+    `columns` are the columns with a type of Spark's, `names` the names of all columns of a Parquet
+    file. `proleptic`, `legacy` and `zone` are what the writer said of times. `stamps` has the ways
+    in which a Parquet file stores timestamps (`int96`, or a unit and whether it is UTC, as in
+    `MICROS,true`) by the name of the column, in lower case. `created_by` names the writer of a
+    Parquet file. `by_spark` says that a Spark wrote the file that counts days in the Gregorian
+    calendar (3.0 and later, by default). `rebased` has the ways of timestamps in which Spark's
+    reader changes the calendar, whatever it is asked for: `INT96`, and `INT64`.
     """
 
     columns: StructType
     zone: str | None = None
     proleptic: str | None = None
     legacy: str | None = None
-    wall_clocks: bool = False
+    names: tuple[str, ...] = ()
+    stamps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    created_by: str = ""
     by_spark: bool = False
+    rebased: tuple[str, ...] = ()
 
 
 _KNOWN: dict[ListedFile, FileHeader] = {}
@@ -157,21 +168,45 @@ def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
     metadata = reader.getFooter().getFileMetaData()
     values, schema = metadata.getKeyValueMetaData(), metadata.getSchema()
     text = schema.toString()
+    names, columns = _parquet_columns(spark, schema, text)
+    version = values.get("org.apache.spark.version")
+    # As `DataSourceUtils.getRebaseSpec`.
+    rebased = tuple(
+        way
+        for way, since, legacy in ((INT96, "3.1.0", "INT96"), (INT64, "3.0.0", "DateTime"))
+        if version is not None
+        and (version < since or values.get(f"org.apache.spark.legacy{legacy}") is not None)
+    )
     return FileHeader(
-        _parquet_columns(spark, schema, text),
+        columns,
         values.get("writer.time.zone"),
         values.get("writer.date.proleptic"),
         values.get("writer.zone.conversion.legacy"),
-        wall_clocks="(TIMESTAMP" in text,
-        # As `DataSourceUtils.getRebaseSpec`.
-        by_spark=(values.get("org.apache.spark.version") or "") >= "3.0.0"
-        and values.get("org.apache.spark.legacyDateTime") is None,
+        names,
+        _stamps(names, text),
+        metadata.getCreatedBy() or "",
+        version is not None and INT64 not in rebased,
+        rebased,
     )
 
 
-def _parquet_columns(spark: SparkSession, schema: Any, text: str) -> StructType:
+def _stamps(names: Iterable[str], text: str) -> dict[str, tuple[str, ...]]:
+    if not _STAMP.search(text):
+        return {}
+    found = {}
+    for name, own in zip(names, _TOP_LEVEL.split(text)[1:], strict=True):
+        kinds = {int96 or int64 for int96, int64 in _STAMP.findall(own)}
+        if kinds:
+            found[name.lower()] = tuple(sorted(kinds))
+    return found
+
+
+def _parquet_columns(
+    spark: SparkSession, schema: Any, text: str
+) -> tuple[tuple[str, ...], StructType]:
     with suppress(*JAVA_ERRORS):
-        return _converted(spark, schema, text)
+        columns = _converted(spark, schema, text)
+        return tuple(columns.names), columns
     # Spark does not know the type of some column, perhaps one that the table does not have.
     message = java(spark.sparkContext, "org.apache.parquet.schema.MessageType")
     known: list[StructField] = []
@@ -179,7 +214,8 @@ def _parquet_columns(spark: SparkSession, schema: Any, text: str) -> StructType:
         one = message(schema.getName(), schema.getFields().subList(i, i + 1))
         with suppress(*JAVA_ERRORS):
             known += _converted(spark, one, one.toString()).fields
-    return StructType(known)
+    names = tuple(str(schema.getFieldName(i)) for i in range(schema.getFieldCount()))
+    return names, StructType(known)
 
 
 def _converted(spark: SparkSession, schema: Any, text: str) -> StructType:

@@ -129,7 +129,14 @@ def insert_only_rows(
         UnreadableTableError: a format or a column that cannot be read.
     """
     pinned = plan.pinned
-    read = TableRead(spark, pinned.table, pinned.storages, columns, pinned.gregorian)
+    read = TableRead(
+        spark,
+        pinned.table,
+        pinned.storages,
+        columns,
+        pinned.gregorian,
+        pinned.parquet_time_zone,
+    )
     rows: list[DataFrame] = []
     for format, planned in _by_format(read, plan.data).items():
         for layout, files in format.layouts(read, planned).items():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from pyspark import SparkContext
@@ -20,15 +21,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
-from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
-from hiveacid.reader.file_headers import FileHeader
 
 _MICROS_PER_DAY = 86_400_000_000
 _GREGORIAN_FROM = -141_427
 """Day 1582-10-15, counted from 1970-01-01. Before it, Hive's hybrid calendar is Julian."""
+
+FROM_1900 = -2_208_988_800_000_000
+"""Microseconds of 1900-01-01. `java.util.TimeZone` knows no change of a zone's offset before it."""
+
+_LONG_AGO = -(10**14)
+"""Milliseconds of a time before 1900."""
 
 _JULIAN_SHIFTS = [
     (-719_164, 2),
@@ -48,6 +52,17 @@ _JULIAN_SHIFTS = [
 """First days, and the days to add from there on, so that the Gregorian calendar shows the date that
 the Julian calendar shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
 
+_LEGACY_SHIFTS = [
+    _JULIAN_SHIFTS[0],
+    *(
+        shift
+        for (_, before), (first_day, days) in pairwise(_JULIAN_SHIFTS)
+        for shift in ((first_day - 1, before - 1), (first_day, days))
+    ),
+]
+"""As `_JULIAN_SHIFTS`, but the days that only the Julian calendar has (29 February 1500) are shown
+as the day before: Hive's legacy conversion goes by way of text, which its parser makes valid."""
+
 _Wanted = type[DataType] | tuple[type[DataType], ...]
 _FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
 _TYPE = re.compile(r"[a-z][a-z ]*")
@@ -60,27 +75,41 @@ class WallClock:
 
     `file_zone` is the zone whose clock shows the stored time at the instants that Spark reads. Both
     zones are as Java normalises them. With `julian`, days before 1582-10-15 were counted in the
-    Julian calendar, and Spark's reader has not taken this into account.
+    Julian calendar, and Spark's reader has not taken this into account; with `julian_in_utc` they
+    are the days of the stored time, not those of the zone's clock. `before_1900` is the offset
+    in milliseconds that the clock has before 1900 with Hive's legacy conversion; None without it.
     """
 
     file_zone: str
     session_zone: str
     julian: bool = False
+    julian_in_utc: bool = False
+    before_1900: int | None = None
 
     @classmethod
     def of(
-        cls, spark: SparkSession, file_zone: str | None = None, julian: bool = False
+        cls,
+        spark: SparkSession,
+        file_zone: str | None = None,
+        julian: bool = False,
+        julian_in_utc: bool = False,
+        legacy: bool = False,
     ) -> WallClock:
         """Return the clock of files of `file_zone` in a session.
 
-        Without `file_zone` the files have the zone of the Java process.
+        Without `file_zone` the files have the zone of the Java process. With `legacy` the zone is
+        that of `java.util.TimeZone`, which has one offset for all times before 1900.
         """
         zone_id = java(spark.sparkContext, "java.time.ZoneId")
         # Spark's own parser of zones, which knows more notations than Java's.
         times = java(spark.sparkContext, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
         session_zone = _normal(times.getZoneId(str(spark.conf.get("spark.sql.session.timeZone"))))
         zone = zone_id.systemDefault() if file_zone is None else zone_id.of(file_zone)
-        return cls(_normal(zone), session_zone, julian)
+        before_1900 = None
+        if legacy:
+            time_zone = java(spark.sparkContext, "java.util.TimeZone").getTimeZone(zone)
+            before_1900 = int(time_zone.getOffset(_LONG_AGO))
+        return cls(_normal(zone), session_zone, julian, julian_in_utc, before_1900)
 
     def show(self, column: Column, data_type: DataType) -> Column:
         """Return a column as the session must show it, with the timestamps inside of it."""
@@ -94,14 +123,17 @@ class WallClock:
         return differs and has(data_type, TimestampType)
 
     def _move(self, instant: Column) -> Column:
+        is_legacy = self.before_1900 is not None
+        if self.julian and self.julian_in_utc:
+            instant = _gregorian(instant)
         # `from_utc_timestamp` moves an instant by its zone's offset, `to_utc_timestamp` back.
         wall_clock = F.from_utc_timestamp(instant, self.file_zone)
-        if self.julian:
-            micros = F.unix_micros(wall_clock)
-            days = _julian_shift(micros, _MICROS_PER_DAY).cast("bigint")
-            shown = F.timestamp_micros(micros + days * F.lit(_MICROS_PER_DAY))
-            is_julian = micros < F.lit(_GREGORIAN_FROM * _MICROS_PER_DAY)
-            wall_clock = F.when(is_julian, shown).otherwise(wall_clock)
+        if is_legacy:
+            micros = F.unix_micros(instant)
+            early = F.timestamp_micros(micros + F.lit(self.before_1900).cast("bigint") * 1_000)
+            wall_clock = F.when(micros < F.lit(FROM_1900), early).otherwise(wall_clock)
+        if self.julian and not self.julian_in_utc:
+            wall_clock = _gregorian(wall_clock, is_legacy)
         return F.to_utc_timestamp(wall_clock, self.session_zone)
 
 
@@ -156,9 +188,21 @@ def gregorian_dates(column: Column, data_type: DataType) -> Column:
     return change(column, data_type, DateType, shown)
 
 
-def _julian_shift(time: Column, units_per_day: int) -> Column:
-    shift = F.lit(_JULIAN_SHIFTS[0][1])
-    for first_day, days in _JULIAN_SHIFTS[1:]:
+def _gregorian(wall_clock: Column, is_legacy: bool = False) -> Column:
+    """Return a time whose day was counted in the Julian calendar."""
+    micros = F.unix_micros(wall_clock)
+    shifts = _LEGACY_SHIFTS if is_legacy else _JULIAN_SHIFTS
+    days = _julian_shift(micros, _MICROS_PER_DAY, shifts).cast("bigint")
+    shown = F.timestamp_micros(micros + days * F.lit(_MICROS_PER_DAY))
+    is_julian = micros < F.lit(_GREGORIAN_FROM * _MICROS_PER_DAY)
+    return F.when(is_julian, shown).otherwise(wall_clock)
+
+
+def _julian_shift(
+    time: Column, units_per_day: int, shifts: Sequence[tuple[int, int]] = _JULIAN_SHIFTS
+) -> Column:
+    shift = F.lit(shifts[0][1])
+    for first_day, days in shifts[1:]:
         shift = F.when(time >= F.lit(first_day * units_per_day), F.lit(days)).otherwise(shift)
     return shift
 
@@ -217,85 +261,6 @@ def orc_calendar(gregorian: bool) -> dict[str, str]:
     ORC's library takes the days for Julian ones unless it is told.
     """
     return {"orc.proleptic.gregorian.default": "true"} if gregorian else {}
-
-
-@dataclass(frozen=True)
-class WriterTimes:
-    """Meaning of the dates and timestamps in a file.
-
-    `zone` is the writer's zone, None if no column needs it. `julian_dates` and `julian_timestamps`
-    say that Hive counts old days in the Julian calendar. `spark_decides` says that Spark's Parquet
-    reader treats old days as Spark wrote them, whatever the reader is asked for.
-    """
-
-    zone: str | None
-    julian_dates: bool
-    julian_timestamps: bool
-    spark_decides: bool = False
-
-
-def writer_times(
-    spark: SparkSession,
-    format: str,
-    headers: Mapping[ListedFile, FileHeader],
-    data: StructType,
-    gregorian: bool = False,
-) -> dict[ListedFile, WriterTimes | None]:
-    """Return how to read each file of `format` (`parquet` or `avro`).
-
-    Without dates and timestamps in `data` it is None for each file. `gregorian` is that of the
-    pinned table.
-
-    Raises:
-        UnreadableTableError: a file does not say what its timestamps mean.
-    """
-    with_timestamps = has(data, TimestampType)
-    if not with_timestamps and not has(data, DateType):
-        return dict.fromkeys(headers)
-    return {
-        file: _times(spark, format, file, header, with_timestamps, gregorian)
-        for file, header in headers.items()
-    }
-
-
-@lru_cache(maxsize=1_000)
-def _is_zone(context: SparkContext, zone: str) -> bool:
-    try:
-        java(context, "java.time.ZoneId").of(zone)
-    except JAVA_ERRORS:
-        return False
-    return True
-
-
-def _times(
-    spark: SparkSession,
-    format: str,
-    file: ListedFile,
-    header: FileHeader,
-    with_timestamps: bool,
-    gregorian: bool,
-) -> WriterTimes:
-    assumed = gregorian and header.proleptic is None
-    julian = not assumed and (header.proleptic or "false").lower() != "true"
-    # In Parquet the flag says something of dates alone: `NanoTimeUtils` counts Julian days.
-    julian_timestamps = julian or (format == "parquet" and not assumed)
-    if not with_timestamps:
-        return WriterTimes(None, julian, julian_timestamps, header.by_spark)
-    reason = None
-    if header.zone is None:
-        reason = "does not name its writer's time zone (writer.time.zone)"
-    elif not _is_zone(spark.sparkContext, header.zone):
-        reason = f"names a time zone that Java does not know ({header.zone!r}, writer.time.zone)"
-    elif (header.legacy or "false").lower() == "true":
-        reason = "was written with Hive's legacy conversion of time zones"
-    elif header.wall_clocks:
-        reason = "stores timestamps as INT64 (hive.parquet.write.int64.timestamp)"
-    if reason is not None:
-        raise UnreadableTableError(
-            f"{file.path} {reason}, so that its timestamps cannot be read exactly. Let Hive write "
-            "the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
-        )
-    return WriterTimes(header.zone, julian, julian_timestamps, header.by_spark)
 
 
 def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]]:

@@ -215,6 +215,7 @@ class LockedTables:
                 transaction_id=self.transaction.id,
                 orc_columns=OrcColumns.of(of_its_own.get(name, settings.orc_columns), server),
                 gregorian=settings.counts_in_gregorian(server),
+                parquet_time_zone=settings.parquet_time_zone,
             )
             for name, table in tables.items()
         }

@@ -325,6 +325,8 @@ class SnapshotSettings:
     `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
     `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
     goes by the metastore's version.
+    `parquet_time_zone`: the time zone of the Java that wrote Parquet files which do not name it, or
+    hold instants, as Hive's own Java has it; None refuses their timestamps.
     Raises `InvalidSettingError` for a negative number, and for a word that a setting does not take.
     """
 
@@ -332,6 +334,7 @@ class SnapshotSettings:
     lock_timeout: float = 300.0
     orc_columns: str | None = None
     old_dates: str | None = None
+    parquet_time_zone: str | None = None
     orc_columns_of: Callable[[Collection[TableName]], Mapping[TableName, str]] = lambda names: {}
 
     def __post_init__(self) -> None:

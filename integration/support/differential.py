@@ -52,7 +52,14 @@ class Read:
 class Differential:
     """Reads tables both ways. One Spark session and one Hive serve many tables."""
 
-    def __init__(self, hive: HiveServer, client: HiveClient, spark: SparkSession) -> None:
+    def __init__(
+        self,
+        hive: HiveServer,
+        client: HiveClient,
+        spark: SparkSession,
+        parquet_time_zone: str | None = None,
+    ) -> None:
+        self.settings = SnapshotSettings(lock_timeout=60, parquet_time_zone=parquet_time_zone)
         self.hive = hive
         self.client = client
         self.spark = spark
@@ -66,7 +73,7 @@ class Differential:
         name = TableName(*table.split("."))
         snapshot = RunSnapshot(
             lambda: MetastoreClient(self.hive.metastore_uri, timeout=30),
-            SnapshotSettings(lock_timeout=60),
+            self.settings,
             "dbt-hiveacid differential test",
         )
         try:

@@ -217,6 +217,15 @@ class HiveAcidCredentials(Credentials):
         one_of("file", "gregorian"),
         default=None,
     )
+    parquet_time_zone: str | None = option(
+        "The time zone of the Java that wrote Parquet files, such as `Europe/Berlin`, for files "
+        "that do not name it (Spark, Hive before 3.1.3) or hold instants. Hive shows their "
+        "timestamps in the zone of its own Java. Without the key, a query that needs such a "
+        "timestamp fails. Files of writers other than Java, such as Impala, hold the time on the "
+        "clock.",
+        parse_text,
+        default=None,
+    )
     footer_cache: str | None = option(
         "The directory in which the footers of ORC files are kept from run to run, so that each "
         "file's footer is read once. Without it, `dbt-hiveacid` in the user's cache directory "

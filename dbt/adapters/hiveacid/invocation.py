@@ -117,6 +117,7 @@ class Invocation:
                 credentials.lock_timeout,
                 credentials.orc_columns,
                 credentials.old_dates,
+                credentials.parquet_time_zone,
                 orc_columns,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.

@@ -38,7 +38,8 @@ from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.scan import scan
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
+from hiveacid.reader.timestamps import gregorian_dates
+from hiveacid.reader.writer_times import WriterTimes
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
 """Options of Spark's reader. Old dates and timestamps are left to `avro_columns`: Spark's own
@@ -125,20 +126,17 @@ def avro_columns(
     spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
 ) -> list[ColumnExpr]:
     """Return the table's columns; `times` is None if it has no dates or timestamps."""
-    clock = None
-    if times is not None and times.zone is not None:
-        clock = WallClock.of(spark, times.zone, times.julian_timestamps)
     selected: list[ColumnExpr] = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("avro", scanned, columns.data, stored)
-    for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
-        column = within_length(column, hive_type)
+    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        column = within_length(scanned[i], hive_type)
         if _stored(field.dataType) != field.dataType:
             column = column.cast(field.dataType)
-        if clock is not None:
-            column = clock.show(column, field.dataType)
-        if times is not None and times.julian_dates:
-            column = gregorian_dates(column, field.dataType)
+        if times is not None:
+            column = times.show(spark, i, column, field.dataType)
+            if times.julian_dates:
+                column = gregorian_dates(column, field.dataType)
         selected.append((field.name, column))
     return selected
 

@@ -27,8 +27,8 @@ class TableRead:
     """One read of an insert-only table.
 
     `storages` has the storage of each partition, by the number that `DataFile.partition` gives, or
-    the table's own storage alone. `columns` are the table's. `gregorian` is that of the pinned
-    table.
+    the table's own storage alone. `columns` are the table's. `gregorian` and `parquet_time_zone`
+    are those of the pinned table.
     """
 
     spark: SparkSession
@@ -36,6 +36,7 @@ class TableRead:
     storages: Sequence[StorageDescriptor]
     columns: TableColumns
     gregorian: bool = False
+    parquet_time_zone: str | None = None
 
     @property
     def is_case_sensitive(self) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pyspark.sql.types import StructField, StructType
+
 from hiveacid.reader.columns import TableColumns
-from hiveacid.reader.file_headers import file_headers
+from hiveacid.reader.file_headers import FileHeader, file_headers
 from hiveacid.reader.formats.base import FileFormat, Layout, TableRead, group
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.stored_types import StoredTypes, stored_types
-from hiveacid.reader.timestamps import WriterTimes, writer_times
+from hiveacid.reader.writer_times import WriterTimes, writer_times
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,13 @@ class DescribedLayout(Layout):
     """Layout of files that describe themselves.
 
     `times` says what the files' dates and timestamps mean, None if the table has none. `stored` are
-    the columns that the files store in another type.
+    the columns that the files store in another type. `names` are the files' names of the columns if
+    they are found by position, None for one that the files lack; else it is None.
     """
 
     times: WriterTimes | None
     stored: StoredTypes
+    names: tuple[str | None, ...] | None = None
 
 
 class DescribedFormat(FileFormat[DescribedLayout]):
@@ -37,14 +41,40 @@ class DescribedFormat(FileFormat[DescribedLayout]):
     ) -> dict[DescribedLayout, list[DataFile]]:
         """Group files by what they say of columns and times."""
         headers = file_headers(read.spark, self.name, [file.file for file in files])
-        times = writer_times(
-            read.spark, self.name, headers, read.columns.data, gregorian=read.gregorian
-        )
         columns_of, is_case_sensitive = self.columns_of(read), read.is_case_sensitive
 
         def layout(file: DataFile) -> DescribedLayout:
-            columns, found = columns_of(file.partition), headers[file.file].columns
+            columns, header = columns_of(file.partition), headers[file.file]
+            names = self.names_of(read, file, columns, header)
+            found = header.columns if names is None else _renamed(columns, header, names)
+            times = writer_times(
+                read.spark,
+                self.name,
+                header,
+                columns.data,
+                names or columns.data.names,
+                gregorian=read.gregorian,
+                time_zone=read.parquet_time_zone,
+            )
             stored = stored_types(columns, self.name, file.file, found, is_case_sensitive)
-            return DescribedLayout(columns, times[file.file], stored)
+            return DescribedLayout(columns, times, stored, names)
 
         return group((layout(file), file) for file in files)
+
+    def names_of(
+        self, read: TableRead, file: DataFile, columns: TableColumns, header: FileHeader
+    ) -> tuple[str | None, ...] | None:
+        """Return the file's names of the columns, if they are found by position."""
+        return None
+
+
+def _renamed(columns: TableColumns, header: FileHeader, names: Sequence[str | None]) -> StructType:
+    """Return the columns of a file under the names that the table has for them."""
+    of_file = {field.name: field.dataType for field in header.columns}
+    return StructType(
+        [
+            StructField(field.name, of_file[name])
+            for field, name in zip(columns.data, names, strict=True)
+            if name is not None and name in of_file
+        ]
+    )

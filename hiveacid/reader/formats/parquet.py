@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, StructType
+from pyspark.sql.types import DecimalType, LongType, StructField, StructType, TimestampType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
-from hiveacid.reader.file_headers import ask_file
+from hiveacid.reader.file_headers import FileHeader, ask_file
 from hiveacid.reader.formats.base import (
     ScannedFiles,
     TableRead,
@@ -25,17 +25,15 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_columns import parquet_partition_columns
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
-from hiveacid.reader.properties import file_properties, refuse_others
+from hiveacid.reader.properties import file_properties
 from hiveacid.reader.scan import scan
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from hiveacid.reader.timestamps import WallClock, WriterTimes, gregorian_dates
+from hiveacid.reader.timestamps import gregorian_dates
 from hiveacid.reader.types import spark_type
+from hiveacid.reader.writer_times import WriterTimes
 
-_HARMLESS = (
-    # Columns by position instead of by name.
-    ("parquet.column.index.access", "false"),
-)
-"""Properties that change what Hive shows, with the values that do not."""
+_BY_POSITION = "parquet.column.index.access"
+"""Property that has Hive find columns by position instead of by name."""
 
 
 class Parquet(DescribedFormat):
@@ -44,21 +42,29 @@ class Parquet(DescribedFormat):
     name = "parquet"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse columns by position."""
-        properties = file_properties(read.table, storage)
-        refuse_others(read.table.name, self.name, properties, _HARMLESS)
+        """Refuse rows that are left out."""
         refuse_header_lines(read.table, self.name)
 
     def columns_of(self, read: TableRead) -> Callable[[int], TableColumns]:
         """Return the columns of partitions: Hive shows only as many as the partition has."""
         return columns_of_partitions(read, parquet_partition_columns)
 
+    def names_of(
+        self, read: TableRead, file: DataFile, columns: TableColumns, header: FileHeader
+    ) -> tuple[str | None, ...] | None:
+        """Return the file's names of the columns, if Hive finds them by position."""
+        properties = file_properties(read.table, read.storages[file.partition])
+        if properties.get(_BY_POSITION, "false").lower() != "true":
+            return None
+        missing = len(columns.data) - len(header.names)
+        return (*header.names, *[None] * missing)[: len(columns.data)]
+
     def scan(
         self, read: TableRead, layout: DescribedLayout, files: Sequence[DataFile]
     ) -> ScannedFiles:
-        """Read columns by name."""
+        """Read columns by name, or by position."""
         schema, options, data = parquet_columns(
-            read.spark, layout.columns, layout.times, layout.stored
+            read.spark, layout.columns, layout.times, layout.stored, layout.names
         )
         listed = [file.file for file in files]
         frame, by_path = scan(read.spark, self.name, listed, schema, options)
@@ -76,39 +82,71 @@ def _has_records(reader: Any) -> bool:
 
 
 def parquet_columns(
-    spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
+    spark: SparkSession,
+    columns: TableColumns,
+    times: WriterTimes | None,
+    stored: StoredTypes,
+    names: Sequence[str | None] | None = None,
 ) -> tuple[StructType, Mapping[str, str], list[ColumnExpr]]:
     """Return the schema, the options and the columns of a scan.
 
-    `times` is None if the table has no dates or timestamps.
+    `times` is None if the table has no dates or timestamps. `names` are the files' own names of the
+    columns, if they are not the table's; None for a column that the files lack.
 
     Spark's own conversion of old timestamps depends on the zone of the Java process, so the
     conversion is left to `WallClock`. Spark's conversion of dates does not depend on the zone, and
-    keeps filters on dates pushed down. Spark does not convert the dates in files of its own as Hive
-    does: these are converted here.
+    keeps filters on dates pushed down. It would convert timestamps of INT64, too, and does not
+    convert the dates in files of Spark's own as Hive does: there dates are converted here.
     """
     options = {}
-    clock = None
-    moves_dates = times is not None and times.julian_dates and times.spark_decides
+    moves_dates = False
     if times is not None:
+        here = times.spark_decides or times.has_int64
+        moves_dates = times.julian_dates and here
         options = {
             "int96RebaseMode": "CORRECTED",
-            "datetimeRebaseMode": "LEGACY" if times.julian_dates else "CORRECTED",
+            "datetimeRebaseMode": "LEGACY" if times.julian_dates and not here else "CORRECTED",
         }
-        if times.zone is not None:
-            clock = WallClock.of(spark, times.zone, times.julian_timestamps)
-    data: list[ColumnExpr] = []
-    scanned = [F.col(quoted(name)) for name in columns.data.names]
+    own = columns.data.names if names is None else names
+    scanned = [F.lit(None) if name is None else F.col(quoted(name)) for name in own]
     scanned = as_wanted("parquet", scanned, columns.data, stored)
-    for field, hive_type, column in zip(columns.data, columns.data_types, scanned, strict=True):
+    nanos = _nanoseconds(columns, times)
+    data: list[ColumnExpr] = []
+    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        if own[i] is None:
+            data.append((field.name, F.lit(None).cast(field.dataType)))
+            continue
+        column = _from_nanoseconds(scanned[i]) if i in nanos else scanned[i]
         column = within_length(column, hive_type)
-        own = spark_type(hive_type)
-        if isinstance(own, DecimalType) and own != field.dataType:
+        type_ = spark_type(hive_type)
+        if isinstance(type_, DecimalType) and type_ != field.dataType:
             # The partition's type: NULL for what it has no room for, in the table's digits.
-            column = try_cast(try_cast(column, own), field.dataType)
-        if clock is not None:
-            column = clock.show(column, field.dataType)
+            column = try_cast(try_cast(column, type_), field.dataType)
+        if times is not None:
+            column = times.show(spark, i, column, field.dataType)
         if moves_dates:
             column = gregorian_dates(column, field.dataType)
         data.append((field.name, column))
-    return with_stored(columns.data, stored), options, data
+    types = [field.dataType for field in with_stored(columns.data, stored)]
+    schema = [
+        StructField(name, LongType() if i in nanos else types[i])
+        for i, name in enumerate(own)
+        if name is not None
+    ]
+    return StructType(schema), options, data
+
+
+def _nanoseconds(columns: TableColumns, times: WriterTimes | None) -> set[int]:
+    """Return the columns with timestamps in nanoseconds, which Spark reads as numbers only."""
+    stamps = times.stamps if times is not None else ()
+    return {
+        i
+        for i, found in enumerate(stamps)
+        if found is not None
+        and found.is_nanos
+        and isinstance(columns.data[i].dataType, TimestampType)
+    }
+
+
+def _from_nanoseconds(column: Column) -> Column:
+    return F.timestamp_micros(F.floor(column.cast("decimal(20,0)") / 1_000).cast("bigint"))

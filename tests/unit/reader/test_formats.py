@@ -13,10 +13,8 @@ from hiveacid.reader.formats import file_format
 from hiveacid.reader.formats.avro import check_avro, check_avro_module
 from hiveacid.reader.formats.base import TableRead
 from hiveacid.reader.formats.hive_serde import HiveSerde
-from hiveacid.reader.formats.parquet import _HARMLESS
 from hiveacid.reader.formats.text import line_format
 from hiveacid.reader.insert_only import _by_format
-from hiveacid.reader.properties import refuse_others
 
 NAME = TableName("shop", "events")
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
@@ -180,13 +178,6 @@ def test_how_many_lines_are_no_rows_is_for_the_table_to_say():
         line_format(table(**{"skip.header.line.count": "two"}), storage())
     of_orc = replace(table(**header), storage=storage("any"))
     assert line_format(of_orc, partition).header == 0
-
-
-@pytest.mark.parametrize(("format", "name"), [("parquet", "parquet.column.index.access")])
-def test_properties_that_change_what_hive_reads_are_refused(format, name):
-    refuse_others(NAME, format, {name: "FALSE"}, _HARMLESS)
-    with pytest.raises(UnreadableTableError, match=f"{format} with {name} = 'true' cannot be rea"):
-        refuse_others(NAME, format, {name: "true"}, _HARMLESS)
 
 
 def test_spark_is_asked_once_a_read_for_its_module_for_avro():

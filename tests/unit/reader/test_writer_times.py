@@ -5,20 +5,21 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql.types import StructType
 
-from hiveacid.acid.layout import ListedFile
-from hiveacid.errors import UnreadableTableError
-from hiveacid.reader import timestamps as module
+from hiveacid.errors import InvalidSettingError
+from hiveacid.reader import writer_times as module
 from hiveacid.reader.file_headers import FileHeader
-from hiveacid.reader.timestamps import WriterTimes, writer_times
+from hiveacid.reader.writer_times import Stamps, WriterTimes, writer_times
 
-FILE = ListedFile("delta_0000001_0000001/000000_0", "file:/t/000000_0", 1, 1)
+JAVA = "parquet-mr version 1.13.1"
 SPARK = SimpleNamespace(sparkContext="context")
 
 
-def times(format, column="timestamp", gregorian=False, **said):
-    header = {FILE: FileHeader(StructType(), **said)}
+def times(format, column="timestamp", gregorian=False, time_zone=None, **said):
+    header = FileHeader(StructType(), **{"created_by": JAVA, **said})
     columns = StructType().add("c", column)
-    return writer_times(SPARK, format, header, columns, gregorian=gregorian)[FILE]
+    return writer_times(
+        SPARK, format, header, columns, ["c"], gregorian=gregorian, time_zone=time_zone
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,8 @@ def test_the_flag_tells_of_dates_alone_in_parquet(
     format, proleptic, julian_dates, julian_timestamps
 ):
     found = times(format, zone="Europe/Berlin", proleptic=proleptic)
-    assert found == WriterTimes("Europe/Berlin", julian_dates, julian_timestamps)
+    stamps = Stamps("Europe/Berlin", julian_timestamps, is_julian_in_utc=format == "parquet")
+    assert found == WriterTimes((stamps,), julian_dates)
 
 
 @pytest.mark.parametrize(
@@ -58,22 +60,54 @@ def test_what_a_file_says_goes_before_the_calendar_of_hive_3(
     format, proleptic, julian_dates, julian_timestamps
 ):
     found = times(format, zone="Europe/Berlin", proleptic=proleptic, gregorian=True)
-    assert found == WriterTimes("Europe/Berlin", julian_dates, julian_timestamps)
+    stamps = Stamps("Europe/Berlin", julian_timestamps, is_julian_in_utc=format == "parquet")
+    assert found == WriterTimes((stamps,), julian_dates)
 
 
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({}, "does not name its writer's time zone"),
-        ({"zone": "EST"}, "names a time zone that Java does not know ('EST', writer.time.zone)"),
-        ({"zone": "Europe/Berlin", "legacy": "TRUE"}, "was written with Hive's legacy conversion"),
-        ({"zone": "Europe/Berlin", "wall_clocks": True}, "stores timestamps as INT64"),
+        ({}, " does not name its writer's time zone (writer.time.zone) and was created by parquet"),
+        ({"zone": "EST"}, " names a time zone that Java does not know ('EST', writer.time.zone)"),
+        ({"stamps": {"c": ("MICROS,true",)}}, " stores timestamps as instants (INT64, adjusted"),
+        ({"stamps": {"c": ("MICROS,true", "int96")}}, " stores the timestamps inside of one"),
     ],
 )
-@pytest.mark.parametrize("format", ["parquet", "avro"])
-def test_timestamps_that_cannot_be_read_exactly(format, said, reason):
-    with pytest.raises(UnreadableTableError) as error:
-        times(format, **said)
-    assert f"{FILE.path} {reason}" in str(error.value)
-    assert times(format, "date", **said) == WriterTimes(None, True, True)
-    assert times(format, "integer", **said) is None
+def test_timestamps_of_unknown_meaning(said, reason):
+    (stamps,) = times("parquet", **said).stamps
+    assert stamps.refusal.startswith(reason)
+    assert not stamps.refuses_old
+    assert times("parquet", "date", **said).stamps == (None,)
+    assert times("parquet", "integer", **said) is None
+
+
+def test_a_zone_for_files_that_need_one():
+    zone = "Europe/Berlin"
+    assert times("parquet", time_zone=zone).stamps == (Stamps(zone, True, is_legacy=True),)
+    instants = times("parquet", time_zone=zone, stamps={"c": ("MICROS,true",)})
+    assert (instants.stamps, instants.has_int64) == ((Stamps(zone),), True)
+    assert times("avro", time_zone=zone).stamps[0].refusal
+    with pytest.raises(InvalidSettingError, match="parquet_time_zone must be a time zone that"):
+        times("parquet", time_zone="Mars/Base")
+
+
+@pytest.mark.parametrize("time_zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_other_writers_than_java_write_the_clock(time_zone, zone):
+    found = times("parquet", time_zone=time_zone, zone=zone, created_by="impala version 4.1.0")
+    assert found.stamps == (Stamps(is_julian=True),)
+    naive = times("parquet", time_zone=time_zone, stamps={"c": ("NANOS,false",)})
+    assert naive.stamps == (Stamps(is_nanos=True),)
+
+
+def test_a_writer_may_say_that_it_converts_as_hive_did():
+    found = times("parquet", zone="Europe/Berlin", legacy="TRUE", time_zone="Europe/Berlin")
+    assert found.stamps == (Stamps("Europe/Berlin", True, is_legacy=True),)
+
+
+def test_old_times_that_sparks_reader_changes_are_refused():
+    (stamps,) = times("parquet", zone="Europe/Berlin", rebased=("int96",)).stamps
+    assert stamps.refuses_old
+    assert " holds a timestamp before 1900" in stamps.refusal
+    (stamps,) = times("parquet", zone="Europe/Berlin", rebased=("int64",)).stamps
+    assert not stamps.refusal

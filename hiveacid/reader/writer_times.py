@@ -1,0 +1,213 @@
+"""Meaning of the dates and timestamps in Parquet and Avro files, by what the files say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from pyspark import SparkContext
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DateType, StructType, TimestampType
+
+from hiveacid.errors import InvalidSettingError
+from hiveacid.jvm.errors import JAVA_ERRORS
+from hiveacid.jvm.py4j import java
+from hiveacid.reader.file_headers import INT64, INT96, FileHeader
+from hiveacid.reader.scan import FILE_PATH
+from hiveacid.reader.timestamps import FROM_1900, WallClock, change, has
+
+_BY_JAVA = "parquet-mr"
+"""Beginning of the `created_by` of Parquet's library for Java. Hive treats the timestamps of all
+other writers as times on the clock (`ParquetRecordReaderBase.getSplit`)."""
+
+_REMEDY = (
+    "Set `parquet_time_zone` to the time zone of the Java that wrote the file, as Hive's own Java "
+    "has it"
+)
+_AGAIN = "let Hive write the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """Meaning of the timestamps in one column of a file.
+
+    `zone` is the zone whose clock shows the stored instants, with the offsets of
+    `java.util.TimeZone` if it `is_legacy`. `is_julian` says that Hive counts old days in the Julian
+    calendar: those of the stored instant with `is_julian_in_utc`, else those of the zone's clock.
+    `is_nanos` says that the values are nanoseconds, which Spark reads as numbers. `refusal` says
+    why the meaning is unknown, after the path of the file; of times before 1900 only, if
+    `refuses_old` is set.
+    """
+
+    zone: str = "UTC"
+    is_julian: bool = False
+    is_julian_in_utc: bool = False
+    is_legacy: bool = False
+    is_nanos: bool = False
+    refusal: str = ""
+    refuses_old: bool = False
+
+    def refuse(self, instant: Column, _: DataType) -> Column:
+        """Return the timestamp, or an error with `refusal`; NULL is NULL."""
+        message = F.concat(F.lit("hiveacid: "), F.col(FILE_PATH), F.lit(self.refusal))
+        error = F.raise_error(message)
+        condition = instant.isNotNull()
+        if self.refuses_old:
+            condition = F.unix_micros(instant) < F.lit(FROM_1900)
+        return F.when(condition, error).otherwise(instant)
+
+    def clock(self, spark: SparkSession) -> WallClock:
+        """Return the way to show the timestamps in a session."""
+        in_utc = self.is_julian_in_utc
+        return WallClock.of(spark, self.zone, self.is_julian, in_utc, self.is_legacy)
+
+
+@dataclass(frozen=True)
+class WriterTimes:
+    """Meaning of the dates and timestamps in a file.
+
+    `stamps` has the timestamps of each column, None for a column without any. `julian_dates` says
+    that Hive counts old days in the Julian calendar. `spark_decides` says that Spark's Parquet
+    reader treats old days as Spark wrote them, whatever the reader is asked for. `has_int64` says
+    that timestamps are stored as INT64, so that the reader must be asked for no conversion.
+    """
+
+    stamps: tuple[Stamps | None, ...]
+    julian_dates: bool
+    spark_decides: bool = False
+    has_int64: bool = False
+
+    def show(
+        self, spark: SparkSession, position: int, column: Column, data_type: DataType
+    ) -> Column:
+        """Return a column of a scan, with its timestamps as the session must show them.
+
+        A timestamp of unknown meaning ends the query that needs it with an error.
+        """
+        stamps = self.stamps[position]
+        if stamps is None:
+            return column
+        if stamps.refusal:
+            column = change(column, data_type, TimestampType, stamps.refuse)
+        return stamps.clock(spark).show(column, data_type)
+
+
+def writer_times(
+    spark: SparkSession,
+    format: str,
+    header: FileHeader,
+    data: StructType,
+    names: Sequence[str | None],
+    *,
+    gregorian: bool = False,
+    time_zone: str | None = None,
+) -> WriterTimes | None:
+    """Return how to read a file of `format` (`parquet` or `avro`) into the columns `data`.
+
+    `names` are the file's names of the columns. `gregorian` and `time_zone` (`parquet_time_zone`)
+    are those of the pinned table. Without dates and timestamps in `data` it is None.
+
+    Raises:
+        InvalidSettingError: `time_zone` is no zone.
+    """
+    timed = [has(field.dataType, TimestampType) for field in data]
+    if not any(timed) and not has(data, DateType):
+        return None
+    if time_zone is not None and not _is_zone(spark.sparkContext, time_zone):
+        raise InvalidSettingError(
+            f"parquet_time_zone must be a time zone that Java knows, such as `Europe/Berlin`, not "
+            f"{time_zone!r}."
+        )
+    is_marked = header.proleptic is not None or not gregorian
+    julian_dates = is_marked and (header.proleptic or "false").lower() != "true"
+    # In Parquet the flag says something of dates alone: `NanoTimeUtils` counts Julian days.
+    is_julian = julian_dates or (format == "parquet" and is_marked)
+    plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone)
+    stamps = tuple(
+        _of_kinds(header, header.stamps.get((name or "").lower(), ()), plain, time_zone)
+        if there
+        else None
+        for name, there in zip(names, timed, strict=True)
+    )
+    return WriterTimes(stamps, julian_dates, header.by_spark, _has_int64(header))
+
+
+def _has_int64(header: FileHeader) -> bool:
+    return any(kind != INT96 for kinds in header.stamps.values() for kind in kinds)
+
+
+def _of_kinds(
+    header: FileHeader, kinds: Sequence[str], plain: Stamps, time_zone: str | None
+) -> Stamps:
+    """Return the meaning of timestamps that are stored in some ways.
+
+    Those of INT64 are times of the Gregorian calendar (`ParquetTimestampUtils`).
+    """
+    if not kinds or kinds == (INT96,):
+        return _without_rebased(header, INT96, plain)
+    if len(kinds) > 1:
+        return Stamps(
+            refusal=" stores the timestamps inside of one column in several ways "
+            f"({', '.join(kinds)}), which Spark shows alike. To read the column, {_AGAIN}"
+        )
+    unit, _, is_utc = kinds[0].partition(",")
+    if is_utc == "true" and time_zone is None:
+        return Stamps(
+            refusal=" stores timestamps as instants (INT64, adjusted to UTC) and was created by "
+            f"{header.created_by}. Hive shows them in the time zone of its own Java. {_REMEDY}, or "
+            f"{_AGAIN}"
+        )
+    zone = time_zone if is_utc == "true" and time_zone is not None else "UTC"
+    return _without_rebased(header, INT64, Stamps(zone, is_nanos=unit == "NANOS"))
+
+
+def _without_rebased(header: FileHeader, way: str, stamps: Stamps) -> Stamps:
+    """Refuse old times if Spark's reader puts them into another calendar."""
+    if way not in header.rebased or stamps.refusal:
+        return stamps
+    return replace(
+        stamps,
+        refusal=" holds a timestamp before 1900 that a Spark wrote in its legacy calendar, and "
+        f"Spark's reader shows such a timestamp otherwise than Hive. To read it, {_AGAIN}",
+        refuses_old=True,
+    )
+
+
+def _stamps(
+    context: SparkContext, format: str, header: FileHeader, is_julian: bool, time_zone: str | None
+) -> Stamps:
+    """Return the meaning of timestamps that do not say by themselves what they are."""
+    if format == "parquet" and not header.created_by.startswith(_BY_JAVA):
+        return Stamps(is_julian=is_julian)
+    if header.zone is None:
+        if format == "parquet" and time_zone is not None:
+            return Stamps(time_zone, is_julian, is_legacy=True)
+        by = f" and was created by {header.created_by}" if header.created_by else ""
+        what = f" does not name its writer's time zone (writer.time.zone){by}"
+        if format == "parquet":
+            return Stamps(
+                refusal=f"{what}, so that Hive shows its timestamps in the time zone of "
+                f"its own Java. {_REMEDY}, or {_AGAIN}"
+            )
+        return Stamps(
+            refusal=f"{what}, so that its timestamps cannot be read exactly. To read them, {_AGAIN}"
+        )
+    if not _is_zone(context, header.zone):
+        return Stamps(
+            refusal=f" names a time zone that Java does not know ({header.zone!r}, "
+            f"writer.time.zone), so that Hive fails on its timestamps, too. Load the rows again."
+        )
+    if (header.legacy or "false").lower() == "true":
+        return Stamps(header.zone, is_julian, is_legacy=True)
+    return Stamps(header.zone, is_julian, is_julian_in_utc=format == "parquet")
+
+
+@lru_cache(maxsize=1_000)
+def _is_zone(context: SparkContext, zone: str) -> bool:
+    try:
+        java(context, "java.time.ZoneId").of(zone)
+    except JAVA_ERRORS:
+        return False
+    return True
