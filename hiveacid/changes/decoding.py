@@ -14,7 +14,7 @@ from hiveacid.metastore.models import Column, StorageDescriptor, Table
 from hiveacid.reader.formats.text import READ_BY
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.timestamps import timestamps_in
-from hiveacid.snapshots.tables import OrcColumns
+from hiveacid.snapshots.tables import OrcColumns, PinnedTable
 
 _DEFAULTS = {"serialization.format": "1"}
 """Properties that mean the same whether they are set or not.
@@ -25,6 +25,7 @@ become a transactional one.
 
 _OLD_DATES = "setting old_dates"
 _ORC_COLUMNS = "setting orc_columns"
+_ORIGINALS = "setting hive.mm.allow.originals"
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
@@ -46,17 +47,20 @@ def decoding_settings(table: Table, time_zone: str) -> dict[str, str]:
     return found
 
 
-def reading_settings(table: Table, orc_columns: OrcColumns, gregorian: bool) -> dict[str, str]:
+def reading_settings(pinned: PinnedTable) -> dict[str, str]:
     """Return the settings of a pinned table that hold for all its rows.
 
     `UNKNOWN` is not among them: what it does not refuse, `NAME` and `POSITION` read alike. A table
     without dates and timestamps has no calendar.
     """
+    table, orc_columns = pinned.table, pinned.orc_columns
     known = orc_columns is not OrcColumns.UNKNOWN
     found = {_ORC_COLUMNS: orc_columns.value} if known else {}
     types = (column.type for column in (*table.storage.columns, *table.partition_keys))
     if any("date" in type_ or "timestamp" in type_ for type_ in types):
-        found[_OLD_DATES] = "gregorian" if gregorian else "file"
+        found[_OLD_DATES] = "gregorian" if pinned.gregorian else "file"
+    if table.is_insert_only:
+        found[_ORIGINALS] = str(pinned.shows_originals).lower()
     return found
 
 

@@ -162,7 +162,7 @@ class SourceState:
             locations=tuple(LocationState.of(pinned, location) for location in locations),
             decoding_settings={
                 **decoding_settings(table, time_zone),
-                **reading_settings(table, pinned.orc_columns, pinned.gregorian),
+                **reading_settings(pinned),
             },
         )
 

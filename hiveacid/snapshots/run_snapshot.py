@@ -92,6 +92,7 @@ class LockedTables:
         self._client = transaction.client
         self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
         self._gregorian = settings.counts_in_gregorian(transaction.server)
+        self._originals: bool | None = None
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -205,6 +206,9 @@ class LockedTables:
         tables = self._client.get_tables(names)
         for name in sorted(names):
             _check_readable(name, tables.get(name), self.transaction.id)
+        shows_originals = any(table.is_insert_only for table in tables.values()) and (
+            self._shows_originals()
+        )
         return {
             name: PinnedTable(
                 table=table,
@@ -214,9 +218,15 @@ class LockedTables:
                 transaction_id=self.transaction.id,
                 orc_columns=self._orc_columns,
                 gregorian=self._gregorian,
+                shows_originals=table.is_insert_only and shows_originals,
             )
             for name, table in tables.items()
         }
+
+    def _shows_originals(self) -> bool:
+        if self._originals is None:
+            self._originals = self._client.shows_originals()
+        return self._originals
 
     def _snapshot_time(self) -> int:
         """Return when the first lock was granted, just before the snapshot was taken.

@@ -82,17 +82,26 @@ def test_what_an_older_state_does_not_have_has_not_changed():
 
 def test_how_columns_are_found_and_days_are_counted_is_told_of():
     table = replace(TABLE, partition_keys=(Column("at", "date"),))
+    pinned = replace(pinned_table(valid(3)), table=table)
     position, name, unknown = (
-        reading_settings(table, how, False)
+        reading_settings(replace(pinned, orc_columns=how))
         for how in (OrcColumns.POSITION, OrcColumns.NAME, OrcColumns.UNKNOWN)
     )
     told = ["the setting orc_columns is name, before position"]
     assert list(changed_settings(position, name)) == told
     assert list(changed_settings(position, unknown)) == []
-    gregorian = reading_settings(table, OrcColumns.POSITION, True)
+    gregorian = reading_settings(replace(pinned, gregorian=True))
     told = ["the setting old_dates is gregorian, before file"]
     assert list(changed_settings(position, gregorian)) == told
-    assert reading_settings(TABLE, OrcColumns.UNKNOWN, True) == {}
+    without = replace(pinned_table(valid(3)), orc_columns=OrcColumns.UNKNOWN, gregorian=True)
+    assert reading_settings(without) == {}
+
+
+def test_whether_hive_shows_original_files_of_insert_only_tables_is_told_of():
+    hidden = pinned_table(valid(3), parameters=INSERT_ONLY)
+    shown = replace(hidden, shows_originals=True)
+    told = ["the setting hive.mm.allow.originals is true, before false"]
+    assert list(changed_settings(reading_settings(hidden), reading_settings(shown))) == told
 
 
 def test_partition_columns_and_time_zones_are_told_of():
