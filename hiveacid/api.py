@@ -467,6 +467,7 @@ class Snapshot(RunSnapshot):
                 self._warnings.warn_of_nanoseconds(plan)
                 self._warnings.warn_of_losses(name, plan.to_be_lost)
                 self._warnings.warn_of_missing(name, plan.missing)
+                self._warnings.warn_of_passed_over(name, plan.passed_over)
             return planned.plan
 
     def plan_changes(
@@ -560,6 +561,7 @@ class Snapshot(RunSnapshot):
             self._warnings.warn_of_nanoseconds(read)
         self._warnings.warn_of_losses(whole.table.name, plan.to_be_lost)
         self._warnings.warn_of_missing(whole.table.name, plan.missing)
+        self._warnings.warn_of_passed_over(whole.table.name, plan.passed_over)
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyorc
 import pytest
+from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import BASE_OF_ORIGINALS
-from hiveacid.errors import UnreadableTableError
 from hiveacid.reader import deletes, raw_rows, splits
-from integration.support.differential import Differential
-from integration.support.hive import HiveClient, HiveServer
+from hiveacid.reader.read import plan_read, to_dataframe
+from hiveacid.reader.verify import verify
+from integration.support.changes import Changes, Story
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.scans import SPLITS, divided, scanned
 from integration.support.stripes import convert_stripes, write_stripes
 from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
@@ -160,14 +164,14 @@ def test_tables_converted_to_insert_only(
 
 
 @pytest.mark.parametrize("format", ["ORC", "TEXTFILE"])
-def test_original_files_of_insert_only_tables_are_refused(
+def test_original_files_of_insert_only_tables(
     differential: Differential,
     hive_client: HiveClient,
     hive: HiveServer,
     database: str,
     format: str,
 ) -> None:
-    """Hive shows them or not, as the setting of each of its sessions says."""
+    """Hive shows them or not, as a setting of each of its sessions says: by default it does not."""
     table = f"{database}.stayed"
     hive_client.execute(
         f"CREATE TABLE {table} (id int) STORED AS {format} TBLPROPERTIES ('transactional'='false')"
@@ -176,12 +180,51 @@ def test_original_files_of_insert_only_tables_are_refused(
     with setting(hive_client, "hive.mm.allow.originals", True, default=False):
         convert(hive_client, table, INSERT_ONLY)
         assert hive_client.query(f"SELECT * FROM {table}") == [(1,), (2,)]
-    assert hive_client.query(f"SELECT * FROM {table}") == []
-    with pytest.raises(UnreadableTableError, match="/stayed/000000_0 is in no base and no delta"):
-        differential.read(table)
+    found = differential.check(table, where="id > 1")
+    assert (found.rows, len(found.plan.passed_over)) == ([], 1)
+    story = Story(Changes(differential), hive_client, table)
+    story.remember("nothing")
+    story.then("INSERT INTO {t} VALUES (3)")
+    assert differential.check(table, where="id > 1").rows == [(3,)]
+    with differential.pinned(table) as pinned:
+        assert not pinned.shows_originals
+        found_by_check = verify(differential.spark, pinned, differential.footers)
+        assert found_by_check.problems == ()
+        (line,) = (line for line in found_by_check.lines() if "000000_0" in line)
+        assert "Hive does not show files outside of bases and deltas" in line
+        showing = replace(pinned, shows_originals=True)
+        plan = plan_read(differential.spark, showing, differential.footers)
+        ours = to_dataframe(differential.spark, plan).collect()
+    with setting(hive_client, "hive.mm.allow.originals", True, default=False):
+        assert canonical(ours) == canonical(hive_client.query(f"SELECT * FROM {table}"))
+
     place = hive.warehouse / f"{database}.db" / "stayed"
-    hive_client.execute(f"LOAD DATA INPATH 'file:{place}/000000_0' INTO TABLE {table}")
-    assert differential.check(table).rows == [(1,), (2,)]
+    story.then(f"LOAD DATA INPATH 'file:{place}/000000_0' INTO TABLE {table}")
+    assert len(differential.check(table, where="id > 1").rows) == 3
+
+
+@pytest.mark.long
+def test_a_hive_that_shows_original_files(tmp_path: Path, spark: SparkSession) -> None:
+    """Its metastore has the setting, too."""
+    settings = HiveSettings(extra={"hive.mm.allow.originals": "true"})
+    with (
+        HiveServer(settings, work=tmp_path) as server,
+        HiveClient(server.hs2_port, log=server.log) as client,
+    ):
+        differential = Differential(server, client, spark)
+        table = "default.shown"
+        client.execute(
+            f"CREATE TABLE {table} (id int) STORED AS ORC TBLPROPERTIES ('transactional'='false')"
+        )
+        client.execute(f"INSERT INTO {table} VALUES (1), (2)")
+        convert(client, table, INSERT_ONLY)
+        story = Story(Changes(differential), client, table)
+        story.remember("converted")
+        story.then("INSERT INTO {t} VALUES (3)")
+        found = differential.check(table, where="id > 1", hive_counts=True)
+        assert "" in found.directories and len(found.rows) == 3
+        story.then("INSERT OVERWRITE TABLE {t} SELECT 4", {"converted": ["overw"]})
+        assert differential.check(table, where="id > 1").rows == [(4,)]
 
 
 def test_files_without_statistics(

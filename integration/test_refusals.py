@@ -66,16 +66,13 @@ def test_files_and_directories_that_hive_3_does_not_write(
         (delta / "bucket_00000_0").open("wb") as file,
         pyorc.Writer(file, ACID_FILE) as writer,
     ):
-        writer.write((0, 1, 536870912, 0, 1, (1,)))
-    why = "in its footer or in _orc_acid_version next to it, so a Hive before version 3 wrote it"
-    assert (
-        f"{table} cannot be read: file:{delta}/bucket_00000_0 has no ACID version {why}"
-        in refusal(differential, table)
-    )
+        writer.write((1, 1, 536870912, 0, 1, (1,)))
+    why = f"{table} cannot be read: file:{delta}/bucket_00000_0 holds updates or deletes among its"
+    assert why in refusal(differential, table)
     (delta / "_orc_acid_version").write_text("1")
     assert f"file:{delta}/_orc_acid_version cannot be read: " in refusal(differential, table)
     (delta / "._orc_acid_version.crc").unlink()
-    assert f"bucket_00000_0 has ACID version 1 {why}" in refusal(differential, table)
+    assert why in refusal(differential, table)
     (delta / "_orc_acid_version").write_text("2")
     assert len(differential.check(table).rows) == 1
 

@@ -60,6 +60,7 @@ ACID_VERSION_FILE = "_orc_acid_version"
 _BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
+_EXPORTED = "export_old_"
 _BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
 _SIDE_FILE = re.compile(r"bucket_\d+(?:_\d+)?_flush_length")
 _ORIGINAL_FILE = re.compile(r"(\d+)_\d+(?:_copy_\d+)?")
@@ -154,6 +155,17 @@ def is_union_directory(name: str) -> bool:
     `AbstractFileMergeOperator.UNION_SUDBIR_PREFIX` is the model.
     """
     return name.startswith("HIVE_UNION_SUBDIR_")
+
+
+def is_export_directory(name: str) -> bool:
+    """Whether Hive has made a directory in an EXPORT of an insert-only table.
+
+    It is named after a base or delta of that table, which IMPORT keeps inside of a delta
+    (`CopyTask`).
+    """
+    return name.startswith(_EXPORTED) and (
+        try_parse_directory(name.removeprefix(_EXPORTED)) is not None
+    )
 
 
 def bucket_of_file(name: str) -> int | None:

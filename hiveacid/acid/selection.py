@@ -9,7 +9,7 @@ skipped with the reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hiveacid.acid.layout import (
     BASE_OF_ORIGINALS,
@@ -53,7 +53,8 @@ class AcidState:
     rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
     compaction has left without any file; they cover nothing. `to_be_lost` are the ones among them
     whose names cover rows that are still there: Hive's cleaner will remove the rows, although the
-    compaction has not taken them in.
+    compaction has not taken them in. `passed_over` are the original files that Hive does not show
+    (`without_originals`).
     """
 
     base: SelectedDir | None
@@ -63,6 +64,7 @@ class AcidState:
     skipped: tuple[Skipped, ...]
     left_empty: tuple[SelectedDir, ...] = ()
     to_be_lost: tuple[SelectedDir, ...] = ()
+    passed_over: tuple[ListedFile, ...] = ()
 
     @property
     def of_rows(self) -> tuple[SelectedDir, ...]:
@@ -141,6 +143,21 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
             for empty in left_empty
             if will_delete_rows(empty.directory, with_data, has_originals, base, write_ids)
         ),
+    )
+
+
+def without_originals(state: AcidState) -> AcidState:
+    """Pass over the original files, as Hive does in insert-only tables.
+
+    Hive does so unless its setting `hive.mm.allow.originals` is true.
+    """
+    reason = "Hive does not show files outside of bases and deltas in an insert-only table"
+    skipped = (Skipped(file.relative, reason) for file in state.originals)
+    return replace(
+        state,
+        originals=(),
+        skipped=(*state.skipped, *skipped),
+        passed_over=state.originals,
     )
 
 

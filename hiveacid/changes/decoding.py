@@ -25,6 +25,7 @@ become a transactional one.
 
 _OLD_DATES = "setting old_dates"
 _ORC_COLUMNS = "setting orc_columns"
+_ORIGINALS = "setting hive.mm.allow.originals"
 _PARQUET_TIME_ZONE = "setting parquet_time_zone"
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
@@ -52,6 +53,8 @@ def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
             found[_PARQUET_TIME_ZONE] = pinned.parquet_time_zone
     if any(timestamps_in(types, 0)):
         found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
+    if table.is_insert_only:
+        found[_ORIGINALS] = str(pinned.shows_originals).lower()
     return found
 
 

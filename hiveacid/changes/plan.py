@@ -33,7 +33,13 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table
 from hiveacid.reader.deletes import DeleteFile
-from hiveacid.reader.locations import Location, locations, missing_locations, paths_to_be_lost
+from hiveacid.reader.locations import (
+    Location,
+    locations,
+    missing_locations,
+    passed_over,
+    paths_to_be_lost,
+)
 from hiveacid.reader.orc_footers import OrcFooters, RowIdRange
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.read import check_readable, plan_locations
@@ -76,7 +82,7 @@ class ChangePlan:
     `deletes` the files with delete events of new write ids. `changes` compare each of `locations`
     with the state, except after a loss of the whole table. `whole` are all files of the snapshot,
     `to_be_lost` all its directories that `ReadPlan.to_be_lost` tells of, `missing` its locations
-    that do not exist.
+    that do not exist, `passed_over` the files that `ReadPlan.passed_over` tells of.
     """
 
     pinned: PinnedTable
@@ -93,6 +99,7 @@ class ChangePlan:
     whole: FileAmount = FileAmount()
     to_be_lost: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    passed_over: tuple[ListedFile, ...] = ()
     footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
 
     @property
@@ -287,6 +294,7 @@ class _Planner:
             whole=FileAmount.of(file for one in now.locations for file in one.orc_files()),
             to_be_lost=tuple(path for one in now.locations for path in paths_to_be_lost(one)),
             missing=missing_locations(now.locations),
+            passed_over=passed_over(now.locations),
             footers=self._footers,
         )
 

@@ -467,6 +467,13 @@ class MetastoreClient:
             min_history_write_ids=min_history_write_ids,
         )
 
+    def shows_originals(self) -> bool:
+        """Tell whether files outside of bases and deltas belong to insert-only tables.
+
+        It is Hive's setting `hive.mm.allow.originals`, as the metastore has it.
+        """
+        return self._is_true("hive.mm.allow.originals", "false")
+
     def _refuse_if_forgetful(self, version: str) -> None:
         # CleanTxnToWriteIdTableFunction then deletes the write ids of open transactions, too. The
         # valid write ids have them as committed, and Hive's own queries show rows of open

@@ -106,5 +106,5 @@ def translate(call: str, subject: str, error: TException) -> HiveAcidError:
         )
     return MetastoreError(
         f"The metastore refused {call} for {subject}: {detail}. See the metastore's log "
-        "for the cause, remove it, and try again."
+        "for the cause, and try again."
     )

@@ -34,15 +34,15 @@ T = TypeVar("T")
 _Shape = tuple[bool, tuple[str | None, ...], tuple[str, ...], tuple[int, ...]]
 """`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
-FILE_NAME = "orc-footers-4.sqlite"
+FILE_NAME = "orc-footers-5.sqlite"
 """Name of the database. Its number goes up with each change of the tables or of what a footer
 holds."""
 
 _TABLES = (
     "CREATE TABLE footers (file BLOB NOT NULL UNIQUE, number_of_rows INTEGER NOT NULL, "
     "min_write_id INTEGER, max_write_id INTEGER, min_bucket INTEGER, max_bucket INTEGER, "
-    "min_row INTEGER, max_row INTEGER, acid_version INTEGER, stripes TEXT, shape BLOB NOT NULL, "
-    "checksum BLOB NOT NULL)",
+    "min_row INTEGER, max_row INTEGER, acid_version INTEGER, min_operation INTEGER, "
+    "max_operation INTEGER, stripes TEXT, shape BLOB NOT NULL, checksum BLOB NOT NULL)",
     "CREATE TABLE shapes (digest BLOB NOT NULL UNIQUE, shape TEXT NOT NULL)",
 )
 """Tables of the database. Most files of a table share one shape, which is known by its digest."""
@@ -154,7 +154,7 @@ def _known(
         for *row, checksum in rows.fetchall():
             if checksum != _digest(*row):
                 raise ValueError("a footer does not have its checksum")
-            key, count, *numbers, version, stripes, digest = row
+            key, count, *numbers, version, low, high, stripes, digest = row
             if digest not in shapes:
                 shapes[digest] = _shape(database, digest)
             is_acid, columns, types, nanoseconds = shapes[digest]
@@ -168,6 +168,7 @@ def _known(
                 types,
                 nanoseconds,
                 () if stripes is None else tuple(map(Stripe._make, json.loads(stripes))),
+                None if low is None else (low, high),
             )
     return known
 
@@ -191,7 +192,7 @@ def _keep(
             ((digest, json.dumps(shape)) for shape, digest in digests.items()),
         )
         database.executemany(
-            f"INSERT OR IGNORE INTO footers VALUES ({', '.join('?' * 12)})",
+            f"INSERT OR IGNORE INTO footers VALUES ({', '.join('?' * 14)})",
             (
                 (*row, _digest(*row))
                 for file, footer in footers.items()
@@ -215,4 +216,5 @@ def _row(file: ListedFile, footer: OrcFooter, shape: bytes) -> tuple[object, ...
     ids = footer.row_id_range
     numbers = (None,) * 6 if ids is None else ids.numbers
     stripes = json.dumps(footer.stripes) if footer.stripes else None
-    return _key(file), footer.rows, *numbers, footer.acid_version, stripes, shape
+    operations = footer.operations or (None, None)
+    return _key(file), footer.rows, *numbers, footer.acid_version, *operations, stripes, shape

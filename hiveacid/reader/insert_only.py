@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from hiveacid.acid.layout import BaseDir, DeltaDir, ListedFile, parse_directory
 from hiveacid.acid.selection import SelectedDir, Skipped, is_compacted
-from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.columns import TableColumns, partition_values
 from hiveacid.reader.deletes import WRITE_ID
@@ -21,6 +20,7 @@ from hiveacid.reader.locations import (
     Location,
     check_depth,
     missing_locations,
+    passed_over,
     paths_to_be_lost,
     refusal,
     skipped_entries,
@@ -46,8 +46,7 @@ def plan_insert_only(
 
     Raises:
         UnreadableTableError: the table has a delete delta; or a directory that mixes visible and
-            invisible write ids, whose rows cannot be distinguished; or original files, which Hive
-            shows or not, as one of its settings says.
+            invisible write ids, whose rows cannot be distinguished.
     """
     data: list[DataFile] = []
     skipped: list[Skipped] = []
@@ -60,14 +59,7 @@ def plan_insert_only(
                 f"{location.path}/{name} is a delete delta in an insert-only table",
             )
         check_depth(pinned, location, is_insert_only=True)
-        if location.state.originals:
-            raise UnreadableTableError(
-                f"{pinned.table.name} cannot be read: {location.state.originals[0].path} is in no "
-                "base and no delta. In an insert-only table Hive passes over such files, unless "
-                "its setting hive.mm.allow.originals is true. Move them away, or into the table "
-                "with LOAD DATA."
-            )
-        files: list[ListedFile] = []
+        files: list[ListedFile] = list(location.state.originals)
         for directory in location.state.of_rows:
             _check_whole(pinned, location, directory)
             files.extend(directory.files)
@@ -89,7 +81,13 @@ def plan_insert_only(
         skipped.extend(skipped_entries(location))
         to_be_lost.extend(paths_to_be_lost(location))
     return ReadPlan(
-        pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost), missing_locations(locations)
+        pinned,
+        tuple(data),
+        (),
+        tuple(skipped),
+        tuple(to_be_lost),
+        missing_locations(locations),
+        passed_over(locations),
     )
 
 

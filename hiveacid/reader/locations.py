@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hiveacid.acid.layout import ListedFile, Listing, is_union_directory
-from hiveacid.acid.selection import AcidState, Skipped, select
+from hiveacid.acid.layout import ListedFile, Listing, is_export_directory, is_union_directory
+from hiveacid.acid.selection import AcidState, Skipped, select, without_originals
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
@@ -33,7 +33,7 @@ class Location:
             yield from directory.files
 
 
-def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Location]:
+def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location]:
     """Select the snapshot of each listing. The listings are in the order of `pinned.storages`.
 
     Raises:
@@ -42,9 +42,14 @@ def locations(pinned: UnlockedTable, listings: Sequence[Listing]) -> list[Locati
     """
     check_there(pinned, listings)
     _check_apart(pinned, listings)
+    states = [select(listing, pinned.write_ids, pinned.valid_txns) for listing in listings]
+    if pinned.table.is_insert_only and not pinned.shows_originals:
+        states = [without_originals(state) for state in states]
     return [
-        Location(i, storage, listing, select(listing, pinned.write_ids, pinned.valid_txns))
-        for i, (storage, listing) in enumerate(zip(pinned.storages, listings, strict=True))
+        Location(i, storage, listing, state)
+        for i, (storage, listing, state) in enumerate(
+            zip(pinned.storages, listings, states, strict=True)
+        )
     ]
 
 
@@ -86,10 +91,10 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
 def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool = False) -> None:
     """Refuse files further down in a base or delta, unless Hive makes the directories there.
 
-    Hive shows such files of a full-ACID table in one query and fails in the next. It passes over
-    such files of an insert-only table. In insert-only tables it makes directories for the branches
-    of UNION ALL, and, in a partition with a location of its own, a directory of the same name
-    (`acid.selection`).
+    Hive shows such files of a full-ACID table in one query and fails in the next. In insert-only
+    tables it makes directories for the branches of UNION ALL, for the directories of a table that
+    it imports, and, in a partition with a location of its own, a directory of the same name
+    (`acid.selection`). It shows their files where it reads directories recursively.
 
     Raises:
         UnreadableTableError: there are such files.
@@ -102,7 +107,7 @@ def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool
             is_nested = is_insert_only and inner[:1] == [name]
             in_namesake.add(is_nested)
             rest = inner[1:] if is_nested else inner
-            if not all(is_insert_only and is_union_directory(part) for part in rest):
+            if not all(is_insert_only and _is_made_by_hive(part) for part in rest):
                 raise refusal(pinned, f"{file.path} is in a directory inside {name}")
         if len(in_namesake) > 1:
             raise refusal(
@@ -110,6 +115,10 @@ def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool
                 f"{location.path}/{name} has files and a directory of its own name with "
                 "files, one of which may be a copy",
             )
+
+
+def _is_made_by_hive(name: str) -> bool:
+    return is_union_directory(name) or is_export_directory(name)
 
 
 def missing_locations(locations: Iterable[Location]) -> tuple[str, ...]:
@@ -123,6 +132,11 @@ def paths_to_be_lost(location: Location) -> Iterator[str]:
         yield f"{location.path}/{empty.directory.name}"
 
 
+def passed_over(locations: Iterable[Location]) -> tuple[ListedFile, ...]:
+    """Return the original files that Hive does not show (`ReadPlan.passed_over`)."""
+    return tuple(file for location in locations for file in location.state.passed_over)
+
+
 def skipped_entries(location: Location) -> Iterator[Skipped]:
     """Yield what the snapshot passes over in the location, by whole paths."""
     for skipped in location.state.skipped:
@@ -132,6 +146,6 @@ def skipped_entries(location: Location) -> Iterator[Skipped]:
 def refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
     """Return the error for something that Hive would not have written."""
     return UnreadableTableError(
-        f"{pinned.table.name} cannot be read: {what}. If Hive did not write it, remove it; else "
-        "run a major compaction in Hive, or report the case."
+        f"{pinned.table.name} cannot be read: {what}. Find out who wrote it: it may hold rows. If "
+        "it was Hive, report the case."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -27,8 +27,8 @@ _READER = "org.apache.orc.Reader"
 _STATISTICS = "org.apache.orc.ColumnStatistics"
 _INTEGERS = "org.apache.orc.IntegerColumnStatistics"
 _SCHEMA = "org.apache.orc.TypeDescription"
-_ORIGINAL_WRITE_ID, _BUCKET, _ROW = 2, 3, 4
-"""Numbers of the statistics of the row id's parts: 0 is the root, 1 is `operation`."""
+_OPERATION, _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 1, 2, 3, 4
+"""Numbers of the statistics of `operation` and of the row id's parts: 0 is the root."""
 
 ACID_COLUMNS = (
     "operation",
@@ -77,15 +77,18 @@ class OrcReaders:
                 bulk.with_constants(first_byte, 1, 0),
             )
         )
+
         # For statistics of a column that does not hold integers these raise, as they should.
         # Without statistics the lowest is above the highest (`RowIdRange.of`).
-        self._row_ids = [
-            bulk.integers(
-                bulk.then(bulk.element(_STATISTICS, column), bulk.method(_INTEGERS, name, "long"))
-            )
-            for column in (_ORIGINAL_WRITE_ID, _BUCKET, _ROW)
-            for name in ("getMinimum", "getMaximum")
-        ]
+        def ends(column: int) -> list[Callable[[Any], list[int]]]:
+            of_column = bulk.element(_STATISTICS, column)
+            return [
+                bulk.integers(bulk.then(of_column, bulk.method(_INTEGERS, name, "long")))
+                for name in ("getMinimum", "getMaximum")
+            ]
+
+        self._row_ids = [*ends(_ORIGINAL_WRITE_ID), *ends(_BUCKET), *ends(_ROW)]
+        self._operations = ends(_OPERATION)
         self._texts: dict[int, Callable[[Any], list[str]]] = {}
 
     @staticmethod
@@ -133,6 +136,12 @@ class OrcReaders:
     def row_ids(self, statistics: Any) -> list[tuple[int, ...]]:
         """Return for each file the lowest and highest write id, bucket property and row."""
         return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
+
+    def operations(self, statistics: Any) -> list[tuple[int, int] | None]:
+        """Return the lowest and highest `operation` of each file; None without statistics."""
+        lows, highs = (end(statistics) for end in self._operations)
+        pairs = zip(lows, highs, strict=True)
+        return [(low, high) if low <= high else None for low, high in pairs]
 
     def texts(self, number: int, statistics: Any) -> list[str]:
         """Return the texts of statistics number `number` of each file."""
@@ -245,7 +254,8 @@ class OrcFooter:
     of its format that the ACID writer states (`AcidUtils.OrcAcidVersion`), None if it states none.
     `nanoseconds` are the positions of the columns for whose timestamps, also further inside, the
     file's statistics show more than microseconds. `stripes` are empty for files with ACID columns,
-    for which nobody needs them.
+    for which nobody needs them. `operations` are the lowest and the highest `operation` of a file
+    with ACID columns that states no version; None if the file has no statistics.
     """
 
     rows: int
@@ -256,6 +266,7 @@ class OrcFooter:
     types: tuple[str, ...] = ()
     nanoseconds: tuple[int, ...] = ()
     stripes: tuple[Stripe, ...] = ()
+    operations: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -312,6 +323,14 @@ class OrcFooters:
             self._kept.put({file: footers[file] for file in new})
         return footers
 
+    def add_operations(self, operations: Mapping[ListedFile, tuple[int, int]]) -> None:
+        """Remember the operations of files that have no statistics (`OrcFooter.operations`).
+
+        The footers of the files have been read before.
+        """
+        for file, found in operations.items():
+            self._known[file] = replace(self._known[file], operations=found)
+
 
 class _FooterReader:
     """Reader of the footers of files on one file system."""
@@ -350,20 +369,49 @@ class _FooterReader:
         shapes = [known[schema] for schema in schemas]
         rows = ask.rows(readers)
         statistics = ask.statistics(readers)
+        versions = ask.acid_versions(readers)
         return [
             OrcFooter(
-                count, shape.columns, shape.is_acid, row_ids, version, shape.types, finer, stripes
+                count,
+                shape.columns,
+                shape.is_acid,
+                row_ids,
+                version,
+                shape.types,
+                finer,
+                stripes,
+                operations,
             )
-            for shape, count, row_ids, version, finer, stripes in zip(
+            for shape, count, row_ids, version, finer, stripes, operations in zip(
                 shapes,
                 rows,
                 self._row_id_ranges(statistics, shapes, rows),
-                ask.acid_versions(readers),
+                versions,
                 self._nanoseconds(statistics, shapes),
                 self._stripes(readers, shapes, rows),
+                self._operations(statistics, shapes, rows, versions),
                 strict=True,
             )
         ]
+
+    def _operations(
+        self,
+        statistics: Any,
+        shapes: Sequence[_Shape],
+        rows: Sequence[int],
+        versions: Sequence[int | None],
+    ) -> list[tuple[int, int] | None]:
+        members = [
+            i
+            for i, shape in enumerate(shapes)
+            if shape.is_acid and rows[i] > 0 and versions[i] is None
+        ]
+        found: list[tuple[int, int] | None] = [None] * len(shapes)
+        if members:
+            some = self._ask.operations(self._ask.some(statistics, members, len(shapes)))
+            for i, operations in zip(members, some, strict=True):
+                found[i] = operations
+        return found
 
     def _stripes(
         self, readers: Any, shapes: Sequence[_Shape], rows: Sequence[int]

@@ -2,82 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hiveacid.acid.instants import compacted_part, write_ids_left_out
-from hiveacid.acid.layout import ACID_VERSION_FILE, ListedFile, Listing, without_directory
+from hiveacid.acid.layout import ListedFile, Listing, without_directory
 from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.errors import UnreadableTableError
-from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import list_locations
-from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.reader.acid_versions import check_versions
 from hiveacid.reader.columns import TableColumns, table_columns
 from hiveacid.reader.formats import ORC, file_format
 from hiveacid.reader.full_acid import full_acid_rows, plan_full_acid
 from hiveacid.reader.insert_only import insert_only_rows, plan_insert_only
 from hiveacid.reader.locations import Location, locations
-from hiveacid.reader.orc_footers import OrcFooter, OrcFooters
+from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.tables import PinnedTable
-
-LOWEST_VERSION = 2
-"""Lowest version of Hive's ACID format that is read. Before version 2, which came with Hive 3,
-updates and deletes stood among the inserts in one delta, distinguished by the column `operation`. A
-writer of version 2 says so in the file's footer (Hive), or in a file `_orc_acid_version` next to
-the file (Trino, and Hive as well; `AcidUtils.OrcAcidVersion`)."""
-
-
-def check_acid_versions(
-    spark: SparkSession, table: TableName, footers: Mapping[ListedFile, OrcFooter]
-) -> None:
-    """Refuse ACID files of Hive 2. Ask the file system only about files that state no version.
-
-    Raises:
-        UnreadableTableError: naming the file.
-    """
-    versions: dict[str, int | None] = {}
-    for file, footer in footers.items():
-        # An overwrite with no rows leaves a file without rows, which states no version.
-        if not footer.is_acid or not footer.rows:
-            continue
-        version = footer.acid_version
-        if version is None:
-            directory = file.path.rpartition("/")[0]
-            if directory not in versions:
-                versions[directory] = _version_in_directory(spark, directory)
-            version = versions[directory]
-        if version is None or version < LOWEST_VERSION:
-            found = "no ACID version" if version is None else f"ACID version {version}"
-            raise UnreadableTableError(
-                f"{table} cannot be read: {file.path} has {found} in its footer or in "
-                f"{ACID_VERSION_FILE} next to it, so a Hive before version 3 wrote it, in another "
-                "format. Let Hive 3 or later write the table again: INSERT OVERWRITE TABLE … "
-                "SELECT * FROM …, or a major compaction."
-            )
-
-
-def _version_in_directory(spark: SparkSession, directory: str) -> int | None:
-    """Return the version that the directory's own file states; None without the file."""
-    path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(directory, ACID_VERSION_FILE)
-    try:
-        file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
-        if not file_system.exists(path):
-            return None
-        stream = file_system.open(path)
-        try:
-            return int(stream.read()) - ord("0")
-        finally:
-            stream.close()
-    except JAVA_ERRORS as error:
-        raise UnreadableTableError(
-            f"{path.toString()} cannot be read: {java_exception(error).toString()}. Restore the "
-            "file: it holds the version of the ACID format, the digit 2."
-        ) from error
 
 
 def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> ReadPlan:
@@ -180,8 +125,8 @@ def plan_locations(
         file for location in locations if _is_orc(pinned, location) for file in location.orc_files()
     ]
     known = footers.read(spark, orc)
-    check_acid_versions(spark, table.name, known)
     if table.is_full_acid:
+        check_versions(spark, table.name, locations, footers)
         return plan_full_acid(pinned, locations, known, row_ids)
     return plan_insert_only(pinned, locations, known)
 

@@ -6,7 +6,8 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 
-from hiveacid.formatting import first_few
+from hiveacid.acid.layout import ListedFile
+from hiveacid.formatting import first_few, human_bytes, pluralize
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
@@ -71,6 +72,22 @@ class ReadWarnings:
                 f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They "
                 "are read as empty, as Hive does. If Hive shows rows of them, Spark does not see "
                 "the file system that they are on; else drop them, or make the directories again."
+            )
+
+    def warn_of_passed_over(self, name: TableName, files: Sequence[ListedFile]) -> None:
+        """Warn of files of an insert-only table that Hive does not show.
+
+        Args:
+            name: the table.
+            files: see `ReadPlan.passed_over`.
+        """
+        if files and self._is_first(name, "passed over"):
+            size = human_bytes(sum(file.length for file in files))
+            logger.warning(
+                f"{name} has {pluralize(len(files), 'file')} ({size}) in no base and no delta, "
+                f"such as {files[0].path}. Hive does not show their rows in an insert-only table, "
+                "and they are not read. To bring the rows in, let Hive move the files into the "
+                "table: LOAD DATA INPATH … INTO TABLE …."
             )
 
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:

@@ -90,7 +90,13 @@ class LockedTables:
     ) -> None:
         self.transaction = transaction
         self._client = transaction.client
+<<<<<<< HEAD
         self._settings = settings
+=======
+        self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
+        self._gregorian = settings.counts_in_gregorian(transaction.server)
+        self._originals: bool | None = None
+>>>>>>> live
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -204,8 +210,14 @@ class LockedTables:
         tables = self._client.get_tables(names)
         for name in sorted(names):
             _check_readable(name, tables.get(name), self.transaction.id)
+<<<<<<< HEAD
         settings, server = self._settings, self.transaction.server
         of_its_own = settings.orc_columns_of(names)
+=======
+        shows_originals = any(table.is_insert_only for table in tables.values()) and (
+            self._shows_originals()
+        )
+>>>>>>> live
         return {
             name: PinnedTable(
                 table=table,
@@ -213,12 +225,23 @@ class LockedTables:
                 write_ids=write_ids[name],
                 valid_txns=valid_txns,
                 transaction_id=self.transaction.id,
+<<<<<<< HEAD
                 orc_columns=OrcColumns.of(of_its_own.get(name, settings.orc_columns), server),
                 gregorian=settings.counts_in_gregorian(server),
                 parquet_time_zone=settings.parquet_time_zone,
+=======
+                orc_columns=self._orc_columns,
+                gregorian=self._gregorian,
+                shows_originals=table.is_insert_only and shows_originals,
+>>>>>>> live
             )
             for name, table in tables.items()
         }
+
+    def _shows_originals(self) -> bool:
+        if self._originals is None:
+            self._originals = self._client.shows_originals()
+        return self._originals
 
     def _snapshot_time(self) -> int:
         """Return when the first lock was granted, just before the snapshot was taken.

@@ -102,10 +102,19 @@ class PinnedTable(UnlockedTable):
     `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
     `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
     1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
+<<<<<<< HEAD
     `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
+=======
+    `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
+    (`hive.mm.allow.originals`).
+>>>>>>> live
     """
 
     transaction_id: int
     orc_columns: OrcColumns = OrcColumns.POSITION
     gregorian: bool = False
+<<<<<<< HEAD
     parquet_time_zone: str | None = None
+=======
+    shows_originals: bool = False
+>>>>>>> live

@@ -126,3 +126,20 @@ def test_a_message_has_a_section(message: Message) -> None:
 def test_a_section_is_about_a_message(heading: str) -> None:
     assert any(heading in text for text in LITERALS)
     assert SECTIONS[heading].strip(), "it says what to do"
+
+
+# "Hive's cleaner will remove them" is no advice.
+_ADVICE_TO_REMOVE = re.compile(
+    r"(?<!will )\b(remove|delete|erase) (it|them|the (file|files|directory|directories))\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_no_message_advises_to_remove_what_may_hold_rows(message: Message) -> None:
+    assert not _ADVICE_TO_REMOVE.search(message.text), message.text
+
+
+def test_no_section_advises_to_remove_what_may_hold_rows() -> None:
+    advised = [heading for heading, text in SECTIONS.items() if _ADVICE_TO_REMOVE.search(text)]
+    assert advised == []

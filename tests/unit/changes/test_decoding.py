@@ -97,6 +97,15 @@ def test_a_table_without_times_has_hardly_any():
     assert decoding_settings(replace(BY_NAME, orc_columns=OrcColumns.UNKNOWN), "UTC") == {}
 
 
+def test_whether_hive_shows_original_files_of_insert_only_tables_is_told_of():
+    hidden = pinned_table(valid(3), parameters=INSERT_ONLY)
+    before, now = (
+        decoding_settings(replace(hidden, shows_originals=shown), "UTC") for shown in (False, True)
+    )
+    told = ["the setting hive.mm.allow.originals is true, before false"]
+    assert list(changed_settings(before, now)) == told
+
+
 def test_partition_columns_and_time_zones_are_told_of():
     before = pinned_table(valid(3), "a", storage=with_columns("timestamp"))
     since = state_of(before, locations(before, ["delta_3_3_0"]))

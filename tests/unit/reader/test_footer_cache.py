@@ -21,6 +21,7 @@ NO_ACID = OrcFooter(
     False,
     types=("string", "decimal(38,9)"),
     stripes=(Stripe(3, 2), Stripe(2**40, 1)),
+    operations=(0, 1),
 )
 
 

@@ -46,12 +46,15 @@ def valid(high_watermark, open=(), aborted=()):
     return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
 
 
-def plan(files, write_ids=None, planner=plan_full_acid):
+def plan(files, write_ids=None, planner=plan_full_acid, insert_only=False, shows_originals=False):
     """The plan of one location; `files` maps relative paths to footers."""
     listed = {path: ListedFile(path, f"file:/t/{path}", 100) for path in files}
     directories = {path.rpartition("/")[0] for path in files} - {""}
     listing = Listing("file:/t", tuple(listed.values()), tuple(directories))
-    pinned = pinned_table(write_ids or valid(9))
+    pinned = replace(pinned_table(write_ids or valid(9)), shows_originals=shows_originals)
+    if insert_only:
+        parameters = {"transactional": "true", "transactional_properties": "insert_only"}
+        pinned = replace(pinned, table=replace(pinned.table, parameters=parameters))
     footers = {listed[path]: footer for path, footer in files.items() if footer}
     return planner(pinned, locations(pinned, [listing]), footers)
 
@@ -273,12 +276,20 @@ def test_an_insert_only_plan_holds_files_of_any_format():
     }
 
 
-def test_original_files_of_an_insert_only_table_are_refused_unless_there_is_a_base():
-    with pytest.raises(UnreadableTableError, match="file:/t/000000_0 is in no base and no delta"):
-        plan({"delta_2_2_0/000000_0": None, "000000_0": None}, planner=plan_insert_only)
+def test_hive_shows_original_files_of_an_insert_only_table_only_if_it_says_so():
+    files = {"delta_2_2_0/000000_0": None, "000000_0": None}
+    hidden = plan(files, planner=plan_insert_only, insert_only=True)
+    assert [file.file.relative for file in hidden.data] == ["delta_2_2_0/000000_0"]
+    assert [file.relative for file in hidden.passed_over] == ["000000_0"]
+    assert [item.relative for item in hidden.skipped] == ["file:/t/000000_0"]
+    shown = plan(files, planner=plan_insert_only, insert_only=True, shows_originals=True)
+    assert {file.file.relative for file in shown.data} == set(files)
+    assert shown.passed_over == ()
     replaced = {"base_2/000000_0": None, "000000_0": None}
-    (data,) = plan(replaced, planner=plan_insert_only).data
-    assert data.file.relative == "base_2/000000_0"
+    for shows in (True, False):
+        one = plan(replaced, planner=plan_insert_only, insert_only=True, shows_originals=shows)
+        assert [file.file.relative for file in one.data] == ["base_2/000000_0"]
+        assert one.passed_over == ()
 
 
 def test_insert_only_files_may_lie_in_a_directory_of_the_same_name():
@@ -287,6 +298,22 @@ def test_insert_only_files_may_lie_in_a_directory_of_the_same_name():
     assert [file.file.relative for file in planned.data] == files
     with pytest.raises(UnreadableTableError, match="base_1 has files and a directory of its own"):
         plan(dict.fromkeys([*files, "base_1/000000_0"]), valid(2), plan_insert_only)
+
+
+def test_insert_only_files_may_lie_in_the_directories_of_an_export():
+    exported = "export_old_delta_0000001_0000001_0000"
+    files = [
+        "delta_1_1_0/export_old_base_0000003/000000_0",
+        f"delta_1_1_0/{exported}/000000_0",
+        f"delta_1_1_0/{exported}/export_old_base_0000002_v0000009/000000_0",
+    ]
+    planned = plan(dict.fromkeys(files), valid(2), plan_insert_only)
+    assert {file.file.relative for file in planned.data} == set(files)
+    for name in ("export_old_files", "export_old_delta_1"):
+        with pytest.raises(UnreadableTableError, match=f"{name}/000000_0 is in a directory ins"):
+            plan({f"delta_1_1_0/{name}/000000_0": None}, planner=plan_insert_only)
+    with pytest.raises(UnreadableTableError, match="export_old_base_1/bucket_00000 is in a direct"):
+        plan({"delta_1_1_0/export_old_base_1/bucket_00000": ACID})
 
 
 def test_insert_only_files_in_a_directory_that_hive_passes_over_are_refused():

@@ -1,0 +1,122 @@
+"""Versions of Hive's ACID format: which files may be read as they are.
+
+Before version 2, which came with Hive 3, updates and deletes stood among the inserts in one delta,
+distinguished by the column `operation`. A writer of version 2 says so in the file's footer (Hive),
+or in a file `_orc_acid_version` next to the file (Trino, and Hive as well;
+`AcidUtils.OrcAcidVersion`). Hive does not ask for the version when it reads, and some of its
+compactions state none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from hiveacid.acid.layout import ACID_VERSION_FILE, ListedFile
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
+from hiveacid.jvm.py4j import java
+from hiveacid.metastore.models import TableName
+from hiveacid.reader.locations import Location
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters
+from hiveacid.reader.scan import FILE_PATH, acid_scan
+
+LOWEST_VERSION = 2
+"""Lowest version in which each delta holds either inserts or delete events, and nothing else."""
+
+INSERT, UPDATE, DELETE = 0, 1, 2
+"""Values of the column `operation` (`OrcRecordUpdater`). Version 2 has no updates."""
+
+_ONLY_INSERTS = (INSERT, INSERT)
+
+
+def check_versions(
+    spark: SparkSession, table: TableName, locations: Sequence[Location], footers: OrcFooters
+) -> None:
+    """Refuse deltas that hold updates or deletes among the inserts, as Hive 2 wrote them.
+
+    A base, and a delta with nothing but inserts, look the same in all versions, apart from updates
+    in a base, which are the rows as they are after the updates. So ask the file system only about
+    deltas that state no version in their files, and whose footers tell of other operations or of
+    none. The events of files without statistics are read.
+
+    Raises:
+        UnreadableTableError: naming the file.
+    """
+    known = footers.read(spark, (file for file, _ in _files_of_deltas(locations)))
+    doubtful = [
+        (file, directory)
+        for file, directory in _files_of_deltas(locations)
+        if _is_doubtful(known[file])
+    ]
+    states = _versions(spark, {directory for _, directory in doubtful})
+    older = [file for file, directory in doubtful if (states[directory] or 0) < LOWEST_VERSION]
+    unknown = [file for file in older if known[file].operations is None]
+    found = _operations(spark, unknown)
+    footers.add_operations(found)
+    for file in older:
+        if (known[file].operations or found.get(file)) != _ONLY_INSERTS:
+            raise UnreadableTableError(
+                f"{table} cannot be read: {file.path} holds updates or deletes among its inserts, "
+                "as a Hive before version 3 writes them. Later ones show updated rows twice and "
+                "deleted rows again, and their compactions keep them so. Let the Hive that wrote "
+                "the file run a major compaction, and read what it makes."
+            )
+
+
+def _files_of_deltas(locations: Sequence[Location]) -> Iterator[tuple[ListedFile, str]]:
+    """Yield the files of the deltas, each with the path of its directory."""
+    for location in locations:
+        for directory in location.state.deltas:
+            for file in directory.files:
+                yield file, file.path.rpartition("/")[0]
+
+
+def _is_doubtful(footer: OrcFooter) -> bool:
+    # An overwrite with no rows leaves a file without rows, which states no version.
+    return (
+        footer.is_acid
+        and footer.rows > 0
+        and (footer.acid_version or 0) < LOWEST_VERSION
+        and footer.operations != _ONLY_INSERTS
+    )
+
+
+def _operations(
+    spark: SparkSession, files: Sequence[ListedFile]
+) -> Mapping[ListedFile, tuple[int, int]]:
+    """Return the lowest and the highest operation in files without statistics: reads them."""
+    if not files:
+        return {}
+    frame, by_path = acid_scan(spark, files, StructType())
+    operation = F.coalesce("operation", F.lit(DELETE))
+    found = frame.groupBy(FILE_PATH).agg(
+        F.min(operation).alias("low"), F.max(operation).alias("high")
+    )
+    return {by_path[row[FILE_PATH]]: (row["low"], row["high"]) for row in found.collect()}
+
+
+def _versions(spark: SparkSession, directories: set[str]) -> Mapping[str, int | None]:
+    return {directory: _version_in(spark, directory) for directory in sorted(directories)}
+
+
+def _version_in(spark: SparkSession, directory: str) -> int | None:
+    """Return the version that the directory's own file states; None without the file."""
+    path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(directory, ACID_VERSION_FILE)
+    try:
+        file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+        if not file_system.exists(path):
+            return None
+        stream = file_system.open(path)
+        try:
+            return int(stream.read()) - ord("0")
+        finally:
+            stream.close()
+    except JAVA_ERRORS as error:
+        raise UnreadableTableError(
+            f"{path.toString()} cannot be read: {java_exception(error).toString()}. Restore the "
+            "file: it holds the version of the ACID format, the digit 2."
+        ) from error

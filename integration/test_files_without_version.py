@@ -1,0 +1,144 @@
+"""Files of full-ACID tables that state no version of the ACID format, compared with Hive.
+
+Hive does not ask for the version when it reads. Its compaction that puts files together as they are
+(`hive.compaction.merge.enabled`) writes none, nor did Hive 2.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyorc
+import pytest
+from pyspark.sql import SparkSession
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.verify import verify
+from integration.support.changes import Changes, Story
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.tables import FULL_ACID
+
+ACID_FILE = (
+    "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
+    "currentTransaction:bigint,row:struct<id:int,v:string>>"
+)
+Record = tuple[int, int, int, int, int, tuple[int, str] | None]
+
+
+def replace_files(location: Path, directories: Mapping[str, Sequence[Record]], stride: int) -> None:
+    """Let a table have these records, as Hive 2 writes them: with bucket numbers, no version."""
+    for directory in location.iterdir():
+        shutil.rmtree(directory)
+    for name, records in directories.items():
+        (location / name).mkdir()
+        with (
+            (location / name / "bucket_00000").open("wb") as file,
+            pyorc.Writer(file, ACID_FILE, row_index_stride=stride) as writer,
+        ):
+            writer.writerows(records)
+
+
+INSERTS: list[Record] = [(0, 1, 0, 0, 1, (1, "a")), (0, 1, 0, 1, 1, (2, "b"))]
+UPDATED_BASE: list[Record] = [(0, 1, 0, 0, 1, (1, "a")), (1, 1, 0, 1, 2, (2, "new"))]
+CHANGES: list[Record] = [(1, 1, 0, 0, 2, (1, "new")), (2, 1, 0, 1, 2, None)]
+
+
+@pytest.mark.parametrize("stride", [10_000, 0], ids=["with statistics", "without statistics"])
+def test_files_of_hive_2(
+    differential: Differential,
+    hive: HiveServer,
+    hive_client: HiveClient,
+    database: str,
+    stride: int,
+) -> None:
+    """Hive 4 reads what has no updates beside the rows they change; else it contradicts itself."""
+    for name, directories in {
+        "base": {"base_0000002": UPDATED_BASE},
+        "inserted": {"delta_0000001_0000001_0000": INSERTS},
+        "changed": {
+            "delta_0000001_0000001_0000": INSERTS,
+            "delta_0000002_0000002_0000": CHANGES,
+        },
+    }.items():
+        hive_client.execute(
+            f"CREATE TABLE {name} (id int, v string) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+        )
+        for _ in range(2):
+            hive_client.execute(f"INSERT INTO {name} VALUES (9, 'z')")
+        replace_files(hive.warehouse / f"{database}.db" / name, directories, stride)
+
+    changes = Changes(differential)
+    for name, left in {"base": (1, "a"), "inserted": (1, "x")}.items():
+        table = f"{database}.{name}"
+        assert len(differential.check(table, where="id = 2").rows) == 2
+        with differential.pinned(table) as pinned:
+            assert verify(differential.spark, pinned, differential.footers).problems == ()
+        story = Story(changes, hive_client, table)
+        story.remember("before")
+        story.then("INSERT INTO {t} VALUES (3, 'c')")
+        story.then("DELETE FROM {t} WHERE id = 2")
+        story.then(f"UPDATE {{t}} SET v = '{left[1]}' WHERE id = 1")
+        found = differential.check(table, where="id = 1", hive_counts=name == "base")
+        assert sorted(found.rows) == [left, (3, "c")]
+
+    table = f"{database}.changed"
+    assert sorted(hive_client.query(f"SELECT * FROM {table}")) == [
+        (1, "a"),
+        (1, "new"),
+        (2, "b"),
+    ]
+    assert hive_client.query(f"SELECT count(*) FROM {table}") == [(4,)]
+    with pytest.raises(UnreadableTableError, match="holds updates or deletes among its inserts"):
+        differential.read(table)
+
+
+@pytest.fixture
+def merging(tmp_path: Path) -> Iterator[HiveServer]:
+    """A Hive that compacts by putting files together.
+
+    Hive starts no job for this, but asks whether Tez is its engine.
+    """
+    extra = {
+        "hive.compaction.merge.enabled": "true",
+        "hive.compactor.crud.query.based": "true",
+        "hive.execution.engine": "tez",
+    }
+    with HiveServer(HiveSettings(cleaner_interval=0.5, extra=extra), work=tmp_path) as server:
+        yield server
+
+
+@pytest.mark.long
+def test_compactions_that_put_files_together(merging: HiveServer, spark: SparkSession) -> None:
+    with HiveClient(merging.hs2_port, log=merging.log) as client:
+        client.execute("SET hive.execution.engine=mr")
+        differential = Differential(merging, client, spark)
+        for kind, made in {
+            "minor": "delta_0000001_0000002_v",
+            "major": "base_0000002_v",
+        }.items():
+            table = f"default.merged_{kind}"
+            client.execute(
+                f"CREATE TABLE {table} (id int, v string) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+            )
+            client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+            story = Story(Changes(differential), client, table)
+            story.remember("one insert")
+            story.then("INSERT INTO {t} VALUES (3, 'c'), (4, 'd')")
+            story.remember("two inserts")
+            lost = {"one insert": ["took in write ids 2"]} if kind == "major" else {}
+            story.then(story.compact(kind), lost)
+            found = differential.check(table, where="id > 1")
+            (directory,) = found.directories
+            assert directory.startswith(made)
+            (file,) = (data.file for data in found.plan.data)
+            footer = differential.footers.read(spark, [file])[file]
+            assert footer.acid_version is None and footer.is_acid
+            story.remember("compacted")
+            story.then("DELETE FROM {t} WHERE id = 2")
+            story.then("UPDATE {t} SET v = 'x' WHERE id = 3")
+            differential.check(table, where="id = 3", hive_counts=True)
+            with differential.pinned(table) as pinned:
+                assert verify(spark, pinned, differential.footers).problems == ()
