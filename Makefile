@@ -14,7 +14,8 @@ SPARKS ?= 3.5.9 4.0.5 4.2.1 4.3.0
 DBTS ?= 1.10.23 1.12.6
 NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
-MEASURED := $(PYTEST) --cov --cov-append --cov-report=
+# Each kind of tests has a file of its own: kinds that run side by side do not write into one.
+MEASURED = COVERAGE_FILE=.coverage.$@ $(PYTEST) --cov --cov-report=
 # Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
 # With Hive each waits a third of its time, so two of them do not fill two cores.
 WORKERS ?= 3
@@ -40,12 +41,12 @@ $(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
 quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts (SPARK=, HIVE=)
 	@$(BIN)/python -m $(if $(SPARK),tools.spark_line $(SPARK) --run )examples.quickstart $(if $(HIVE),--hive $(HIVE))
 
-test: $(HIVE_READY) ## All checks and tests but the long ones
-	@rm -f .coverage
-	@$(MAKE) --no-print-directory -j 2 lint newest older
-	@$(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory functional
-	@$(MAKE) --no-print-directory integration
+# First what fails within two minutes; Hive's jars come meanwhile. Then tests with Hive, which wait
+# for it, and next to them, one after the other, what fills the rest of two cores.
+test: $(READY) ## All checks and tests but the long ones
+	@rm -f .coverage .coverage.*
+	@$(MAKE) --no-print-directory -j 3 lint unit $(HIVE_READY)
+	@$(MAKE) --no-print-directory -j 2 integration newest older functional
 	@$(MAKE) --no-print-directory coverage
 	@echo "All checks passed. To work on the code, read CONTRIBUTING.md; to see it at work: make quickstart"
 
@@ -84,7 +85,6 @@ spark: $(HIVE_READY) ## A cut of the tests on other Sparks: the newest 3.5 and t
 dbt: $(HIVE_READY) ## A cut of the tests on other dbt-cores: the oldest and the newest line (DBTS=)
 	$(BIN)/python -m tools.dbt_line $(DBTS)
 
-# Beside it `lint` takes what its starts of Spark and Hive leave of two cores.
 newest: $(HIVE_READY)
 	$(BIN)/python -m tools.dbt_line --cut short $(NEWEST_DBT)
 
@@ -99,8 +99,9 @@ benchmark: $(HIVE_READY) ## What reading ACID tables costs beside flat ORC, plan
 	$(BIN)/python -m benchmarks.start_up
 
 coverage: $(READY)
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
 
 clean: ## Remove what the targets made here (the cache of Hive's jars stays)
-	rm -rf .venv .spark .dbt build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .spark .dbt build dist *.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf examples/quickstart/target examples/quickstart/logs
