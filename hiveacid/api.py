@@ -48,7 +48,7 @@ from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import RunSnapshot
-from hiveacid.snapshots.tables import OrcColumns, PinnedTable
+from hiveacid.snapshots.tables import FileSettings, PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.describe import describe_table
@@ -81,8 +81,8 @@ def snapshot(
     *,
     lock_timeout: float = 300.0,
     orc_columns: str | Mapping[str, str] | None = None,
-    old_dates: str | None = None,
-    parquet_time_zone: str | None = None,
+    old_dates: str | Mapping[str, str] | None = None,
+    parquet_time_zone: str | Mapping[str, str] | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
     security: Security = NO_SECURITY,
@@ -100,10 +100,10 @@ def snapshot(
             comma-separated.
         tables: their names, such as `shop.orders`.
         lock_timeout: seconds to wait for the locks.
-        orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name";
-            or a mapping that has one of these words for some tables, by their names. None, and
-            without a word for a table: by position if the metastore is one of Hive 4. With Hive 3,
-            files in which it makes a difference are refused then.
+        orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name".
+            None: by position if the metastore is one of Hive 4. With Hive 3, files in which it
+            makes a difference are refused then. Like the next two: a word for all tables, or a
+            mapping that has a word for some, by their names.
         old_dates: the calendar of days before 1582-10-15 in files that do not name theirs:
             "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
@@ -122,25 +122,31 @@ def snapshot(
         InvalidSettingError: a setting cannot work, or a name is not one of a table.
     """
     names = frozenset(table_name(name) for name in tables)
-    of_all, of_some = (orc_columns, {}) if isinstance(orc_columns, str) else (None, orc_columns)
-    words = {table_name(name): word for name, word in (of_some or {}).items()}
-    for word in words.values():
-        OrcColumns.parse(word)
+    of_all, of_some = _file_settings(
+        orc_columns=orc_columns, old_dates=old_dates, parquet_time_zone=parquet_time_zone
+    )
     return Snapshot(
         partial(MetastoreClient, metastore_uri, metastore_timeout, security=security),
-        SnapshotSettings(
-            heartbeat_interval,
-            lock_timeout,
-            of_all,
-            old_dates,
-            parquet_time_zone,
-            lambda wanted: words,
-        ),
+        SnapshotSettings(heartbeat_interval, lock_timeout, of_all, lambda wanted: of_some),
         description,
         tables=lambda: names,
         footers=open_footers(footer_cache),
         spark=spark,
     )
+
+
+def _file_settings(
+    **given: str | Mapping[str, str] | None,
+) -> tuple[FileSettings, dict[TableName, FileSettings]]:
+    """Return the settings for all tables, and those of some."""
+    of_all: dict[str, str] = {}
+    of_some: dict[TableName, dict[str, str]] = {}
+    for setting, words in given.items():
+        if isinstance(words, str):
+            of_all[setting] = words
+        for name, word in words.items() if isinstance(words, Mapping) else ():
+            of_some.setdefault(table_name(name), {})[setting] = word
+    return FileSettings(**of_all), {name: FileSettings(**own) for name, own in of_some.items()}
 
 
 def open_footers(directory: str | Path | None) -> OrcFooters:

@@ -24,7 +24,7 @@ from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
 from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
-from hiveacid.snapshots.tables import OrcColumns, PinnedTable
+from hiveacid.snapshots.tables import FileSettings, OrcColumns, PinnedTable
 from hiveacid.snapshots.transaction import (
     Requester,
     SnapshotSettings,
@@ -90,13 +90,8 @@ class LockedTables:
     ) -> None:
         self.transaction = transaction
         self._client = transaction.client
-<<<<<<< HEAD
         self._settings = settings
-=======
-        self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
-        self._gregorian = settings.counts_in_gregorian(transaction.server)
         self._originals: bool | None = None
->>>>>>> live
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -210,14 +205,12 @@ class LockedTables:
         tables = self._client.get_tables(names)
         for name in sorted(names):
             _check_readable(name, tables.get(name), self.transaction.id)
-<<<<<<< HEAD
-        settings, server = self._settings, self.transaction.server
-        of_its_own = settings.orc_columns_of(names)
-=======
+        of_all, of_some = self._settings.files, self._settings.files_of(names)
+        files = {name: of_some.get(name, FileSettings()).or_else(of_all) for name in names}
+        server = self.transaction.server
         shows_originals = any(table.is_insert_only for table in tables.values()) and (
             self._shows_originals()
         )
->>>>>>> live
         return {
             name: PinnedTable(
                 table=table,
@@ -225,15 +218,10 @@ class LockedTables:
                 write_ids=write_ids[name],
                 valid_txns=valid_txns,
                 transaction_id=self.transaction.id,
-<<<<<<< HEAD
-                orc_columns=OrcColumns.of(of_its_own.get(name, settings.orc_columns), server),
-                gregorian=settings.counts_in_gregorian(server),
-                parquet_time_zone=settings.parquet_time_zone,
-=======
-                orc_columns=self._orc_columns,
-                gregorian=self._gregorian,
+                orc_columns=OrcColumns.of(files[name].orc_columns, server),
+                gregorian=files[name].counts_in_gregorian(server),
+                parquet_time_zone=files[name].parquet_time_zone,
                 shows_originals=table.is_insert_only and shows_originals,
->>>>>>> live
             )
             for name, table in tables.items()
         }

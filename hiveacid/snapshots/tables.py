@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
@@ -47,6 +47,48 @@ class OrcColumns(Enum):
                 "the columns of a table in ORC files."
             )
         return cls(setting)
+
+
+_CALENDARS = ("file", "gregorian")
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """How files are read where they leave it open, as a user says; None is what nobody has said.
+
+    `orc_columns`: by what Hive finds the columns of a table in ORC files, `position` or `name`;
+    None goes by the metastore's version (`OrcColumns`).
+    `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
+    `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
+    goes by the metastore's version.
+    `parquet_time_zone`: the time zone of the Java that wrote Parquet files which do not name it, or
+    hold instants, as Hive's own Java has it; None refuses their timestamps.
+    Raises `InvalidSettingError` for a word that a setting does not take.
+    """
+
+    orc_columns: str | None = None
+    old_dates: str | None = None
+    parquet_time_zone: str | None = None
+
+    def __post_init__(self) -> None:
+        OrcColumns.parse(self.orc_columns)
+        if self.old_dates not in (None, *_CALENDARS):
+            raise InvalidSettingError(
+                f"old_dates must be one of {', '.join(_CALENDARS)}, not {self.old_dates!r}: the "
+                "calendar in which Hive counts days before 1582-10-15."
+            )
+
+    def or_else(self, others: FileSettings) -> FileSettings:
+        """Return these settings, with those of `others` where nothing is said."""
+        said = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(others, **{name: word for name, word in said.items() if word is not None})
+
+    def counts_in_gregorian(self, server: ServerInfo) -> bool:
+        """Return whether days before 1582-10-15 are counted in the Gregorian calendar.
+
+        Without the setting: as the metastore's Hive does by default.
+        """
+        return (self.old_dates or ("file" if server.marks_calendars else "gregorian")) != "file"
 
 
 @dataclass(frozen=True)
@@ -102,19 +144,13 @@ class PinnedTable(UnlockedTable):
     `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
     `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
     1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
-<<<<<<< HEAD
     `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
-=======
     `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
     (`hive.mm.allow.originals`).
->>>>>>> live
     """
 
     transaction_id: int
     orc_columns: OrcColumns = OrcColumns.POSITION
     gregorian: bool = False
-<<<<<<< HEAD
     parquet_time_zone: str | None = None
-=======
     shows_originals: bool = False
->>>>>>> live

@@ -19,7 +19,7 @@ from hiveacid.errors import (
 )
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
-from hiveacid.snapshots.tables import OrcColumns
+from hiveacid.snapshots.tables import FileSettings
 
 logger = logging.getLogger("hiveacid")
 RETRY_SECONDS = 5.0
@@ -43,7 +43,6 @@ STATE_REASONS = {
 }
 """Why a transaction in this state is lost."""
 
-_CALENDARS = ("file", "gregorian")
 
 T = TypeVar("T", bound="Transaction")
 
@@ -319,42 +318,21 @@ class SnapshotSettings:
     a third of the metastore's `metastore.txn.timeout`; 0 sends no heartbeats, so that the
     metastore aborts the transaction after that timeout (of use only to see what happens then).
     `lock_timeout`: how long to wait for the shared locks on the tables.
-    `orc_columns`: by what Hive finds the columns of a table in ORC files, `position` or `name`;
-    None goes by the metastore's version (`OrcColumns`). `orc_columns_of` is asked for some tables
-    and returns those of them for which something else holds, and what.
-    `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
-    `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
-    goes by the metastore's version.
-    `parquet_time_zone`: the time zone of the Java that wrote Parquet files which do not name it, or
-    hold instants, as Hive's own Java has it; None refuses their timestamps.
-    Raises `InvalidSettingError` for a negative number, and for a word that a setting does not take.
+    `files`: how files of all tables are read where they leave it open. `files_of` is asked for some
+    tables, and returns those of them for which something else holds, and what.
+    Raises `InvalidSettingError` for a negative number.
     """
 
     heartbeat_interval: float | None = None
     lock_timeout: float = 300.0
-    orc_columns: str | None = None
-    old_dates: str | None = None
-    parquet_time_zone: str | None = None
-    orc_columns_of: Callable[[Collection[TableName]], Mapping[TableName, str]] = lambda names: {}
+    files: FileSettings = FileSettings()
+    files_of: Callable[[Collection[TableName]], Mapping[TableName, FileSettings]] = lambda names: {}
 
     def __post_init__(self) -> None:
-        OrcColumns.parse(self.orc_columns)
-        if self.old_dates not in (None, *_CALENDARS):
-            raise InvalidSettingError(
-                f"old_dates must be one of {', '.join(_CALENDARS)}, not {self.old_dates!r}: the "
-                "calendar in which Hive counts days before 1582-10-15."
-            )
         for key in ("heartbeat_interval", "lock_timeout"):
             value = getattr(self, key)
             if value is not None and value < 0:
                 raise InvalidSettingError(f"{key} must not be negative, but is {value:g}.")
-
-    def counts_in_gregorian(self, server: ServerInfo) -> bool:
-        """Return whether days before 1582-10-15 are counted in the Gregorian calendar.
-
-        Without the setting: as the metastore's Hive does by default.
-        """
-        return (self.old_dates or ("file" if server.marks_calendars else "gregorian")) != "file"
 
     def heartbeat_seconds(self, transaction_timeout: float) -> float:
         """The interval for a metastore whose transactions time out after `transaction_timeout`.

@@ -20,7 +20,7 @@ from hiveacid.reader.plan import ReadPlan
 from hiveacid.reader.pushdown import pushed_down, search_arguments
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.snapshots.run_snapshot import RunSnapshot
-from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.snapshots.tables import FileSettings, PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.client import Row
@@ -59,7 +59,9 @@ class Differential:
         spark: SparkSession,
         parquet_time_zone: str | None = None,
     ) -> None:
-        self.settings = SnapshotSettings(lock_timeout=60, parquet_time_zone=parquet_time_zone)
+        self.settings = SnapshotSettings(
+            lock_timeout=60, files=FileSettings(parquet_time_zone=parquet_time_zone)
+        )
         self.hive = hive
         self.client = client
         self.spark = spark

@@ -95,7 +95,7 @@ class HiveAcidAdapter(SparkAdapter):
             f"{config.profile_name}.{config.target_name}",
             foreseen=self._foreseen,
             declared=self._project.sources,
-            orc_columns=self._project.orc_columns,
+            file_settings=self._project.file_settings,
             needing=self._needing,
             on_lost=self.connections.stop_reading,
             raise_if_cancelled=self.connections.raise_if_cancelled,

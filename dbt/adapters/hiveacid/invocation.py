@@ -44,7 +44,7 @@ from hiveacid.reader.footer_cache import default_directory
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.verification import SHOWN
 from hiveacid.snapshots.instants import AsOf
-from hiveacid.snapshots.tables import UnlockedTable, look_up_unlocked
+from hiveacid.snapshots.tables import FileSettings, UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.statement import NameParts
 
@@ -72,7 +72,7 @@ class Invocation:
         target: str,
         foreseen: Callable[[], set[TableName]],
         declared: Callable[[], Collection[TableName]],
-        orc_columns: Callable[[Collection[TableName]], Mapping[TableName, str]],
+        file_settings: Callable[[Collection[TableName]], Mapping[TableName, FileSettings]],
         needing: Callable[[], frozenset[str] | None],
         on_lost: Callable[[], None],
         raise_if_cancelled: Callable[[], None],
@@ -85,7 +85,7 @@ class Invocation:
         Args:
             foreseen: names the sources of the selected nodes.
             declared: names the sources of the project.
-            orc_columns: returns the option `orc_columns` of those of some tables that have one.
+            file_settings: returns what sources say of some tables' files.
             needing: names the nodes that may read an ACID source; None if they are not known.
             on_lost: called once the transaction is found lost, to stop what reads under it, on any
                 thread.
@@ -115,10 +115,10 @@ class Invocation:
             SnapshotSettings(
                 credentials.heartbeat_interval,
                 credentials.lock_timeout,
-                credentials.orc_columns,
-                credentials.old_dates,
-                credentials.parquet_time_zone,
-                orc_columns,
+                FileSettings(
+                    credentials.orc_columns, credentials.old_dates, credentials.parquet_time_zone
+                ),
+                file_settings,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",

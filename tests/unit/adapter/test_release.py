@@ -41,7 +41,7 @@ def make(monkeypatch):
                 "shop.dev",
                 foreseen=set,
                 declared=set,
-                orc_columns=lambda names: {},
+                file_settings=lambda names: {},
                 needing=lambda: frozenset(needing) if known else None,
                 on_lost=lambda: None,
                 raise_if_cancelled=lambda: None,

@@ -39,7 +39,7 @@ def make(metastore, monkeypatch):
                 "shop.dev",
                 foreseen=set,
                 declared=set,
-                orc_columns=lambda names: {},
+                file_settings=lambda names: {},
                 needing=lambda: None,
                 on_lost=lambda: None,
                 raise_if_cancelled=lambda: None,

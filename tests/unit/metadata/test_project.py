@@ -5,6 +5,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.metadata.project import Project
 from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.tables import FileSettings
 from tests.unit.metadata.fakes import manifest, node, source
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
@@ -21,22 +22,26 @@ def test_sources_are_tables_in_any_case():
     assert declared.has_freshness_query(ITEMS) and not declared.has_freshness_query(ORDERS)
 
 
-def reads_by(schema, identifier, word):
-    return source(schema, identifier, config={"hiveacid": {"orc_columns": word}})
+def reads_by(schema, identifier, **words):
+    return source(schema, identifier, config={"hiveacid": words})
 
 
-def test_how_columns_are_found_is_told_for_the_tables_that_are_asked_for():
-    sources = [reads_by("Shop", "Orders", "name"), source("shop", "orders")]
-    declared = project([*sources, reads_by("shop", "items", "wrong")])
-    assert declared.orc_columns({ORDERS, TableName("shop", "other")}) == {ORDERS: "name"}
+def test_how_files_are_read_is_told_for_the_tables_that_are_asked_for():
+    sources = [reads_by("Shop", "Orders", orc_columns="name"), source("shop", "orders")]
+    zone = reads_by("shop", "orders", parquet_time_zone="Europe/Berlin")
+    declared = project([*sources, zone, reads_by("shop", "items", orc_columns="wrong")])
+    told = FileSettings("name", None, "Europe/Berlin")
+    assert declared.file_settings({ORDERS, TableName("shop", "other")}) == {ORDERS: told}
     with pytest.raises(DbtRuntimeError, match="`orc_columns` must be one of position, name, not"):
-        declared.orc_columns({ITEMS})
+        declared.file_settings({ITEMS})
 
 
-def test_sources_of_one_table_find_its_columns_alike():
-    declared = project([reads_by("shop", "orders", "name"), reads_by("shop", "orders", "position")])
-    with pytest.raises(DbtRuntimeError, match=r"orc_columns: one has name, shop.orders has posi"):
-        declared.orc_columns({ORDERS})
+def test_sources_of_one_table_read_its_files_alike():
+    first = reads_by("shop", "orders", orc_columns="name", old_dates="file")
+    declared = project([first, reads_by("shop", "orders", orc_columns="position")])
+    message = "one has orc_columns: name, old_dates: file, shop.orders has orc_columns: position."
+    with pytest.raises(DbtRuntimeError, match=message):
+        declared.file_settings({ORDERS})
 
 
 def test_a_node_makes_a_table_unless_it_is_part_of_others():

@@ -31,7 +31,7 @@ def test_unknown_options_are_refused_wherever_they_stand():
         "Source shop.orders has wrong hiveacid options:\n"
         "  - `also` is not a key of this adapter\n"
         "  - `lok` is not a key of this adapter\n"
-        "Allowed keys: partitions, static, orc_columns"
+        "Allowed keys: partitions, static, orc_columns, old_dates, parquet_time_zone"
     )
 
 

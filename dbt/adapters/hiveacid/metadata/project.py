@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import fields
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -10,6 +11,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.hiveacid.selected_nodes import INTERNAL_PACKAGES
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.tables import FileSettings
 
 
 class Project:
@@ -26,22 +28,26 @@ class Project:
         """Return the tables of all sources."""
         return {TableName(it.schema, it.identifier) for it in self._values("sources")}
 
-    def orc_columns(self, names: Collection[TableName]) -> dict[TableName, str]:
-        """Return the option `orc_columns` of those of some tables whose sources have one.
+    def file_settings(self, names: Collection[TableName]) -> dict[TableName, FileSettings]:
+        """Return what the sources of some tables say of their files.
 
         Raises:
             DbtRuntimeError: two sources of one table differ in it, or an option is wrong.
         """
-        found: dict[TableName, str] = {}
+        found: dict[TableName, FileSettings] = {}
         for source in self._values("sources"):
             name = TableName(source.schema, source.identifier)
-            word = SourceOptions.of(source).orc_columns if name in names else None
-            if word is not None and found.setdefault(name, word) != word:
+            if name not in names:
+                continue
+            told = SourceOptions.of(source).file_settings()
+            known = found.get(name, FileSettings())
+            if told.or_else(known) != known.or_else(told):
                 raise DbtRuntimeError(
-                    f"Sources of the table {name} differ in their option orc_columns: one has "
-                    f"{found[name]}, {source.source_name}.{source.name} has {word}. Hive reads a "
-                    "table in one way; give all its sources the same word."
+                    f"Sources of the table {name} differ in what they say of its files: one has "
+                    f"{_said(known)}, {source.source_name}.{source.name} has {_said(told)}. Hive "
+                    "reads a table in one way; give all its sources the same words."
                 )
+            found[name] = told.or_else(known)
         return found
 
     def has_freshness_query(self, name: TableName) -> bool:
@@ -101,3 +107,8 @@ class Project:
     def _values(self, kind: str) -> Collection[Any]:
         found: Collection[Any] = getattr(self._manifest(), kind, {}).values()
         return found
+
+
+def _said(settings: FileSettings) -> str:
+    words = ((f.name, getattr(settings, f.name)) for f in fields(settings))
+    return ", ".join(f"{name}: {word}" for name, word in words if word is not None)

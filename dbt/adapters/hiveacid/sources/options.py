@@ -14,9 +14,11 @@ from dbt.adapters.hiveacid.options import (
     one_of,
     option,
     parse_bool,
+    parse_text,
     read_options,
 )
 from hiveacid.reader.partition_choice import PartitionChoice
+from hiveacid.snapshots.tables import FileSettings
 from hiveacid.sql.clauses import ReadClauses
 
 OPTIONS_KEY = "hiveacid"
@@ -60,6 +62,20 @@ class SourceOptions:
         default=None,
         shown_default="as in the profile",
     )
+    old_dates: str | None = option(
+        "The calendar in which days before 1582-10-15 are counted in this table's files, as the "
+        "profile's key of the same name says for all tables.",
+        one_of("file", "gregorian"),
+        default=None,
+        shown_default="as in the profile",
+    )
+    parquet_time_zone: str | None = option(
+        "The time zone of the Java that wrote this table's Parquet files, as the profile's key of "
+        "the same name says for all tables.",
+        parse_text,
+        default=None,
+        shown_default="as in the profile",
+    )
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
@@ -85,7 +101,11 @@ class SourceOptions:
 
     def of_a_read(self) -> SourceOptions:
         """Return the options of one read: without those that hold for every read of the table."""
-        return replace(self, orc_columns=None)
+        return replace(self, orc_columns=None, old_dates=None, parquet_time_zone=None)
+
+    def file_settings(self) -> FileSettings:
+        """Return what the options say of the table's files."""
+        return FileSettings(self.orc_columns, self.old_dates, self.parquet_time_zone)
 
     def as_clauses(self) -> ReadClauses:
         """Return the clauses of a statement that reads a source so."""
