@@ -416,3 +416,11 @@ def test_columns_in_orc_files_are_found_as_each_table_says(take, given, orders, 
 def test_columns_in_orc_files_are_found_by_position_or_name(take, given):
     with pytest.raises(InvalidSettingError, match="must be `position` or `name`, not 'names'"):
         take("shop.orders", orc_columns=given)
+
+
+def test_each_table_can_have_settings_of_its_own(take):
+    given = {"old_dates": {"shop.orders": "gregorian"}, "parquet_time_zone": "Asia/Tokyo"}
+    with take("shop.orders", "shop.customers", **given) as snapshot:
+        pinned = snapshot.pin([ORDERS, CUSTOMERS])
+    found = {name: (table.gregorian, table.parquet_time_zone) for name, table in pinned.items()}
+    assert found == {ORDERS: (True, "Asia/Tokyo"), CUSTOMERS: (False, "Asia/Tokyo")}
