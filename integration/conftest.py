@@ -14,6 +14,7 @@ from integration.support.dbt_project import DbtProject, spark_settings
 from integration.support.delta import delta_settings
 from integration.support.differential import CONTRADICTIONS, Differential
 from integration.support.held import assert_nothing_held
+from integration.support.histories.hives import histories_hive
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
@@ -80,6 +81,7 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
     (`hive.test.rollbacktxn`).
 
     It ends with them: a Hive that idles takes 2 % of a core, and hundreds of megabytes.
+    HISTORIES_HIVE chooses its version.
     """
     in_test = {
         "hive.in.test": "true",
@@ -91,7 +93,8 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
         "hive.lock.numretries": "7",
     }
     settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
-    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:
+    work = tmp_path_factory.mktemp("hive_in_test")
+    with HiveServer(settings, work=work, version=histories_hive()) as server:
         yield server
 
 

@@ -22,7 +22,7 @@ from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
-from integration.support.hive import HiveClient, HiveServer
+from integration.support.hive import HiveClient, HiveServer, hive_3
 from integration.support.hive.client import Row
 
 CONTRADICTIONS = 2
@@ -57,6 +57,8 @@ class Differential:
         self.client = client
         self.spark = spark
         self.footers = OrcFooters()
+        # What its default is: the metastore does not tell.
+        self._orc_columns = "name" if hive.version == hive_3.VERSION else None
         self.contradictions: list[str] = []
         """Where Hive answered a question in two ways: both answers, and its log meanwhile."""
 
@@ -66,7 +68,7 @@ class Differential:
         name = TableName(*table.split("."))
         snapshot = RunSnapshot(
             lambda: MetastoreClient(self.hive.metastore_uri, timeout=30),
-            SnapshotSettings(lock_timeout=60),
+            SnapshotSettings(lock_timeout=60, orc_columns=self._orc_columns),
             "dbt-hiveacid differential test",
         )
         try:
