@@ -7,6 +7,8 @@ HIVE_READY := .venv/hive-ready
 
 # Branches of the adapter's code that the three kinds of tests together reach, in percent.
 COVERAGE_FLOOR := 96
+# Tests that can run in another Hive (`make long HIVE=3.1.3`).
+HISTORIES := integration/test_random_histories.py integration/test_incremental_histories.py
 # Other versions of PySpark that the cut of `make spark` runs on.
 OLDEST_SPARK := 3.5.9
 SPARKS ?= 3.5.9 4.0.5 4.2.1 4.3.0
@@ -73,8 +75,8 @@ functional: $(HIVE_READY) ## Tests on a local Spark, dbt's own with them but for
 integration: $(HIVE_READY) ## Tests against a real Hive
 	$(MEASURED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
 
-long: $(HIVE_READY) ## Tests against a real Hive that take minutes each
-	$(PYTEST) -m long integration
+long: $(HIVE_READY) ## Tests against a real Hive that take minutes each; with HIVE=3.1.3 random histories in that Hive
+	$(if $(HIVE),HISTORIES_HIVE=$(HIVE) $(PYTEST) -m long $(HISTORIES),$(PYTEST) -m long integration)
 
 conformance: $(HIVE_READY) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
 	$(PYTEST) $(FUNCTIONAL) tests/functional/conformance

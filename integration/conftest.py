@@ -15,6 +15,7 @@ from integration.support.delta import delta_settings
 from integration.support.differential import CONTRADICTIONS, Differential
 from integration.support.held import assert_nothing_held
 from integration.support.histories.history import IN_TEST
+from integration.support.histories.hives import histories_hive
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
@@ -81,9 +82,10 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
     (`hive.test.rollbacktxn`).
 
     It ends with them: a Hive that idles takes 2 % of a core, and hundreds of megabytes.
+    HISTORIES_HIVE chooses its version.
     """
     work = tmp_path_factory.mktemp("hive_in_test")
-    with HiveServer(IN_TEST, work=work) as server:
+    with HiveServer(IN_TEST, work=work, version=histories_hive()) as server:
         yield server
 
 

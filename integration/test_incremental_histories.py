@@ -2,8 +2,8 @@
 
 Incremental models of every kind have, after each run, what Hive answers to their query.
 
-Environment variables choose what a run does: HISTORIES_SEED (fresh by default), and
-INCREMENTAL_HISTORIES, how many.
+Environment variables choose what a run does: HISTORIES_SEED (fresh by default), HISTORIES_HIVE (the
+version of Hive), and INCREMENTAL_HISTORIES, how many.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import spark_settings
 from integration.support.histories.history import Ground
+from integration.support.histories.hives import document_of
 from integration.support.histories.incremental import KINDS, FedHistories
 from integration.support.histories.incremental_report import document, summary
 from integration.support.histories.report import SUMMARY
@@ -31,7 +32,7 @@ Record = Callable[[str, object], None]
 
 _WAYS = {"append", "merge", "rewrite", "nothing had changed"}
 """How runs change targets, or find that they need not: else full refreshes alone would pass."""
-_DOCUMENT = Path(__file__).parents[1] / "docs" / "incremental-histories.md"
+_DOCUMENT = document_of("incremental-histories")
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_targets_follow_random_histories(histories: FedHistories, record_propert
 
 @pytest.mark.long
 def test_targets_follow_many_histories(histories: FedHistories, record_property: Record) -> None:
-    """Goes on after a mismatch, and writes docs/incremental-histories.md."""
+    """Goes on after a mismatch, and writes docs/incremental-histories.md, or a page by the Hive."""
 
     def write_document(seconds: float) -> None:
         _DOCUMENT.write_text(document(histories, seconds, dt.date.today()), "utf-8")

@@ -24,7 +24,7 @@ from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical, collected, null_partitions
 from integration.support.held import assert_nothing_held
 from integration.support.histories.writer import OpenWriter
-from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
 from integration.test_reader_types import TIMES
 
@@ -83,6 +83,30 @@ def test_aborted_writes_and_locks_of_hive_3(hive_3: HiveServer, spark: SparkSess
             assert [lock.state for lock in metastore.show_locks(name)] == [LockState.ACQUIRED]
         assert list(metastore.show_locks(name)) == []
         hive.execute("DROP DATABASE aborted CASCADE")
+
+
+def test_an_aborted_overwrite_that_hive_3_cannot_read(
+    hive_3: HiveServer, spark: SparkSession
+) -> None:
+    name = TableName("overwritten", "t")
+    with (
+        HiveClient(hive_3.hs2_port, log=hive_3.log) as hive,
+        MetastoreClient(hive_3.metastore_uri, timeout=30) as metastore,
+    ):
+        hive.execute("CREATE DATABASE overwritten")
+        hive.execute(f"CREATE TABLE {name} (id int) {ACID}")
+        hive.execute(f"INSERT INTO {name} VALUES (1)")
+        hives = canonical(hive.query(f"SELECT * FROM {name}"))
+        writer = OpenWriter.begin(metastore, name, None, deletes=False)
+        directory = hive_3.warehouse / "overwritten.db" / "t"
+        (written,) = directory.glob("delta_*")
+        shutil.copytree(written, directory / f"base_{writer.write_id:07d}")
+        metastore.abort_txn(writer.txn_id)
+        with pytest.raises(HiveSqlError, match="Not enough history available"):
+            hive.query(f"SELECT * FROM {name}")
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [name]) as snapshot:
+            assert canonical(map(tuple, snapshot.table(name).collect())) == hives
+        hive.execute("DROP DATABASE overwritten CASCADE")
 
 
 def test_models_have_the_rows_of_the_hive_that_wrote_them(

@@ -1,7 +1,7 @@
 """Random histories of Hive operations: after each one our rows are Hive's own.
 
-Environment variables choose what a run does: HISTORIES_SEED (fresh by default) and
-HISTORIES_MINUTES.
+Environment variables choose what a run does: HISTORIES_SEED (fresh by default), HISTORIES_MINUTES,
+and HISTORIES_HIVE, the version of Hive.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from integration.support.differential import CONTRADICTIONS
 from integration.support.histories.history import Ground, Histories
+from integration.support.histories.hives import document_of
 from integration.support.histories.report import SUMMARY, document, summary
 from integration.support.hive import HiveServer
 
@@ -31,7 +32,7 @@ _EXTENSION = 6
 _FAILED_IN_HIVE = 0.2
 """The largest share of histories that may end because Hive itself fails a statement."""
 
-_DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories.md"
+_DOCUMENT = document_of("random-histories")
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_random_histories(histories: Histories, record_property: Record) -> None
 
 @pytest.mark.long
 def test_random_histories_for_hours(histories: Histories, record_property: Record) -> None:
-    """Goes on after a mismatch, and writes docs/random-histories.md."""
+    """Goes on after a mismatch, and writes docs/random-histories.md, or a page by the Hive."""
 
     def write_document(seconds: float) -> None:
         text = document(histories.tally, histories.seed, seconds, dt.date.today())

@@ -4,7 +4,7 @@ python -m tools.spark_line 3.5.9 4.3.0
 
 Each version is installed into `.spark/<version>` and stands before the virtual environment's own on
 the path. How many tests run on a line stands in hiveacid/spark_lines.py. The full cut writes
-docs/spark-lines.md.
+docs/spark-lines.md, and with it docs/install.md.
 """
 
 import argparse
@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 from hiveacid.spark_lines import CUT, line_of
-from tools import spark_results
-from tools.spark_results import results_of
+from tools import spark_results, support_matrix
+from tools.spark_results import CRASHED, results_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SPARKS = ROOT / ".spark"
@@ -97,6 +97,7 @@ def main() -> int:
         outcomes[version] = passed
         if options.cut == "full":
             spark_results.write(version, results, dt.date.today())
+            support_matrix.write()
     for version, passed in outcomes.items():
         print(f"PySpark {version}: {'passed' if passed else 'failed'}")
     return 0 if all(outcomes.values()) else 1
@@ -134,7 +135,7 @@ def run_cut(directory: Path, cut: list[list[str]]) -> tuple[bool, dict[str, str]
             code = run(directory, ["pytest", "-p", "no:cacheprovider", *to_report, *tests])
             passed &= code == 0
             # Without a report pytest itself has failed.
-            results |= results_of(report) if report.exists() else dict.fromkeys(tests, "crashed")
+            results |= results_of(report) if report.exists() else dict.fromkeys(tests, CRASHED)
     return passed, results
 
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "spark-lines.md"
 RAN_ON = "run on"
+CRASHED = "crashed"
 HEAD = """# Tests by line of Spark
 
 All tests run on the line of Spark that the project is developed on. `make spark` runs a cut of \
@@ -82,6 +83,15 @@ def rendered(results: Results) -> str:
         ),
     ]
     return "\n".join([HEAD, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def counts_in(cell: str) -> Counter[str]:
+    """Return how many tests have passed by a cell, and how many have not."""
+    if cell == CRASHED:
+        return Counter({"failed": 1})
+    passed, *others = cell.split(", ")
+    words = (other.split() for other in others)
+    return Counter({"passed": int(passed), **{name: int(number) for number, name in words}})
 
 
 def _shown(file: str) -> str:

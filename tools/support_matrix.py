@@ -1,14 +1,16 @@
 """Write the tables of supported versions into docs/install.md. `make reference` runs it.
 
-What runs on which Spark stands in hiveacid/spark_lines.py; what dbt-core and Python run on stands
-here.
+What runs on which Spark stands in hiveacid/spark_lines.py, what has passed in docs/spark-lines.md;
+what dbt-core and Python run on stands here.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from hiveacid.spark_lines import ALL_TESTS, CUT, LINES, SparkLine
+from tools import spark_results
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "install.md"
@@ -18,15 +20,14 @@ END = "<!-- End of what tools/support_matrix.py writes. -->"
 DBT_CORES = {"1.10": CUT, "1.11": ALL_TESTS, "1.12": CUT}
 """Lines of dbt-core, and the tests that run on them."""
 
-RAN = {
+EARLIER = {
     "3.5": "models over tables of each kind that Hive 3.1.3 and 4.0.1 wrote, dbt runs, types, "
     "filters, incremental models on Parquet, ORC, Delta and Iceberg",
     "4.0": "models over 26 tables of Hive 3.1.3, on an earlier state of this project",
-    "4.1": ALL_TESTS,
     "4.2": "names, filters; models as on 4.0",
     "4.3": "names, filters; models as on 4.0",
 }
-"""What has run on each line of Spark, and has passed."""
+"""What has passed on lines of Spark before `make spark` wrote down what it ran."""
 
 
 def matrix() -> str:
@@ -63,13 +64,31 @@ def _row(line: SparkLine) -> tuple[str, ...]:
     by = "path" if line.hive_4_client == "3.1.3" else "maven or path"
     return (
         f"{line.name} ({line.tested})",
-        RAN[line.name],
+        _passed(line),
         _code(line.delta),
         _code(line.iceberg),
         ", ".join(map(str, line.java)),
         "built in, or 3.1.3 by path",
         f"{line.hive_4_client} by {by}",
     )
+
+
+def _passed(line: SparkLine) -> str:
+    """Return how many tests have passed on a line, by the page on their last run."""
+    if line.tests == ALL_TESTS:
+        return ALL_TESTS
+    text = spark_results.DOCUMENT.read_text(encoding="utf-8")
+    cells = {
+        file: by_version[line.tested]
+        for file, by_version in spark_results.parsed(text).items()
+        if line.tested in by_version
+    }
+    if not cells:
+        return EARLIER[line.name]
+    day = cells.pop(spark_results.RAN_ON)
+    counts = sum((spark_results.counts_in(cell) for cell in cells.values()), Counter[str]())
+    failed = f", {counts['failed']} failed" if counts["failed"] else ""
+    return f"{counts['passed']} tests on {day} ([which]({spark_results.DOCUMENT.name})){failed}"
 
 
 def _code(text: str | None) -> str:

@@ -22,7 +22,7 @@ from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import FileSettings, PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
-from integration.support.hive import HiveClient, HiveServer
+from integration.support.hive import HiveClient, HiveServer, hive_3
 from integration.support.hive.client import Row
 
 CONTRADICTIONS = 2
@@ -59,8 +59,11 @@ class Differential:
         spark: SparkSession,
         parquet_time_zone: str | None = None,
     ) -> None:
+        # What the default of a Hive 3 is: its metastore does not tell.
+        orc_columns = "name" if hive.version == hive_3.VERSION else None
         self.settings = SnapshotSettings(
-            lock_timeout=60, files=FileSettings(parquet_time_zone=parquet_time_zone)
+            lock_timeout=60,
+            files=FileSettings(orc_columns, parquet_time_zone=parquet_time_zone),
         )
         self.hive = hive
         self.client = client

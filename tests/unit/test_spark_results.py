@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,9 @@ def test_a_run_replaces_its_own_results_only(
 def test_the_page_is_as_the_tool_writes_it() -> None:
     text = spark_results.DOCUMENT.read_text(encoding="utf-8")
     assert spark_results.rendered(spark_results.parsed(text)) == text
+
+
+def test_cells_are_added_up() -> None:
+    cells = ["2", "1, 2 failed, 1 skipped", spark_results.CRASHED]
+    total = sum(map(spark_results.counts_in, cells), Counter[str]())
+    assert total == {"passed": 3, "failed": 3, "skipped": 1}

@@ -19,6 +19,7 @@ from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from integration.support.differential import Differential
 from integration.support.histories.actions import NotNow, Sql, Step, World
+from integration.support.histories.hives import has_direct_insert, has_operation, has_shape
 from integration.support.histories.operations import BEFORE_CONVERSION, OPERATIONS
 from integration.support.histories.shape import Column, Shape
 from integration.support.histories.table_state import TableState
@@ -139,6 +140,7 @@ class Histories:
         self.seed = ground.seed
         self.tally = Tally(contradictions=ground.differential.contradictions)
         self._differential = ground.differential
+        self._hive = ground.differential.hive.version
         self._client = ground.differential.client
         self._metastore = ground.metastore
         self._connect = ground.connect
@@ -185,12 +187,18 @@ class Histories:
                 world.end()
 
     def _shape(self, rng: random.Random) -> Shape:
-        shape = Shape.choose(rng)
+        shape = self._choose_shape(rng)
         if self._hurries and rng.random() < 0.75:
             rare = self.tally.rare()
             unpartitioned = "overwrite" in rare and rng.random() < max(0.25, 1 / len(rare))
             while bool(shape.partition) == unpartitioned or not shape.allows_most:
-                shape = Shape.choose(rng)
+                shape = self._choose_shape(rng)
+        return shape
+
+    def _choose_shape(self, rng: random.Random) -> Shape:
+        shape = Shape.choose(rng)
+        while not has_shape(self._hive, shape):
+            shape = Shape.choose(rng)
         return shape
 
     @property
@@ -209,9 +217,12 @@ class Histories:
         self, world: World, shape: Shape, rng: random.Random, steps: list[Step]
     ) -> TableState:
         table = self._state(shape, rng)
-        direct = str(shape.direct_insert).lower()
-        setting = Sql(f"SET hive.acid.direct.insert.enabled={direct}")
-        self._do(world, Step("create", (setting, Sql(shape.create(list(COLUMNS))))), steps)
+        table.hive = self._hive
+        actions = [Sql(shape.create(list(COLUMNS)))]
+        if has_direct_insert(self._hive):
+            direct = str(shape.direct_insert).lower()
+            actions.insert(0, Sql(f"SET hive.acid.direct.insert.enabled={direct}"))
+        self._do(world, Step("create", tuple(actions)), steps)
         if shape.converted:
             for _ in range(rng.randint(1, 4)):
                 self._next_step(world, table, steps)
@@ -229,6 +240,7 @@ class Histories:
         if table.shape.partition:
             table.partitions = world.partitions()
         names = list(self.operations if table.transactional else BEFORE_CONVERSION)
+        names = [name for name in names if has_operation(self._hive, table.shape, name)]
         if len(steps) < 3:
             names = [name for name in names if name.startswith(("insert", "load"))]
         if is_over:

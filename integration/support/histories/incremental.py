@@ -131,9 +131,9 @@ class FedHistories(Histories):
         self.tally.tables += 1
         rng = random.Random(f"{self.seed}/{number}")
         kind = list(KINDS)[(self.seed + number) % len(KINDS)]
-        shape = Shape.choose(rng)
+        shape = self._choose_shape(rng)
         while not KINDS[kind](shape):
-            shape = Shape.choose(rng)
+            shape = self._choose_shape(rng)
         self.kinds[kind] += 1
         self.tally.shapes[shape.name] += 1
         self._partition = tuple(column.name for column in shape.partition)

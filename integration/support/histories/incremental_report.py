@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 
+from integration.support.histories.hives import histories_hive, make_long
 from integration.support.histories.incremental import FedHistories
 from integration.support.histories.report import endings, listed, table
 from integration.support.histories.targets import MODELS
@@ -35,11 +36,13 @@ def document(histories: FedHistories, seconds: float, today: dt.date) -> str:
     lines = [
         "# Random histories with dbt runs",
         "",
-        "Random operations in a real Hive 4.0.1, with dbt runs between them. One table feeds "
+        f"Random operations in a real Hive {histories_hive()}, with dbt runs between them. One "
+        "table feeds "
         "incremental models of every kind. After each run, and after a `dbt run --full-refresh` at "
         "the end, each target must have the rows that Hive answers to the model's query; a model "
-        "with `max_write_ids` once it has nothing left to do. `make long` runs them and writes "
-        "this page; three histories with a fresh seed are part of `make test`.",
+        f"with `max_write_ids` once it has nothing left to do. `{make_long()}` runs them and "
+        "writes this page; two histories with a fresh seed, with Hive 4.0.1, are part of `make "
+        "test`.",
         "",
         f"The last long run: {today.isoformat()}, seed {histories.seed}, {seconds / 60:.0f} "
         f"minutes, {_counts(histories)}.",

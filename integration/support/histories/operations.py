@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from integration.support.histories.actions import AbortedSql, Compact, EndWrite, OpenWrite, Sql
 from integration.support.histories.alterations import ALTERATIONS
+from integration.support.histories.hives import reads_aborted_bases
 from integration.support.histories.shape import EXPRESSIONS, NULL, PARTITION_VALUES, literal
 from integration.support.histories.table_state import NULL_PARTITION, Actions, Operation, TableState
 
@@ -234,7 +235,9 @@ def aborted_write(table: TableState) -> Actions | None:
     # Not TRUNCATE: Hive aborts it without having told the metastore what it wrote, so that the
     # metastore forgets the aborted transaction and the truncation takes effect later.
     operations: list[Callable[[TableState], Actions | None]] = [insert_select, insert_values]
-    operations += [update, delete_some, overwrite, overwrite_static, insert_union_all]
+    operations += [update, delete_some, insert_union_all]
+    if reads_aborted_bases(table.hive):
+        operations += [overwrite, overwrite_static]
     table.rng.shuffle(operations)
     for operation in operations:
         actions = operation(table)

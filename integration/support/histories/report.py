@@ -6,6 +6,7 @@ import datetime as dt
 from collections import Counter
 
 from integration.support.histories.history import Tally
+from integration.support.histories.hives import histories_hive, make_long
 
 SUMMARY = "random histories"
 """The property of a test's report by which its summary comes to the end of pytest's output."""
@@ -28,9 +29,9 @@ def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
     lines = [
         "# Random histories",
         "",
-        "Random operations in a real Hive 4.0.1, and after each one our rows, their "
-        "count and a filtered select beside Hive's. `make long` runs them and writes this page; "
-        "a shorter run is part of `make test`.",
+        f"Random operations in a real Hive {histories_hive()}, and after each one our rows, their "
+        f"count and a filtered select beside Hive's. `{make_long()}` runs them and writes this "
+        "page; a shorter run with Hive 4.0.1 is part of `make test`.",
         "",
         f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "
         f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "

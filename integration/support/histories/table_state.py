@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from integration.support.histories.actions import Action
 from integration.support.histories.shape import EXPRESSIONS, NULL, PARTITION_VALUES, Column, Shape
+from integration.support.hive.jars import HIVE_VERSION
 
 #: The value that Hive keeps for a NULL of a partition column.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -31,6 +32,7 @@ class TableState:
     """Whether a write has been aborted."""
     transactional: bool = False
     serial: int = 0
+    hive: str = HIVE_VERSION
 
     def numbers(self, count: int) -> tuple[int, int]:
         """The first and the last of so many new row numbers."""

@@ -28,6 +28,7 @@ _REASONS = {
     "and insert-only rows carry no write id": "compaction of an insert-only table",
     "may have numbered": "compaction that may have numbered rows anew",
     "without a trace": "rows gone without a trace",
+    "it was moved from": "moved",
     "left nothing there": "compaction that left nothing",
 }
 

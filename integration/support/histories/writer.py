@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyorc
@@ -110,7 +111,7 @@ def insert_together(inserts: Sequence[tuple[OpenWriter, Sequence[int]]]) -> None
     ]
     # Writers that stream leave the statement id out of the directory's name.
     directory = writers[0]._directory(f"delta_{_range(writers)}")
-    _write(directory / "bucket_00000", _acid(writers[0]._row), events)
+    _write_events(directory / "bucket_00000", writers[0], events)
 
 
 def delete_together(client: HiveClient, deletes: Sequence[tuple[OpenWriter, str]]) -> None:
@@ -131,7 +132,7 @@ def delete_together(client: HiveClient, deletes: Sequence[tuple[OpenWriter, str]
 
     events.sort(key=lambda event: (bucket_number(event), *event[1:4]))
     for bucket, group in groupby(events, bucket_number):
-        _write(directory / f"bucket_{bucket:05d}", _acid(writers[0]._row), group)
+        _write_events(directory / f"bucket_{bucket:05d}", writers[0], list(group))
 
 
 def _struct(columns: Sequence[Column]) -> str:
@@ -153,8 +154,20 @@ def _acid(row: str) -> str:
     return _ACID.format(row=row)
 
 
-def _write(path: Path, schema: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def _write_events(path: Path, writer: OpenWriter, events: Sequence[tuple[Any, ...]]) -> None:
+    """Write a file of few events, with the last row id of its one stripe: Hive 3 asks for it."""
+    last = ",".join(str(number) for number in events[-1][1:4])
+    _write(path, _acid(writer._row), events, {"hive.acid.key.index": f"{last};".encode()})
+
+
+def _write(
+    path: Path,
+    schema: str,
+    rows: Iterable[tuple[Any, ...]],
+    metadata: Mapping[str, bytes] = MappingProxyType({}),
+) -> None:
     with path.open("wb") as file, pyorc.Writer(file, schema) as writer:
+        writer.set_user_metadata(**metadata)
         for row in rows:
             writer.write(row)
 

@@ -1,0 +1,61 @@
+"""The Hive that random histories take place in, and what they leave out on an older one.
+
+A Hive 3.1.3 lacks some of what histories do, and fails in some of it itself. docs/hive-quirks.md
+tells what is left out, too.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from integration.support.histories.shape import Shape
+from integration.support.hive import hive_3
+from integration.support.hive.jars import HIVE_VERSION
+
+_DOCS = Path(__file__).parents[3] / "docs"
+_COMPACTIONS = ("minor compaction", "major compaction")
+
+
+def histories_hive() -> str:
+    """Return the version of Hive that HISTORIES_HIVE chooses; without it the tests' own."""
+    return os.environ.get("HISTORIES_HIVE") or HIVE_VERSION
+
+
+def make_long() -> str:
+    """Return the command that runs long histories in the Hive that is chosen."""
+    version = histories_hive()
+    return "make long" if version == HIVE_VERSION else f"make long HIVE={version}"
+
+
+def document_of(name: str) -> Path:
+    """Return the page of docs/ on histories in the Hive that is chosen."""
+    suffix = "" if histories_hive() == HIVE_VERSION else f"-hive-{histories_hive()}"
+    return _DOCS / f"{name}{suffix}.md"
+
+
+def has_shape(version: str, shape: Shape) -> bool:
+    """Return whether a Hive of this version can make a table of this shape."""
+    # Hive 3.1.3 has no STORED AS JSONFILE.
+    return version != hive_3.VERSION or shape.file_format != "JSONFILE"
+
+
+def has_operation(version: str, shape: Shape, operation: str) -> bool:
+    """Return whether a Hive of this version can do an operation to a table of this shape."""
+    if version != hive_3.VERSION:
+        return True
+    # Its worker fails each of them: "Non-local session path expected to be non-null".
+    return shape.full_acid or operation not in _COMPACTIONS
+
+
+def has_direct_insert(version: str) -> bool:
+    """Return whether a Hive of this version knows `hive.acid.direct.insert.enabled`."""
+    return version != hive_3.VERSION
+
+
+def reads_aborted_bases(version: str) -> bool:
+    """Return whether a Hive of this version reads a table whose oldest base was aborted.
+
+    Hive 3.1.3 fails each SELECT: "Not enough history available".
+    """
+    return version != hive_3.VERSION
