@@ -21,7 +21,7 @@ from integration.support.tables import FULL_ACID
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "bitmaps": {},
     "bitmaps, as the footers tell that they are small": {"_FEW_DELETES": 0},
-    "bitmaps, after a look at their extent": {"_FEW_DELETES": 0, "are_near": lambda _: False},
+    "bitmaps, after a look at their extent": {"_FEW_DELETES": 0, "are_near": lambda *_: False},
     "broadcast join, too many writes": {"_MAX_WRITES": 0, "_FEW_DELETES": 0},
     "broadcast join, too many blocks": {"_MAX_BLOCKS": 1},
     "shuffled join": {"_MAX_WRITES": 0, "_MAX_BROADCAST_DELETES": 0},

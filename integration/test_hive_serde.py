@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 
 from hiveacid.errors import UnreadableTableError
+from hiveacid.reader.formats import hive_serde
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes
 from integration.support.differential import Differential
@@ -119,7 +121,7 @@ def test_csv(
     tmp_path: Path,
     refusal: Refusal,
 ) -> None:
-    """Quotes, separators inside of quotes, lines with too few cells; header lines are refused."""
+    """Quotes, separators inside of quotes, lines with too few cells, a header in each file."""
     table = f"{database}.csv"
     hive_client.execute(
         f"CREATE TABLE {table} (a string, b string) {_CSV} STORED AS TEXTFILE "
@@ -130,7 +132,24 @@ def test_csv(
     hive_client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
     differential.check(table, "a > '1'")
     hive_client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ('skip.header.line.count'='1')")
-    assert "with skip.header.line.count = '1' cannot be read yet" in refusal(table)
+    for number, text in enumerate(['"a, quoted",b\n7,z\n8,z\n', "only a header\n", "", "h\n1,1"]):
+        file = tmp_path / f"more{number}"
+        file.write_text(text)
+        hive_client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(b"a,b\n9,packed\n"))
+    hive_client.execute(f"LOAD DATA LOCAL INPATH '{packed}' INTO TABLE {table}")
+    with pytest.MonkeyPatch.context() as patched:
+        # A task reads several files, as of many small ones.
+        patched.setattr(hive_serde, "_BYTES_PER_TASK", 1 << 40)
+        patched.setattr(type(differential.spark.sparkContext), "defaultParallelism", 1)
+        read = differential.check(table, "a > '1'")
+    assert len(read.rows) == 10
+    differential.check_filters(table, ["a = '1'", "b = 'z'", "a IS NULL", "b = 'b'"])
+    with differential.pinned_frame(table) as (_, frame):
+        assert frame.where("a = '7'").collect() == [("7", "z")]
+    hive_client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ('skip.header.line.count'='2')")
+    assert "with skip.header.line.count = '2' cannot be read yet" in refusal(table)
 
 
 def test_plain_csv(differential: Differential, hive_client: HiveClient, database: str) -> None:

@@ -42,6 +42,9 @@ _MAX_WRITES = 16
 """Different (partition, write id, bucket) that bitmaps are used for at most. Every row is compared
 with each, one after the other."""
 
+_PER_RAW_FILE = 256
+"""Times as many of them where raw files are hit: their rows are looked up by their place."""
+
 _FEW_DELETES = 100_000
 """Delete events whose masks are collected however far apart they are."""
 
@@ -126,6 +129,15 @@ class Bitmap:
         between = self.masks[max(low + 1 - self.first_block, 0) : max(high - self.first_block, 0)]
         return any(self._mask(block) & wanted for block, wanted in bits.items()) or any(between)
 
+    def between(self, low: int, high: int) -> array[int]:
+        """Return the masks of the blocks `low`..`high`, also of those outside of the bitmap."""
+        first, last = self.first_block, self.first_block + len(self.masks) - 1
+        start, end = max(low, first), min(high, last)
+        if start > end:
+            return array("q", bytes(8 * (high - low + 1)))
+        inside = self.masks[start - first : end + 1 - first]
+        return array("q", bytes(8 * (start - low))) + inside + array("q", bytes(8 * (high - end)))
+
     def _mask(self, block: int) -> int:
         index = block - self.first_block
         return self.masks[index] if 0 <= index < len(self.masks) else 0
@@ -172,61 +184,70 @@ class DeletedRows:
     _bitmaps: tuple[Bitmap, ...] | None = None
 
     def bitmaps(
-        self, files: Sequence[DeleteFile], masks: Callable[[], DataFrame]
+        self,
+        files: Sequence[DeleteFile],
+        masks: Callable[[], DataFrame],
+        hits_raw_files: bool = False,
     ) -> tuple[Bitmap, ...] | None:
         """Return the bitmaps, or None where the deleted rows need a join.
 
         Args:
             files: the files of delete events.
             masks: the delete events as `delete_masks` gives them; a Spark job collects them.
+            hits_raw_files: the bitmaps may be too many for `without_bitmaps`.
         """
+        most = _MAX_WRITES * (_PER_RAW_FILE if hits_raw_files else 1)
         with self._lock:
             if not self._read:
                 events = sum(file.rows for file in files)
                 partitions = {file.partition for file in files}
-                if events <= 64 * _MAX_BLOCKS and len(partitions) <= _MAX_WRITES:
-                    self._bitmaps = _collect(masks(), events <= _FEW_DELETES or are_near(files))
+                if events <= 64 * _MAX_BLOCKS and len(partitions) <= most:
+                    are_few = events <= _FEW_DELETES or are_near(files, most)
+                    self._bitmaps = _collect(masks(), are_few, most)
                 self._read = True
             return self._bitmaps
 
 
-def are_near(files: Iterable[DeleteFile]) -> bool:
-    """Tell whether the ranges of row ids alone show that bitmaps are few and small enough."""
+def are_near(files: Iterable[DeleteFile], most: int) -> bool:
+    """Tell whether the ranges of row ids alone show that bitmaps are few and small enough.
+
+    `most` is the number of bitmaps that are few enough.
+    """
     extents: dict[tuple[int, int, int], tuple[int, int]] = {}
     for file in files:
         ids = file.row_id_range
         if ids is None:
             continue
         ends = (ids.write_id, ids.bucket)
-        if math.prod(high - low + 1 for low, high in ends) > _MAX_WRITES:
+        if math.prod(high - low + 1 for low, high in ends) > most:
             return False
         writes, buckets = (range(low, high + 1) for low, high in ends)
         first, last = (row >> 6 for row in ids.row)
         for key in itertools.product([file.partition], writes, buckets):
             before = extents.get(key, (first, last))
             extents[key] = min(first, before[0]), max(last, before[1])
-    return _fit(list(extents.values()))
+    return _fit(list(extents.values()), most)
 
 
-def _collect(masks: DataFrame, are_few: bool) -> tuple[Bitmap, ...] | None:
+def _collect(masks: DataFrame, are_few: bool, most: int) -> tuple[Bitmap, ...] | None:
     key = [PARTITION, WRITE_ID, BUCKET]
     if not are_few:
         first, last = F.min(ROW), F.max(ROW)
         writes = masks.groupBy(*key).agg(first.alias("first"), last.alias("last"))
-        sizes = writes.limit(_MAX_WRITES + 1).collect()
-        if not _fit([(row["first"], row["last"]) for row in sizes]):
+        sizes = writes.limit(most + 1).collect()
+        if not _fit([(row["first"], row["last"]) for row in sizes], most):
             return None
     lists = masks.groupBy(*key).agg(F.collect_list(F.struct(ROW, MASK)).alias("masks"))
     rows = lists.select(*key, F.col(f"masks.{ROW}"), F.col(f"masks.{MASK}")).collect()
-    if not _fit([(min(row[ROW]), max(row[ROW])) for row in rows]):
+    if not _fit([(min(row[ROW]), max(row[ROW])) for row in rows], most):
         return None
     return tuple(build_bitmap(*row) for row in rows)
 
 
-def _fit(ranges: Sequence[tuple[int, int]]) -> bool:
+def _fit(ranges: Sequence[tuple[int, int]], most: int) -> bool:
     """Tell whether bitmaps of these first and last blocks are few and small enough."""
     blocks = sum(bitmap_range(first, last)[1] for first, last in ranges)
-    return len(ranges) <= _MAX_WRITES and blocks <= _MAX_BLOCKS
+    return len(ranges) <= most and blocks <= _MAX_BLOCKS
 
 
 def one_task_reads(files: Sequence[DeleteFile]) -> bool:
@@ -251,6 +272,16 @@ def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
     if in_one_task:
         packed = packed.coalesce(1)
     return packed.groupBy(WRITE_ID, BUCKET, ROW, PARTITION).agg(F.bit_or(MASK).alias(MASK))
+
+
+def are_few(bitmaps: Sequence[Bitmap]) -> bool:
+    """Tell whether `without_bitmaps` may compare every row with each of the bitmaps."""
+    return len(bitmaps) <= _MAX_WRITES
+
+
+def fits_in_a_query(blocks: int) -> bool:
+    """Tell whether the masks of so many blocks may be constants of a query."""
+    return blocks <= _MAX_BLOCKS
 
 
 def without_bitmaps(

@@ -23,6 +23,7 @@ from hiveacid.reader.deletes import (
     WRITE_ID,
     Bitmap,
     DeleteFile,
+    are_few,
     delete_masks,
     is_valid,
     never_null,
@@ -43,7 +44,7 @@ from hiveacid.reader.orc_names import has_names, in_table_order
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
-from hiveacid.reader.raw_rows import Hit, RawScan, hit_files, hit_of
+from hiveacid.reader.raw_rows import Bitmaps, Hit, RawScan, by_key, hit_files, hit_of
 from hiveacid.reader.scan import acid_scan
 from hiveacid.reader.timestamps import orc_calendar, orc_clock
 from hiveacid.snapshots.tables import PinnedTable
@@ -230,35 +231,41 @@ def full_acid_rows(
     plain: list[DataFrame] = []
     for key, files in _groups(plan, raw_hits).items():
         raw = RawScan(spark, plan, columns, files)
+        needs_key = row_ids or key.hit is not Hit.NONE
         if key.is_acid:
-            needs_key = row_ids or key.hit is not Hit.NONE
             rows = _acid_scan(spark, plan, columns, files, key.hides_rows, needs_key)
-        elif key.hit is Hit.FEW_STRIPES and not row_ids:
-            assert bitmaps is not None
-            untouched, rows = raw.few_numbered(bitmaps)
-            plain.append(untouched)
+        elif not row_ids and bitmaps and (live := _live(raw, key.hit, bitmaps)):
+            plain.extend(live)
+            continue
         else:
-            rows = raw.rows() if key.hit is Hit.NONE and not row_ids else raw.numbered()
+            rows = raw.numbered() if needs_key else raw.rows()
         (plain if key.hit is Hit.NONE else keyed).append(rows)
     if keyed:
-        live = _without_deleted(spark, plan, _union(keyed))
+        visible = _without_deleted(spark, plan, _union(keyed))
         shown = [*columns.names, *(ROW_ID if row_ids else ())]
-        plain.append(project(live, [(name, named(name)) for name in shown]))
+        plain.append(project(visible, [(name, named(name)) for name in shown]))
     if not plain:
         return None
     return never_null(_union(plain)) if row_ids else _union(plain)
 
 
-def _raw_hits(
-    spark: SparkSession, plan: ReadPlan
-) -> tuple[tuple[Bitmap, ...] | None, dict[ListedFile, Hit]]:
+def _live(raw: RawScan, hit: Hit, bitmaps: Bitmaps) -> Sequence[DataFrame] | None:
+    """Return the rows of raw files that no bitmap names; None if they are not found by bitmaps."""
+    if hit is Hit.FEW_STRIPES:
+        return raw.few_live(bitmaps)
+    rows = raw.live(bitmaps) if hit is Hit.ANY else None
+    return None if rows is None else [rows]
+
+
+def _raw_hits(spark: SparkSession, plan: ReadPlan) -> tuple[Bitmaps | None, dict[ListedFile, Hit]]:
     """Return the bitmaps, and how deleted rows hit the raw files, which are asked one by one.
 
     The bitmaps are None where there are none, or where no raw file asks for them.
     """
     can_be_hit = hit_files(plan.data, plan.deletes)
     # The bitmaps are read for the filter on deleted rows anyway.
-    bitmaps = _bitmaps(spark, plan) if can_be_hit else None
+    found = _bitmaps(spark, plan) if can_be_hit else None
+    bitmaps = None if found is None else by_key(found)
     return bitmaps, {file.file: hit_of(file, bitmaps) for file in can_be_hit}
 
 
@@ -357,14 +364,15 @@ def _parts(plan: ReadPlan, columns: TableColumns, number: Column) -> list[Column
 
 def _without_deleted(spark: SparkSession, plan: ReadPlan, rows: DataFrame) -> DataFrame:
     bitmaps = _bitmaps(spark, plan)
-    if bitmaps is None:
+    if bitmaps is None or not are_few(bitmaps):
         return without_masks(rows, _masks(spark, plan), plan.delete_events)
     partitions = len({delete.partition for delete in plan.deletes})
     return without_bitmaps(spark, rows, bitmaps, in_one_partition=partitions == 1)
 
 
 def _bitmaps(spark: SparkSession, plan: ReadPlan) -> tuple[Bitmap, ...] | None:
-    return plan.deleted_rows.bitmaps(plan.deletes, lambda: _masks(spark, plan))
+    hits_raw_files = bool(hit_files(plan.data, plan.deletes))
+    return plan.deleted_rows.bitmaps(plan.deletes, lambda: _masks(spark, plan), hits_raw_files)
 
 
 def _masks(spark: SparkSession, plan: ReadPlan) -> DataFrame:

@@ -27,7 +27,7 @@ from hiveacid.reader.orc_footers import RowIdRange
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.projection import ColumnExpr, project
-from hiveacid.reader.row_positions import with_row_positions
+from hiveacid.reader.row_positions import PlacedRows
 from hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from hiveacid.reader.splits import (
     Division,
@@ -45,6 +45,10 @@ for each of many small files would take longer than to read them."""
 
 _FEW_ROWS = 20
 """One row of a file in so many may be read with all columns, so that filters reach the others."""
+
+
+Bitmaps = Mapping[tuple[int, int, int], Bitmap]
+"""Bitmaps by partition, write id and bucket."""
 
 
 class Hit(Enum):
@@ -71,21 +75,42 @@ class RawScan:
     def numbered(self) -> DataFrame:
         """Return all rows with the columns of a row id. No filter goes below the numbers."""
         division = Division.by_session(self.spark, self._listed)
-        splits = divide(self.files, division.split_bytes)
-        frame, by_path = self._divided(division.split_bytes)
-        return _in_tasks(self._numbered(frame, by_path, splits), len(splits), division)
+        placed = self._placed(*self._divided(division.split_bytes), division.split_bytes)
+        row_id = [(name, name) for name in ROW_ID]
+        rows = project(placed.with_row_ids(), [*self._shown(F.col(PARTITION)), *row_id])
+        return _in_tasks(rows, len(placed.splits), division)
 
-    def few_numbered(self, bitmaps: Sequence[Bitmap]) -> tuple[DataFrame, DataFrame]:
-        """Return the rows of all splits without deleted rows, and those of the others with row ids.
+    def live(self, bitmaps: Bitmaps) -> DataFrame | None:
+        """Return the rows that no bitmap names. No filter goes below the numbers of the rows.
+
+        Returns:
+            None where the masks would be too large for a query.
+        """
+        division = Division.by_session(self.spark, self._listed)
+        placed = self._placed(*self._divided(division.split_bytes), division.split_bytes)
+        rows = placed.live(bitmaps)
+        if rows is None:
+            return None
+        shown = project(rows, self._shown(F.col(PARTITION)))
+        return _in_tasks(shown, len(placed.splits), division)
+
+    def few_live(self, bitmaps: Bitmaps) -> tuple[DataFrame, DataFrame] | None:
+        """Return the rows of all splits without deleted rows, and the live rows of the others.
 
         Filters of a statement reach ORC for the first. Of the others all columns are read.
+
+        Returns:
+            None where the masks would be too large for a query.
         """
         division = Division.by_session(self.spark, self._listed)
         split_bytes = min(division.split_bytes, stripe_bytes(self.files))
-        splits = divide(self.files, split_bytes)
-        planned = {data.file: data for data in self.files}
-        hit = [i for i, it in enumerate(splits) if _has_any(planned[it.file], bitmaps, it)]
         frame, by_path = self._divided(split_bytes)
+        placed = self._placed(frame, by_path, split_bytes)
+        live = placed.live(bitmaps)
+        if live is None:
+            return None
+        splits, planned = placed.splits, {data.file: data for data in self.files}
+        hit = [i for i, it in enumerate(splits) if _has_any(planned[it.file], bitmaps, it)]
         paths = {file: path for path, file in by_path.items()}
         by_start: dict[int, list[str]] = {}
         for split in (splits[number] for number in hit):
@@ -97,8 +122,8 @@ class RawScan:
             ]
         )
         untouched = self._plain(frame.where(~is_hit), by_path)
-        numbered = self._numbered(frame, by_path, splits)
-        partitions = partitions_of(numbered)
+        live = project(live, self._shown(F.col(PARTITION)))
+        partitions = partitions_of(live)
         # Rows of untouched splits are not checked one by one.
         if (found := partitions.getNumPartitions()) != len(splits):
             raise UnreadableTableError(
@@ -106,10 +131,10 @@ class RawScan:
                 f"{found} parts, not into the {len(splits)} that are planned. Report it, with the "
                 "version of Spark; a major compaction in Hive takes away the need to divide them."
             )
-        numbered = of_partitions(self.spark, numbered, partitions, hit)
+        live = of_partitions(self.spark, live, partitions, hit)
         return (
             _in_tasks(untouched, len(splits), division),
-            _in_tasks(numbered, len(hit), division),
+            _in_tasks(live, len(hit), division),
         )
 
     @property
@@ -132,12 +157,11 @@ class RawScan:
         """Scan the files in splits of a size, each a partition of its own."""
         return self._scan(session_with_splits(self.spark, split_bytes))
 
-    def _numbered(
-        self, frame: DataFrame, by_path: Mapping[str, ListedFile], splits: Sequence[Split]
-    ) -> DataFrame:
-        rows = with_row_positions(self.spark, frame, by_path, self.files, splits)
-        row_id = [(name, name) for name in ROW_ID]
-        return project(rows, [*self._shown(F.col(PARTITION)), *row_id])
+    def _placed(
+        self, frame: DataFrame, by_path: Mapping[str, ListedFile], split_bytes: int
+    ) -> PlacedRows:
+        splits = divide(self.files, split_bytes)
+        return PlacedRows.of(self.spark, frame, by_path, self.files, splits)
 
     def _shown(self, partition: Column) -> list[ColumnExpr]:
         present = [None if field is None else raw_column(field) for field in self._fields]
@@ -168,7 +192,12 @@ def hit_files(data: Iterable[DataFile], deletes: Iterable[DeleteFile]) -> list[D
     ]
 
 
-def hit_of(file: DataFile, bitmaps: Sequence[Bitmap] | None) -> Hit:
+def by_key(bitmaps: Iterable[Bitmap]) -> Bitmaps:
+    """Return bitmaps by what they are of."""
+    return {(bitmap.partition, bitmap.write_id, bitmap.bucket): bitmap for bitmap in bitmaps}
+
+
+def hit_of(file: DataFile, bitmaps: Bitmaps | None) -> Hit:
     """Return how the deleted rows of bitmaps hit a raw file. Without bitmaps they are anywhere."""
     if bitmaps is None:
         return Hit.ANY
@@ -179,14 +208,10 @@ def hit_of(file: DataFile, bitmaps: Sequence[Bitmap] | None) -> Hit:
     return Hit.FEW_STRIPES if _FEW_ROWS * hit <= sum(it.rows for it in stripes) else Hit.ANY
 
 
-def _has_any(file: DataFile, bitmaps: Iterable[Bitmap], split: Split) -> bool:
+def _has_any(file: DataFile, bitmaps: Bitmaps, split: Split) -> bool:
     """Tell whether bitmaps name any row of a part of a raw file."""
     ids = file.row_ids
     assert ids is not None
-    key = (file.partition, ids.write_id, ids.bucket)
+    bitmap = bitmaps.get((file.partition, ids.write_id, ids.bucket))
     first = ids.first_row + split.rows_before
-    return any(
-        bitmap.has_any(first, first + split.rows)
-        for bitmap in bitmaps
-        if (bitmap.partition, bitmap.write_id, bitmap.bucket) == key
-    )
+    return bitmap is not None and bitmap.has_any(first, first + split.rows)

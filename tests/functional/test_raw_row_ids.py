@@ -16,10 +16,11 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 from hiveacid.acid.layout import ListedFile
 from hiveacid.jvm.plans import of_partitions, partitions_of
 from hiveacid.jvm.sessions import SessionsLike
-from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, ROW_ID, WRITE_ID
+from hiveacid.reader import deletes
+from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, ROW_ID, WRITE_ID, build_bitmap
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile, RowPositions
-from hiveacid.reader.row_positions import with_row_positions
+from hiveacid.reader.row_positions import PlacedRows
 from hiveacid.reader.scan import scan
 from hiveacid.reader.splits import Split, divide, session_with_splits
 
@@ -83,11 +84,18 @@ def numbered(
     spark: SparkSession, files: list[DataFile], splits: list[Split], own_session: bool = True
 ) -> DataFrame:
     """The rows, numbered through all files, so that a row's number is its id."""
+    return placed(spark, files, splits, own_session).with_row_ids()
+
+
+def placed(
+    spark: SparkSession, files: list[DataFile], splits: list[Split], own_session: bool = True
+) -> PlacedRows:
+    """The rows, each with its place."""
     schema = StructType().add("id", IntegerType()).add("name", StringType())
     session = session_with_splits(spark, SPLIT_BYTES) if own_session else None
     listed = [data.file for data in files]
     frame, by_path = scan(spark, "orc", listed, schema, session=session)
-    return with_row_positions(spark, frame, by_path, files, splits)
+    return PlacedRows.of(spark, frame, by_path, files, splits)
 
 
 def wrong(rows: DataFrame) -> int:
@@ -135,6 +143,46 @@ def test_nothing_that_is_done_with_the_rows_moves_them_first(
     ):
         assert changed.count() > 10
         assert wrong(changed) == 0
+
+
+def test_one_look_up_finds_the_bit_of_each_row(
+    session: SparkSession, files: list[DataFile]
+) -> None:
+    splits = divide(files, SPLIT_BYTES)
+    rows = placed(session, files, splits)
+    by_file = {data.file: i for i, data in enumerate(files)}
+    # Files 0 and 2 have rows to leave out, at the ends of splits above all, the others none.
+    ends = [
+        ROWS * by_file[it.file] + row
+        for it in splits
+        for row in (it.rows_before, it.rows_before + it.rows - 1)
+        if it.rows
+    ]
+    deleted = {id for id in ends if id // ROWS in (0, 2)} | {7, 63, 64, 65, 2 * ROWS + 100}
+    bitmaps = {}
+    for number in (0, 2):
+        masks: dict[int, int] = {}
+        for id in (id for id in deleted if id // ROWS == number):
+            masks[id >> 6] = masks.get(id >> 6, 0) | 1 << (id & 63)
+        signed = [mask - (1 << 64) if mask >> 63 else mask for mask in masks.values()]
+        key = number % 3, number % 2, 100 + number
+        bitmaps[key] = build_bitmap(*key, list(masks), signed)
+    live = rows.live(bitmaps)
+    assert live is not None
+    every = {row.id for row in rows.with_row_ids().select("id").collect()}
+    assert sorted(row.id for row in live.select("id").collect()) == sorted(every - deleted)
+    assert live.where(F.col(PARTITION) != F.expr(f"id div {ROWS} % 3")).count() == 0
+    assert rows.live({}).count() == len(every)
+
+
+def test_masks_that_are_too_large_for_a_query_are_refused(
+    session: SparkSession, files: list[DataFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bitmap = build_bitmap(0, 0, 100, [0, ROWS // 64 - 1], [1, 1])
+    rows = placed(session, files, divide(files, SPLIT_BYTES))
+    assert rows.live({(0, 0, 100): bitmap}) is not None
+    monkeypatch.setattr(deletes, "_MAX_BLOCKS", 1)
+    assert rows.live({(0, 0, 100): bitmap}) is None
 
 
 def test_only_some_splits_are_read(session: SparkSession, files: list[DataFile]) -> None:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hiveacid.metastore.security.failures import HandshakeError
 from hiveacid.metastore.security.gssapi import Context, Credentials, Name
 from hiveacid.metastore.security.keytabs import check_keytab
 from hiveacid.metastore.security.settings import Kerberos
+
+logger = logging.getLogger("hiveacid")
+
+_SLOW = 5.0
+"""Seconds after which a KDC that has not answered is told of.
+
+The library itself tries each KDC of krb5.conf several times, and waits up to 10 s for one that has
+accepted a connection. A deadline of ours would come before the next KDC's turn."""
 
 _LAYERS = {4: "auth-conf", 2: "auth-int", 1: "auth"}
 """Layers that a server may offer, the strongest first, and their names in SASL."""
@@ -26,7 +38,8 @@ class KerberosMechanism:
         Raises:
             HandshakeError: there is no Kerberos library, no keytab, or no ticket.
         """
-        self._credentials = _credentials(settings)
+        with _told_if_slow():
+            self._credentials = _credentials(settings)
         self._target = _target(settings, host)
         self._context = Context(self._target, self._credentials)
         self._layer: int | None = None
@@ -49,7 +62,8 @@ class KerberosMechanism:
 
     def start(self) -> bytes:
         """Return the ticket for the metastore."""
-        return self._context.step(b"")
+        with _told_if_slow():
+            return self._context.step(b"")
 
     def respond(self, challenge: bytes) -> bytes:
         """Check who the metastore is, then choose a layer."""
@@ -94,6 +108,26 @@ class KerberosMechanism:
         self._target.release()
         if self._credentials is not None:
             self._credentials.release()
+
+
+@contextmanager
+def _told_if_slow() -> Iterator[None]:
+    """Log what is waited for if a call of the library takes long."""
+    timer = threading.Timer(_SLOW, _tell_of_silence)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _tell_of_silence() -> None:
+    logger.warning(
+        f"No Kerberos KDC has answered for {_SLOW:g} s. The system's library goes on with the "
+        "KDCs that krb5.conf ($KRB5_CONFIG) names for the realm, for up to a minute. Check "
+        "whether they are running, and whether a firewall swallows port 88."
+    )
 
 
 def server_principal(settings: Kerberos, host: str) -> str | None:

@@ -87,6 +87,7 @@ _FIRST_INSTANT = "1900-01-01"
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 _BYTES_PER_TASK = 32 << 20
 _HEADER = "skip.header.line.count"
+_IS_HEADER = "__hiveacid_is_header"
 _LOSES_FILES = (
     ("spark.files.ignoreMissingFiles", "false"),
     ("spark.files.ignoreCorruptFiles", "false"),
@@ -108,11 +109,15 @@ _OF_TEXT = (
 
 @dataclass(frozen=True)
 class SerdeLayout(Layout):
-    """The classes that read some files, and the properties that the classes get."""
+    """The classes that read some files, and the properties that the classes get.
+
+    `has_header` says that the first line of each file is no row.
+    """
 
     input_format: str
     serde: str
     properties: tuple[tuple[str, str], ...]
+    has_header: bool
 
 
 class HiveSerde(FileFormat[SerdeLayout]):
@@ -153,8 +158,8 @@ def _check_properties(table: Table, storage: StorageDescriptor) -> None:
     what = f"{storage.serde}"
     refuse_others(table.name, what, properties, (("skip.footer.line.count", "0"),))
     lines = header_lines(table)
-    if lines:
-        # Spark's scan shows them as rows, and does not tell where in a file a row is from.
+    if lines > 1:
+        # Only the first line is sure to be in the first split of its file.
         raise not_read_yet(table.name, what, _HEADER, str(lines))
     if storage.serde in _CELLS_OF_TEXT:
         # Hive 4 ignores the spelling of Hive 2 and 3.
@@ -195,7 +200,11 @@ def _layout(table: Table, storage: StorageDescriptor, columns: TableColumns) -> 
     assert storage.input_format is not None
     assert storage.serde is not None
     return SerdeLayout(
-        columns, storage.input_format, storage.serde, tuple(sorted(properties.items()))
+        columns,
+        storage.input_format,
+        storage.serde,
+        tuple(sorted(properties.items())),
+        has_header=header_lines(table) > 0 and storage.input_format == TEXT_INPUT_FORMAT,
     )
 
 
@@ -348,11 +357,26 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
         _some(context, _partitions(spark, layout, files)),
     )
     frame = dataframe_of(spark, relation)
+    if layout.has_header:
+        frame = _without_first_lines(frame)
     # Spark drops a filter on partition columns alone where it is given the partitions: it takes
     # them for those that the filter has left. So the path must depend on a column of the files.
     first = as_column(named(layout.columns.data.names[0]))
     located = F.coalesce(F.col(FILE_PATH), F.when(first.isNull(), F.lit("")))
     return _in_few_tasks(frame, files).withColumn(FILE_PATH, located)
+
+
+def _without_first_lines(frame: DataFrame) -> DataFrame:
+    """Leave out the first row of each file.
+
+    A partition of the scan is a split of a file, and each line is a row. The two values are those
+    of the scan's own partitions, before `_in_few_tasks` puts them together, and before any filter:
+    Spark pushes none below what is not deterministic.
+    """
+    place = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1))
+    is_header = (place == 0) & (F.input_file_block_start() == 0)
+    rows = frame.select("*", is_header.alias(_IS_HEADER))
+    return rows.where(~F.col(_IS_HEADER)).drop(_IS_HEADER)
 
 
 def _in_few_tasks(frame: DataFrame, files: Sequence[ListedFile]) -> DataFrame:

@@ -32,7 +32,7 @@ from hiveacid.errors import (
     MetastoreUnavailableError,
 )
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.security import gssapi
+from hiveacid.metastore.security import gssapi, kerberos
 from hiveacid.metastore.security.delegation_tokens import (
     VARIABLE,
     find_token,
@@ -41,6 +41,7 @@ from hiveacid.metastore.security.delegation_tokens import (
 )
 from hiveacid.metastore.security.digest_md5 import DigestMechanism, _Layer, _Rc4
 from hiveacid.metastore.security.failures import HandshakeError, kerberos_advice
+from hiveacid.metastore.security.kerberos import KerberosMechanism
 from hiveacid.metastore.security.keytabs import check_keytab, principals_of
 from hiveacid.metastore.security.settings import (
     DelegationToken,
@@ -671,6 +672,24 @@ class TestKerberosWithoutAKdc:
                 check_keytab(str(path), "ann@EXAMPLE.COM")
         with pytest.raises(HandshakeError, match="cannot be read: Is a directory"):
             check_keytab(str(tmp_path), "ann")
+
+    def test_a_kdc_that_does_not_answer_is_told_of_meanwhile(self, tmp_path, monkeypatch, caplog):
+        path = tmp_path / "dbt.keytab"
+        path.write_bytes(keytab("dbt@EXAMPLE.COM"))
+        told_before_the_end = []
+
+        def credentials(*arguments):
+            deadline = time.monotonic() + 10
+            while not caplog.text and time.monotonic() < deadline:
+                time.sleep(0.01)
+            told_before_the_end.append("No Kerberos KDC has answered for 0.01 s" in caplog.text)
+            raise HandshakeError("Kerberos: Cannot contact any KDC", "")
+
+        monkeypatch.setattr(kerberos, "_SLOW", 0.01)
+        monkeypatch.setattr(kerberos, "Credentials", credentials)
+        with pytest.raises(HandshakeError):
+            KerberosMechanism(Kerberos(principal="dbt@EXAMPLE.COM", keytab=str(path)), "localhost")
+        assert told_before_the_end == [True]
 
     def test_a_machine_without_the_library(self, start, monkeypatch):
         monkeypatch.delenv(VARIABLE, raising=False)

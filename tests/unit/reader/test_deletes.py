@@ -59,6 +59,14 @@ def test_a_bitmap_tells_whether_any_of_some_rows_is_deleted(
     )
 
 
+@given(st.sets(st.integers(100, 160), min_size=1), st.integers(80, 170), st.integers(0, 40))
+def test_masks_of_some_blocks(present: set[int], low: int, more: int) -> None:
+    bitmap = build_bitmap(0, 0, 0, list(present), [block * 3 for block in present])
+    blocks = range(low, low + more + 1)
+    expected = [block * 3 if block in present else 0 for block in blocks]
+    assert list(bitmap.between(low, low + more)) == expected
+
+
 def file(
     writes: tuple[int, int], buckets: tuple[int, int], rows: tuple[int, int], partition: int = 0
 ) -> DeleteFile:
@@ -101,7 +109,7 @@ def of_events(count: int, ids: RowIdRange | None, partition: int = 0) -> DeleteF
 def test_what_footers_tell_of_the_extent_of_bitmaps(
     files: Sequence[DeleteFile], near: bool
 ) -> None:
-    assert are_near(files) == near
+    assert are_near(files, 16) == near
 
 
 @pytest.mark.parametrize(
@@ -117,7 +125,7 @@ def test_the_extent_is_asked_of_spark_only_where_it_is_not_known(
     monkeypatch.setattr(deletes, "_collect", lambda *arguments: calls.append(arguments) or ())
     of_file = of_events(rows, RowIdRange((1, 1), (0, 0), extent))
     assert deletes.DeletedRows().bitmaps([of_file], lambda: masks) == ()
-    assert calls == [(masks, are_few)]
+    assert calls == [(masks, are_few, 16)]
 
 
 @pytest.mark.parametrize(
@@ -147,5 +155,5 @@ def test_bitmaps_of_rows_in_the_ranges_fit(files: Sequence[DeleteFile], random: 
                 random.randint(*ends) for ends in (ids.write_id, ids.bucket, ids.row)
             )
             blocks.setdefault((of_file.partition, write, bucket), []).append(row >> 6)
-    if are_near(files):
-        assert deletes._fit([(min(found), max(found)) for found in blocks.values()])
+    if are_near(files, 16):
+        assert deletes._fit([(min(found), max(found)) for found in blocks.values()], 16)

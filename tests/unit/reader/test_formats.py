@@ -71,7 +71,7 @@ def test_a_format_without_a_class_is_refused_by_name(input_format, serde):
 @pytest.mark.parametrize(
     ("serde", "property", "value"),
     [
-        ("OpenCSVSerde", "skip.header.line.count", "1"),
+        ("OpenCSVSerde", "skip.header.line.count", "2"),
         ("OpenCSVSerde", "skip.footer.line.count", "1"),
         ("columnar.ColumnarSerDe", "escape.delim", "|"),
         ("columnar.ColumnarSerDe", "timestamp.formats", "yyyy"),

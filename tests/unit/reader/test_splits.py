@@ -12,7 +12,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.reader.deletes import Bitmap, DeleteFile
 from hiveacid.reader.orc_footers import RowIdRange, Stripe
 from hiveacid.reader.plan import DataFile, RowPositions
-from hiveacid.reader.raw_rows import Hit, hit_files, hit_of
+from hiveacid.reader.raw_rows import Hit, by_key, hit_files, hit_of
 from hiveacid.reader.splits import divide, stripe_bytes, stripes_of
 
 BUCKET = 536870912
@@ -105,15 +105,15 @@ def bitmap(rows: list[int], partition: int = 0, bucket: int = BUCKET) -> Bitmap:
 )
 def test_how_deleted_rows_hit_a_file(rows: list[int], hit: Hit) -> None:
     file = raw([(3 + 50 * i, 100) for i in range(39)], 2000)
-    assert hit_of(file, [bitmap(rows)]) is hit
-    assert hit_of(file, [bitmap(rows, partition=1), bitmap(rows, bucket=7)]) is Hit.NONE
+    assert hit_of(file, by_key([bitmap(rows)])) is hit
+    assert hit_of(file, by_key([bitmap(rows, partition=1), bitmap(rows, bucket=7)])) is Hit.NONE
     assert hit_of(file, None) is Hit.ANY
 
 
 def test_rows_before_the_file_count() -> None:
     file = raw([(3 + 50 * i, 100) for i in range(20)], 2000, first_row=1000)
-    assert hit_of(file, [bitmap([999, 3000])]) is Hit.NONE
-    assert hit_of(file, [bitmap([1000, 1099])]) is Hit.FEW_STRIPES
+    assert hit_of(file, by_key([bitmap([999, 3000])])) is Hit.NONE
+    assert hit_of(file, by_key([bitmap([1000, 1099])])) is Hit.FEW_STRIPES
 
 
 def test_files_that_delete_files_can_name() -> None:

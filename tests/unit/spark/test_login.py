@@ -183,15 +183,17 @@ def test_a_new_ticket_is_taken_once(ugi, ticket):
     user = ugi.getLoginUser.return_value
     kerberos.renew(MagicMock())
     assert user.forceReloginFromTicketCache.call_count == 0
-    os.utime(ticket, (1, 1))
+    ticket.write_bytes(b"one")
     kerberos.renew(MagicMock())
+    kerberos.renew(MagicMock())
+    ticket.write_bytes(b"one, and a ticket for a service")
     kerberos.renew(MagicMock())
     assert user.forceReloginFromTicketCache.call_count == 1
-    os.utime(ticket, (2, 2))
+    ticket.write_bytes(b"two")
     user.forceReloginFromTicketCache.side_effect = Py4JError("no such method")
     kerberos.renew(MagicMock())
     assert user.reloginFromTicketCache.call_count == 1
-    os.utime(ticket, (3, 3))
+    ticket.write_bytes(b"three")
     for security in (Security(KEYTAB), Security()):
         SparkLogin(security, lambda: None).renew(MagicMock())
     assert user.forceReloginFromTicketCache.call_count == 2

@@ -5,6 +5,7 @@ The two sides log in each for itself: Spark by Java's Kerberos and Hadoop's User
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
@@ -46,8 +47,26 @@ _ERRORS = (*JAVA_ERRORS, Py4JError)
 """Errors of a call to Java, and of a method that this release of Hadoop does not have."""
 
 _relogin = threading.Lock()
-_ticket_seen: float | None = None
-"""When the ticket cache was written with whose ticket Spark has logged in last."""
+
+
+@dataclass(frozen=True)
+class _SeenCache:
+    """A ticket cache as it was when Spark logged in: its bytes are not kept, only their digest."""
+
+    length: int
+    digest: bytes
+
+    @classmethod
+    def of(cls, content: bytes) -> _SeenCache:
+        return cls(len(content), hashlib.sha256(content).digest())
+
+    def is_still_in(self, content: bytes) -> bool:
+        """Tell whether nothing but tickets for services was added since, as each client does."""
+        return self.length > 0 and self == _SeenCache.of(content[: self.length])
+
+
+_ticket_seen: _SeenCache | None = None
+"""The ticket cache with whose ticket Spark has logged in last."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +170,8 @@ class SparkLogin:
         if not isinstance(self.security.auth, Kerberos):
             return
         if _ticket_seen is None:
-            # 0 for no ticket yet: one that kinit brings is new.
-            _ticket_seen = _ticket_time() or 0.0
+            # Empty for no ticket yet: one that kinit brings is new.
+            _ticket_seen = _SeenCache.of(_ticket_cache() or b"")
         ugi = java(context, _UGI)
         try:
             login = ugi.getLoginUser()
@@ -175,9 +194,9 @@ class SparkLogin:
             return
         if _ticket_seen is None:
             return
-        written = _ticket_time()
+        cache = _ticket_cache()
         with _relogin:
-            if written is None or written == _ticket_seen:
+            if not cache or _ticket_seen.is_still_in(cache):
                 return
             try:
                 login = java(context, _UGI).getLoginUser()
@@ -189,7 +208,7 @@ class SparkLogin:
             except _ERRORS as error:
                 logger.debug(f"Spark has not taken the new Kerberos ticket: {short_message(error)}")
                 return
-            _ticket_seen = written
+            _ticket_seen = _SeenCache.of(cache)
             logger.info("Spark has logged in with the new Kerberos ticket")
 
 
@@ -220,9 +239,9 @@ def _missing(secured: bool) -> str:
     )
 
 
-def _ticket_time() -> float | None:
+def _ticket_cache() -> bytes | None:
     name = os.environ.get("KRB5CCNAME") or f"/tmp/krb5cc_{os.getuid()}"
     try:
-        return Path(name.removeprefix("FILE:")).stat().st_mtime
+        return Path(name.removeprefix("FILE:")).read_bytes()
     except OSError:
         return None
