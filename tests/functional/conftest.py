@@ -59,6 +59,8 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         # Compiling code for a handful of rows takes an eighth of the tests' time.
         "spark.sql.codegen.wholeStage": False,
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Nor are a query's stages worth planning again.
+        "spark.sql.adaptive.enabled": False,
         "spark.sql.warehouse.dir": f"{home}/warehouse",
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={home}/catalog;create=true"

@@ -41,7 +41,7 @@ def document(histories: FedHistories, seconds: float, today: dt.date) -> str:
         "incremental models of every kind. After each run, and after a `dbt run --full-refresh` at "
         "the end, each target must have the rows that Hive answers to the model's query; a model "
         f"with `max_write_ids` once it has nothing left to do. `{make_long()}` runs them and "
-        "writes this page; two histories with a fresh seed, with Hive 4.0.1, are part of `make "
+        "writes this page; one history with a fresh seed, with Hive 4.0.1, is part of `make "
         "test`.",
         "",
         f"The last long run: {today.isoformat()}, seed {histories.seed}, {seconds / 60:.0f} "

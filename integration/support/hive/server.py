@@ -18,7 +18,9 @@ from types import TracebackType
 import pyspark
 
 from hiveacid.jars.artifacts import Progress
+from hiveacid.jars.hive_client import client_jars
 from hiveacid.spark_lines import line_of
+from integration.support.class_archives import HIVE_ARCHIVE, archive_options
 from integration.support.hive import hive_3
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
 from integration.support.hive.jars import HIVE_VERSION, hive_directory, hive_files, say
@@ -113,9 +115,13 @@ class HiveServer:
 
     @property
     def spark_jars(self) -> str:
-        """Value of `spark.sql.hive.metastore.jars.path`; fetches the jars unless they are there."""
+        """Value of `spark.sql.hive.metastore.jars.path`: the jars that users' Sparks have.
+
+        Fetches Hive's jars unless they are there.
+        """
         hive_files(self._progress, self.spark_client)
-        return f"{hive_directory(self.spark_client)}/jars/*.jar"
+        directory = hive_directory(self.spark_client) / "jars"
+        return ",".join(str(directory / jar.filename) for jar in client_jars(self.spark_client))
 
     @property
     def exit_code(self) -> int | None:
@@ -213,8 +219,12 @@ class HiveServer:
             *more_options,
         ]
         try:
-            class_path, is_old = [self.work / "conf", *self.jars], self.version == hive_3.VERSION
-            return Jvm(class_path, options, self.work, self.log, own_loader=is_old)
+            conf, is_old = self.work / "conf", self.version == hive_3.VERSION
+            if is_old:
+                return Jvm([conf, *self.jars], options, self.work, self.log, own_loader=True)
+            # An archive of classes is for a class path that begins with the same jars.
+            options += archive_options(HIVE_ARCHIVE)
+            return Jvm([*self.jars, conf], options, self.work, self.log)
         except JvmError as error:
             raise self._start_error(str(error)) from error
 
