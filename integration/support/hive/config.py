@@ -73,6 +73,8 @@ def site_properties(
         "hive.server2.authentication": "NOSASL",
         "hive.server2.enable.doAs": "false",
         "hive.server2.max.start.attempts": "1",
+        # A jar that stands before the directory of settings has a file of the same name.
+        "hive.log4j.file": f"{work}/conf/hive-log4j2.properties",
         "hive.server2.tez.initialize.default.sessions": "false",
         "hive.notification.event.poll.interval": "-1s",
         "hive.metastore.event.db.notification.api.auth": "false",

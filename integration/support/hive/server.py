@@ -19,6 +19,7 @@ import pyspark
 
 from hiveacid.jars.artifacts import Progress
 from hiveacid.spark_lines import line_of
+from integration.support.class_archives import HIVE_ARCHIVE, archive_options
 from integration.support.hive import hive_3
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
 from integration.support.hive.jars import HIVE_VERSION, hive_directory, hive_files, say
@@ -213,8 +214,12 @@ class HiveServer:
             *more_options,
         ]
         try:
-            class_path, is_old = [self.work / "conf", *self.jars], self.version == hive_3.VERSION
-            return Jvm(class_path, options, self.work, self.log, own_loader=is_old)
+            conf, is_old = self.work / "conf", self.version == hive_3.VERSION
+            if is_old:
+                return Jvm([conf, *self.jars], options, self.work, self.log, own_loader=True)
+            # An archive of classes is for a class path that begins with the same jars.
+            options += archive_options(HIVE_ARCHIVE)
+            return Jvm([*self.jars, conf], options, self.work, self.log)
         except JvmError as error:
             raise self._start_error(str(error)) from error
 
