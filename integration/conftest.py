@@ -22,15 +22,24 @@ from integration.support.incremental import Incremental
 from integration.support.small_tables import make_small_tables
 from integration.support.targets import Tables
 
-#: The files that take longest, in this order. They start first: otherwise one of two workers of
+#: The files that take longest, in this order. They start first: otherwise one worker of
 #: pytest-xdist would come to them last and work on alone.
 LONGEST = (
     "test_random_histories.py",
     "test_incremental_histories.py",
     "test_quickstart.py",
+    "test_sql_corpus.py",
     "test_incremental_crashes.py",
+    "test_kinds_of_tables.py",
     "test_incremental_concurrency.py",
+    "test_dbt_transaction_loss.py",
+    "test_changes.py",
+    "test_same_project.py",
+    "test_views.py",
+    "test_run_snapshot.py",
+    "test_dbt_nodes.py",
     "test_incremental.py",
+    "test_library.py",
 )
 
 

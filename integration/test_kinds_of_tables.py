@@ -221,10 +221,9 @@ def test_sparks_own_client_lists_a_schema_with_an_insert_only_table(
             "join {{ source('shop', 'events') }} using (id)",
             again="select * from {{ ref('joined') }}",
         )
-        for _ in range(2):
-            process = project.start("build")
-            output, _ = process.communicate(timeout=300)
-            assert process.returncode == 0, output
+        process = project.start("build")
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
         assert client.query("SELECT * FROM own_client.again") == [(1, "a")]
         client.execute("DROP DATABASE own_client CASCADE")
 

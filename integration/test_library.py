@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,11 +31,16 @@ class PlainSpark:
     def __init__(self, hive: HiveServer, directory: Path) -> None:
         self.hive = hive
         self.directory = directory
-        (directory / "spark-defaults.conf").write_text(
-            "spark.master local[2]\nspark.ui.enabled false\nspark.log.level ERROR\n"
-            "spark.sql.shuffle.partitions 2\n"
-            f"spark.driver.extraJavaOptions -Duser.timezone=UTC {SMALL_JVM}\n"
-        )
+        settings = {
+            "spark.master": "local[2]",
+            "spark.ui.enabled": "false",
+            "spark.log.level": "ERROR",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {SMALL_JVM}",
+        }
+        named = shlex.join(f"--conf={name}={value}" for name, value in settings.items())
+        # Not in a file: its directory would stand on the class path before Spark's jars.
+        self._submit = f"{named} pyspark-shell"
 
     def run(self, example: str, *arguments: object) -> str:
         """Run an example to its end; return what it prints."""
@@ -47,7 +56,7 @@ class PlainSpark:
             env={
                 **os.environ,
                 "PYTHONPATH": str(EXAMPLES.parents[1]),
-                "SPARK_CONF_DIR": str(self.directory),
+                "PYSPARK_SUBMIT_ARGS": self._submit,
             },
             capture_output=True,
             text=True,
@@ -55,6 +64,16 @@ class PlainSpark:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+
+def run_here(example: str, hive: HiveServer, *arguments: object) -> str:
+    """Run an example to its end on the Spark that the tests share; return what it prints."""
+    path = str(EXAMPLES / f"{example}.py")
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, contextlib.redirect_stdout(printed):
+        patched.setattr(sys, "argv", [path, hive.metastore_uri, *map(str, arguments)])
+        runpy.run_path(path, run_name="__main__")
+    return printed.getvalue()
 
 
 @pytest.fixture
@@ -101,10 +120,10 @@ def test_a_report_of_one_moment(
 
 
 def test_changes_are_followed_by_a_stored_state(
-    shop: HiveClient, plain_spark: PlainSpark, spark: SparkSession, tmp_path: Path
+    shop: HiveClient, hive: HiveServer, spark: SparkSession, tmp_path: Path
 ) -> None:
     def follow() -> tuple[str, list[tuple[str, ...]]]:
-        printed = plain_spark.run("follow_orders", tmp_path / "changes", tmp_path / "state")
+        printed = run_here("follow_orders", hive, tmp_path / "changes", tmp_path / "state")
         changes = spark.read.parquet(f"file://{tmp_path}/changes")
         rows = changes.selectExpr("_change_type", "id", "amount", "day")
         return printed, canonical(rows.collect())

@@ -39,7 +39,7 @@ def document(histories: FedHistories, seconds: float, today: dt.date) -> str:
         "incremental models of every kind. After each run, and after a `dbt run --full-refresh` at "
         "the end, each target must have the rows that Hive answers to the model's query; a model "
         "with `max_write_ids` once it has nothing left to do. `make long` runs them and writes "
-        "this page; three histories with a fresh seed are part of `make test`.",
+        "this page; one history with a fresh seed is part of `make test`.",
         "",
         f"The last long run: {today.isoformat()}, seed {histories.seed}, {seconds / 60:.0f} "
         f"minutes, {_counts(histories)}.",

@@ -63,10 +63,12 @@ class TestSnapshotCheck(Delta, BaseSnapshotCheck):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotColumnNames(Delta, SnapshotOfSeed, BaseSnapshotColumnNames):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotDbtValidToCurrent(Delta, SnapshotOfSeed, BaseSnapshotDbtValidToCurrent):
     def test_valid_to_current(self, project):
         """Spark has no order of rows unless asked for one: they are looked up by their ids."""
@@ -125,6 +127,7 @@ class TestSnapshotNewRecordTimestampMode(
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordCheckMode(Delta, SnapshotOfSeed, BaseSnapshotNewRecordCheckMode):
     pass
 
@@ -158,6 +161,7 @@ class TestSnapshotNewColumnSpecificCheckCols(
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewColumnWithDeletes(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotNewColumnWithDeletes
 ):

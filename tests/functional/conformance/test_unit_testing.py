@@ -28,6 +28,7 @@ class TestUnitTestQuotedReservedWordColumnNames(quoted.BaseUnitTestQuotedReserve
         }
 
 
+@pytest.mark.long
 class TestUnitTestingTypes(BaseUnitTestingTypes):
     @pytest.fixture
     def data_types(self):
