@@ -50,11 +50,12 @@ quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, update
 	@$(BIN)/python -m $(if $(SPARK),tools.spark_line $(SPARK) --run )examples.quickstart $(if $(HIVE),--hive $(HIVE))
 
 # First what fails within two minutes; Hive's jars come meanwhile. Then tests with Hive, which wait
-# for it, and next to them, one after the other, what fills the rest of two cores.
+# for it, and next to them, one after the other, what fills the rest of two cores; a failure of one
+# does not hide those of the others.
 test: $(READY) ## All checks and tests but the long ones
 	@rm -f .coverage .coverage.*
 	@$(MAKE) --no-print-directory -j 3 lint unit $(ARCHIVES)
-	@$(MAKE) --no-print-directory -j 2 integration newest older functional
+	@$(MAKE) --no-print-directory -j 2 --keep-going integration newest older functional
 	@$(MAKE) --no-print-directory coverage
 	@echo "All checks passed. To work on the code, read CONTRIBUTING.md; to see it at work: make quickstart"
 

@@ -42,7 +42,6 @@ LONGEST = (
     "test_dbt_nodes.py",
     "test_incremental.py",
     "test_library.py",
-    "test_dbt.py",
 )
 
 

@@ -118,6 +118,8 @@ def make_virtual_environment():
 def install_packages():
     """Install the project (editable) and what its development needs, in the pinned versions."""
     command = [python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
+    # Python compiles what it imports; pip would compile thousands of files that nobody does.
+    command += ["--no-compile"]
     command += ["-c", "constraints.txt", "-r", "requirements-dev.txt", "-e", "."]
     output = []
     with subprocess.Popen(

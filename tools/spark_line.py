@@ -118,6 +118,7 @@ def install(version: str) -> Path:
     directory = SPARKS / version
     if not (directory / "pyspark").exists():
         pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+        pip += ["--no-compile"]
         subprocess.run([*pip, "--target", str(directory), f"pyspark=={version}"], check=True)
     return directory
 

@@ -53,7 +53,10 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1500m",
-        "spark.driver.extraJavaOptions": SMALL_JVM,
+        # As for the Derby of a Hive (`integration/support/hive/server.py`).
+        "spark.driver.extraJavaOptions": (
+            f"{SMALL_JVM} -Dderby.system.durability=test -Dderby.language.statementCacheSize=1000"
+        ),
         "spark.ui.enabled": False,
         "spark.sql.shuffle.partitions": 1,
         # Compiling code for a handful of rows takes an eighth of the tests' time.

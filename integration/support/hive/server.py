@@ -53,6 +53,8 @@ _JAVA_OPTIONS = [
     *QUICK_START,
     # The database need not survive a power cut.
     "-Dderby.system.durability=test",
+    # A metastore asks more than the hundred statements that Derby keeps compiled.
+    "-Dderby.language.statementCacheSize=1000",
     "-Djava.net.preferIPv4Stack=true",
 ]
 
