@@ -126,7 +126,7 @@ def plan_locations(
     ]
     known = footers.read(spark, orc)
     if table.is_full_acid:
-        check_versions(spark, table.name, locations, footers)
+        check_versions(spark, table.name, locations, known, footers)
         return plan_full_acid(pinned, locations, known, row_ids)
     return plan_insert_only(pinned, locations, known)
 
