@@ -18,6 +18,7 @@ from hiveacid.errors import (
     TransactionLostError,
     UnreadableTableError,
 )
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
@@ -93,6 +94,7 @@ class LockedTables:
         self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
         self._gregorian = settings.counts_in_gregorian(transaction.server)
         self._originals: bool | None = None
+        self.scratch = Scratch(settings.scratch_directory, settings.open_files_limit)
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -219,6 +221,7 @@ class LockedTables:
                 orc_columns=self._orc_columns,
                 gregorian=self._gregorian,
                 shows_originals=table.is_insert_only and shows_originals,
+                scratch=self.scratch,
             )
             for name, table in tables.items()
         }
@@ -421,6 +424,7 @@ class RunSnapshot:
             if tables is None:
                 return
             self._last = tables
+        tables.scratch.remove()
         try:
             tables.transaction.end(commit)
         except BaseException:

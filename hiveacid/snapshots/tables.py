@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import InvalidSettingError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, Table, TableName
 
@@ -103,10 +104,12 @@ class PinnedTable(UnlockedTable):
     `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
     1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
     `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
-    (`hive.mm.allow.originals`).
+    (`hive.mm.allow.originals`). `scratch` has the snapshot's copies of files that are being
+    written.
     """
 
     transaction_id: int
     orc_columns: OrcColumns = OrcColumns.POSITION
     gregorian: bool = False
     shows_originals: bool = False
+    scratch: Scratch = field(default_factory=Scratch, compare=False, repr=False)

@@ -17,6 +17,7 @@ from hiveacid.errors import (
     SnapshotEndedError,
     TransactionLostError,
 )
+from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
 from hiveacid.snapshots.tables import OrcColumns
@@ -313,7 +314,7 @@ class Transaction:
 
 @dataclass(frozen=True)
 class SnapshotSettings:
-    """Settings of a snapshot's transaction, in seconds.
+    """Settings of a snapshot; times are in seconds.
 
     `heartbeat_interval`: how often the metastore is told that the transaction is alive; None takes
     a third of the metastore's `metastore.txn.timeout`; 0 sends no heartbeats, so that the
@@ -324,6 +325,9 @@ class SnapshotSettings:
     `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
     `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
     goes by the metastore's version.
+    `scratch_directory`: where files that are being written are copied, as far as they count; None
+    is `/tmp` of the file system that they are on. `open_files_limit`: megabytes that these copies
+    may have together.
     Raises `InvalidSettingError` for a negative number, and for a word that a setting does not take.
     """
 
@@ -331,6 +335,8 @@ class SnapshotSettings:
     lock_timeout: float = 300.0
     orc_columns: str | None = None
     old_dates: str | None = None
+    scratch_directory: str | None = None
+    open_files_limit: float = DEFAULT_LIMIT
 
     def __post_init__(self) -> None:
         OrcColumns.parse(self.orc_columns)
@@ -339,7 +345,7 @@ class SnapshotSettings:
                 f"old_dates must be one of {', '.join(_CALENDARS)}, not {self.old_dates!r}: the "
                 "calendar in which Hive counts days before 1582-10-15."
             )
-        for key in ("heartbeat_interval", "lock_timeout"):
+        for key in ("heartbeat_interval", "lock_timeout", "open_files_limit"):
             value = getattr(self, key)
             if value is not None and value < 0:
                 raise InvalidSettingError(f"{key} must not be negative, but is {value:g}.")

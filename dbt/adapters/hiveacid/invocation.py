@@ -115,6 +115,8 @@ class Invocation:
                 credentials.lock_timeout,
                 credentials.orc_columns,
                 credentials.old_dates,
+                credentials.scratch_directory,
+                credentials.open_files_limit,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
