@@ -52,6 +52,13 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
     )
 
 
+def test_how_much_is_copied_of_files_that_are_being_written():
+    assert (read().open_files_limit, read().scratch_directory) == (512.0, None)
+    assert read(open_files_limit="1.5").open_files_limit == 1.5
+    with pytest.raises(DbtRuntimeError, match="`open_files_limit` must be a number of megabytes"):
+        read(open_files_limit=-1)
+
+
 def test_a_database_that_is_not_the_schema_is_refused():
     with pytest.raises(DbtRuntimeError, match="`database` must be left out"):
         read(database="other")
