@@ -26,6 +26,7 @@ from hiveacid.errors import HistoryLostError, InvalidSettingError, TransactionLo
 from hiveacid.formatting import pluralize
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.plans import plan_of
+from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
@@ -87,6 +88,8 @@ def snapshot(
     metastore_timeout: float = 60.0,
     security: Security = NO_SECURITY,
     footer_cache: str | Path | None = None,
+    scratch_directory: str | None = None,
+    open_files_limit: float = DEFAULT_LIMIT,
     description: str = "hiveacid",
 ) -> Snapshot:
     """Take a snapshot of some Hive ACID tables, as a context manager.
@@ -116,6 +119,10 @@ def snapshot(
         security: who the caller is for a secured metastore, and what protects the connection.
         footer_cache: a directory that keeps what ORC files say about themselves, so that a later
             snapshot reads no file's footer again; None keeps nothing.
+        scratch_directory: where files that are being written are copied, as far as they count, for
+            as long as the snapshot lives; Spark's executors must reach it. None: `/tmp` of the file
+            system that the files are on.
+        open_files_limit: megabytes that these copies may have together.
         description: the owner of the locks, as `SHOW LOCKS` shows it.
 
     Raises:
@@ -127,7 +134,14 @@ def snapshot(
     )
     return Snapshot(
         partial(MetastoreClient, metastore_uri, metastore_timeout, security=security),
-        SnapshotSettings(heartbeat_interval, lock_timeout, of_all, lambda wanted: of_some),
+        SnapshotSettings(
+            heartbeat_interval,
+            lock_timeout,
+            of_all,
+            lambda wanted: of_some,
+            scratch_directory,
+            open_files_limit,
+        ),
         description,
         tables=lambda: names,
         footers=open_footers(footer_cache),

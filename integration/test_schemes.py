@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
+from integration.support.changes import Changes, Story
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.hdfs import HdfsServer
 from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
+from integration.support.streamed import Batch
+from integration.support.tables import FULL_ACID
 from integration.test_dbt_run import rows
 
 
@@ -68,6 +72,41 @@ def test_tables_on_hdfs(
     )
     dbt_project.succeed("run")
     assert rows(hive_client, "joined") == [(1, 11, "may 1"), (2, 20, "may 1")]
+
+
+@pytest.mark.long
+def test_files_under_construction_on_hdfs(
+    hdfs: HdfsServer,
+    hive_client: HiveClient,
+    differential: Differential,
+    database: str,
+    tmp_path: Path,
+) -> None:
+    """The name node does not know how long they are: each reader asks for itself."""
+    table = f"{database}.streamed"
+    root = f"/warehouse/{database}/streamed"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, v string) STORED AS ORC LOCATION '{hdfs.uri}{root}' "
+        f"TBLPROPERTIES ({FULL_ACID})"
+    )
+    for _ in range(3):
+        hive_client.execute(f"INSERT INTO {table} VALUES (0, 'x')")
+    (tmp_path / "delta").mkdir()
+    batch = Batch(tmp_path / "delta")
+    length = batch.write(2)
+    batch.flushed(0, length)
+    delta = f"{root}/delta_0000001_0000003"
+    streams = [
+        hdfs.write_open(f"{delta}/bucket_00000", batch.file.read_bytes() + b"no footer yet"),
+        hdfs.write_open(f"{delta}/bucket_00000_flush_length", batch.side_file.read_bytes()),
+    ]
+    assert len(differential.check(table, where="id > 11").rows) == 4
+    story = Story(Changes(differential), hive_client, table)
+    story.remember("under construction")
+    story.then("DELETE FROM {t} WHERE id = 11")
+    for stream in streams:
+        stream.close()
+    story.then(lambda: None)
 
 
 @pytest.mark.long

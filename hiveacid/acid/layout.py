@@ -60,6 +60,7 @@ ACID_VERSION_FILE = "_orc_acid_version"
 _BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
+SIDE_FILE_SUFFIX = "_flush_length"
 _EXPORTED = "export_old_"
 _BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
 _SIDE_FILE = re.compile(r"bucket_\d+(?:_\d+)?_flush_length")
@@ -146,7 +147,7 @@ def is_side_file(name: str) -> bool:
     A writer with several transactions for one file keeps it until it closes the file
     (`OrcAcidUtils.getSideFile`).
     """
-    return name.endswith("_flush_length") and _SIDE_FILE.fullmatch(name) is not None
+    return name.endswith(SIDE_FILE_SUFFIX) and _SIDE_FILE.fullmatch(name) is not None
 
 
 def is_union_directory(name: str) -> bool:

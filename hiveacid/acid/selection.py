@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from hiveacid.acid.layout import (
     BASE_OF_ORIGINALS,
+    SIDE_FILE_SUFFIX,
     BaseDir,
     DeltaDir,
     ListedFile,
@@ -46,6 +47,18 @@ class SelectedDir:
 
 
 @dataclass(frozen=True)
+class OpenFile:
+    """A file of the delta `directory` that a writer of several transactions has not closed.
+
+    The side file says how much of it counts. The length of such a file in a listing means nothing.
+    """
+
+    directory: str
+    file: ListedFile
+    side_file: ListedFile
+
+
+@dataclass(frozen=True)
 class AcidState:
     """The snapshot of one location (Hive's `AcidDirectory`).
 
@@ -54,7 +67,8 @@ class AcidState:
     compaction has left without any file; they cover nothing. `to_be_lost` are the ones among them
     whose names cover rows that are still there: Hive's cleaner will remove the rows, although the
     compaction has not taken them in. `passed_over` are the original files that Hive does not show
-    (`without_originals`).
+    (`without_originals`). `open_files` are files that are being written; no directory has them
+    among its files.
     """
 
     base: SelectedDir | None
@@ -65,6 +79,7 @@ class AcidState:
     left_empty: tuple[SelectedDir, ...] = ()
     to_be_lost: tuple[SelectedDir, ...] = ()
     passed_over: tuple[ListedFile, ...] = ()
+    open_files: tuple[OpenFile, ...] = ()
 
     @property
     def of_rows(self) -> tuple[SelectedDir, ...]:
@@ -87,8 +102,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
 
     Raises:
         UnreadableTableError: a directory has a name that cannot be understood, or the only base
-            holds rows that the reader must not see ("not enough history"), or a writer has not
-            closed its file.
+            holds rows that the reader must not see ("not enough history").
     """
     files, originals = _by_directory(listing)
 
@@ -127,8 +141,10 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         skipped.extend(Skipped(file.relative, reason) for file in originals)
         originals = []
 
+    open_files: list[OpenFile] = []
+
     def with_files(directory: BaseDir | DeltaDir) -> SelectedDir:
-        listed = _without_side_files(listing, directory, files.get(directory.name, ()), skipped)
+        listed = _closed_files(directory, files.get(directory.name, ()), open_files, skipped)
         return SelectedDir(directory, _not_empty(listed, skipped))
 
     return AcidState(
@@ -143,6 +159,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
             for empty in left_empty
             if will_delete_rows(empty.directory, with_data, has_originals, base, write_ids)
         ),
+        open_files=tuple(open_files),
     )
 
 
@@ -330,37 +347,39 @@ def _same_range(one: DeltaDir, other: DeltaDir) -> bool:
     )
 
 
-def _without_side_files(
-    listing: Listing,
+def _closed_files(
     directory: BaseDir | DeltaDir,
     files: Sequence[ListedFile],
+    open_files: list[OpenFile],
     skipped: list[Skipped],
 ) -> Sequence[ListedFile]:
-    """Leave out side files that mean nothing to Hive (`AcidUtils.getLogicalLength`).
+    """Return the files without side files; move files that are being written to `open_files`.
 
-    In a delta of several write ids a side file means: read rows only up to a length.
+    A side file counts in a delta of several write ids only (`AcidUtils.getLogicalLength`).
     """
-    if not any(is_side_file(file.name) for file in files):
+    side_files = {file.relative: file for file in files if is_side_file(file.name)}
+    if not side_files:
         return files
-    kept = []
+    counts = (
+        isinstance(directory, DeltaDir)
+        and not directory.is_delete
+        and directory.min_write_id < directory.max_write_id
+    )
+    closed = []
     for file in files:
-        if not is_side_file(file.name):
-            kept.append(file)
-            continue
-        if (
-            isinstance(directory, DeltaDir)
-            and not directory.is_delete
-            and directory.min_write_id < directory.max_write_id
-        ):
-            raise UnreadableTableError(
-                f"{listing.location} has the file {file.relative}: a writer with several "
-                "transactions has not closed the file next to it, or has died. Run again when the "
-                "writer has closed it; if the writer is gone, run a major compaction in Hive first."
+        side_file = side_files.get(file.relative + SIDE_FILE_SUFFIX)
+        if file.relative in side_files:
+            reason = (
+                "the length that a writer has flushed"
+                if counts
+                else "the length that a writer had flushed, of no meaning"
             )
-        skipped.append(
-            Skipped(file.relative, "the length that a writer had flushed, of no meaning")
-        )
-    return kept
+            skipped.append(Skipped(file.relative, reason))
+        elif counts and side_file is not None:
+            open_files.append(OpenFile(directory.name, file, side_file))
+        else:
+            closed.append(file)
+    return closed
 
 
 def _not_empty(files: Sequence[ListedFile], skipped: list[Skipped]) -> tuple[ListedFile, ...]:

@@ -40,6 +40,7 @@ from hiveacid.reader.locations import (
     passed_over,
     paths_to_be_lost,
 )
+from hiveacid.reader.open_files import with_flushed
 from hiveacid.reader.orc_footers import OrcFooters, RowIdRange
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.read import check_readable, plan_locations
@@ -172,10 +173,9 @@ def plan_changes(
     """
     check_readable(pinned.table)
     check_names(pinned.table)
-    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
     if listings is None:
         listings = list_locations(spark, [storage.location for storage in pinned.storages])
-    now = _Source.of(pinned, listings, options, time_zone)
+    now = _Source.of(spark, pinned, listings, options)
     planner = _Planner(spark, footers)
     if since is None:
         return planner.whole(now, [])
@@ -189,7 +189,7 @@ def plan_changes(
     if first == new_ids:
         return planner.difference(since, now, new_ids, WriteIdRanges())
     write_ids = bounded(since.write_ids, pinned.write_ids, first, highest_base(now.facts))
-    batch = _Source.of(replace(pinned, write_ids=write_ids), listings, options, time_zone)
+    batch = _Source.of(spark, replace(pinned, write_ids=write_ids), listings, options)
     return planner.difference(since, batch, first, new_ids.without(first))
 
 
@@ -205,8 +205,7 @@ def state_of(
     Raises:
         UnreadableTableError: the table cannot be read exactly.
     """
-    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    return _Source.of(pinned, listings, options, time_zone).facts.state
+    return _Source.of(spark, pinned, listings, options).facts.state
 
 
 def check_names(table: Table) -> None:
@@ -234,9 +233,10 @@ class _Source:
 
     @classmethod
     def of(
-        cls, pinned: PinnedTable, listings: Sequence[Listing], options: str, time_zone: str
+        cls, spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], options: str
     ) -> _Source:
-        found = locations(pinned, listings)
+        time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+        found = with_flushed(spark, pinned, locations(pinned, listings))
         return cls(pinned, tuple(found), SourceFacts.of(pinned, found, options, time_zone))
 
 

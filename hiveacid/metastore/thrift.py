@@ -72,6 +72,18 @@ class Struct(TBase):
         return f"{type(self).__name__}({vars(self)})"
 
 
+class StorageDescriptor(Struct):
+    """`StorageDescriptor` without `skewedInfo`.
+
+    A skewed table whose values have directories of their own has a map there whose keys are lists,
+    for which Python has no dict.
+    """
+
+    thrift_spec = spec(
+        *(field for field in ttypes.StorageDescriptor.thrift_spec if field and field[0] != 11)
+    )
+
+
 class Table(Struct):
     """`Table`. hmsclient's ends before `writeId` and `id`, which Hive 4 added."""
 
@@ -80,7 +92,7 @@ class Table(Struct):
         _string(2, "dbName"),
         _string(3, "owner"),
         (4, TType.I32, "createTime", None, None),
-        struct(7, "sd", ttypes.StorageDescriptor),
+        struct(7, "sd", StorageDescriptor),
         _struct_list(8, "partitionKeys", ttypes.FieldSchema),
         (9, TType.MAP, "parameters", (TType.STRING, "UTF8", TType.STRING, "UTF8", False), None),
         _string(11, "viewExpandedText"),
@@ -96,7 +108,7 @@ class Partition(Struct):
     thrift_spec = spec(
         _strings(1, "values"),
         (4, TType.I32, "createTime", None, None),
-        struct(6, "sd", ttypes.StorageDescriptor),
+        struct(6, "sd", StorageDescriptor),
         (7, TType.MAP, "parameters", (TType.STRING, "UTF8", TType.STRING, "UTF8", False), None),
         _i64(10, "writeId"),
     )

@@ -9,7 +9,7 @@ compactions state none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -34,7 +34,11 @@ _ONLY_INSERTS = (INSERT, INSERT)
 
 
 def check_versions(
-    spark: SparkSession, table: TableName, locations: Sequence[Location], footers: OrcFooters
+    spark: SparkSession,
+    table: TableName,
+    locations: Sequence[Location],
+    known: Mapping[ListedFile, OrcFooter],
+    footers: OrcFooters,
 ) -> None:
     """Refuse deltas that hold updates or deletes among the inserts, as Hive 2 wrote them.
 
@@ -43,17 +47,24 @@ def check_versions(
     deltas that state no version in their files, and whose footers tell of other operations or of
     none. The events of files without statistics are read.
 
+    Args:
+        known: the footers of all files.
+        footers: remembers what the events of files without statistics are.
+
     Raises:
         UnreadableTableError: naming the file.
     """
-    known = footers.read(spark, (file for file, _ in _files_of_deltas(locations)))
     doubtful = [
-        (file, directory)
-        for file, directory in _files_of_deltas(locations)
+        file
+        for location in locations
+        for directory in location.state.deltas
+        for file in directory.files
         if _is_doubtful(known[file])
     ]
-    states = _versions(spark, {directory for _, directory in doubtful})
-    older = [file for file, directory in doubtful if (states[directory] or 0) < LOWEST_VERSION]
+    if not doubtful:
+        return
+    versions = _versions(spark, {_directory(file) for file in doubtful})
+    older = [file for file in doubtful if (versions[_directory(file)] or 0) < LOWEST_VERSION]
     unknown = [file for file in older if known[file].operations is None]
     found = _operations(spark, unknown)
     footers.add_operations(found)
@@ -67,12 +78,8 @@ def check_versions(
             )
 
 
-def _files_of_deltas(locations: Sequence[Location]) -> Iterator[tuple[ListedFile, str]]:
-    """Yield the files of the deltas, each with the path of its directory."""
-    for location in locations:
-        for directory in location.state.deltas:
-            for file in directory.files:
-                yield file, file.path.rpartition("/")[0]
+def _directory(file: ListedFile) -> str:
+    return file.path.rpartition("/")[0]
 
 
 def _is_doubtful(footer: OrcFooter) -> bool:

@@ -20,6 +20,7 @@ from hiveacid.reader.formats import ORC, file_format
 from hiveacid.reader.full_acid import full_acid_rows, plan_full_acid
 from hiveacid.reader.insert_only import insert_only_rows, plan_insert_only
 from hiveacid.reader.locations import Location, locations
+from hiveacid.reader.open_files import with_flushed
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.tables import PinnedTable
@@ -45,7 +46,8 @@ def plan_listed(
         UnreadableTableError: the table cannot be read exactly; the message says why.
     """
     check_readable(pinned.table)
-    return plan_locations(spark, pinned, locations(pinned, listings), footers)
+    found = with_flushed(spark, pinned, locations(pinned, listings))
+    return plan_locations(spark, pinned, found, footers)
 
 
 def plan_optimized(
@@ -57,7 +59,7 @@ def plan_optimized(
         The plan, and the valid write ids of the directories that it leaves out.
     """
     check_readable(pinned.table)
-    whole = locations(pinned, listings)
+    whole = with_flushed(spark, pinned, locations(pinned, listings))
     parts = [replace(location, state=compacted_part(location.state)) for location in whole]
     left = WriteIdRanges.of(
         piece
@@ -109,7 +111,7 @@ def plan_locations(
     footers: OrcFooters,
     row_ids: bool = False,
 ) -> ReadPlan:
-    """Plan the read of some of the table's locations, or of parts of them.
+    """Plan the read of some of the table's locations, or of parts of them, `with_flushed`.
 
     With `row_ids`, all raw files of a full-ACID table get their row ids, also files without deleted
     rows.
@@ -118,6 +120,7 @@ def plan_locations(
         UnreadableTableError: the files cannot be read exactly; the message says why.
     """
     table = pinned.table
+    assert not any(location.state.open_files for location in locations)
     if table.is_full_acid:
         for location in locations:
             _check_orc(table, location.storage)
@@ -126,7 +129,7 @@ def plan_locations(
     ]
     known = footers.read(spark, orc)
     if table.is_full_acid:
-        check_versions(spark, table.name, locations, footers)
+        check_versions(spark, table.name, locations, known, footers)
         return plan_full_acid(pinned, locations, known, row_ids)
     return plan_insert_only(pinned, locations, known)
 

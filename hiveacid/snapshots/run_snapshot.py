@@ -18,6 +18,7 @@ from hiveacid.errors import (
     TransactionLostError,
     UnreadableTableError,
 )
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
@@ -92,6 +93,7 @@ class LockedTables:
         self._client = transaction.client
         self._settings = settings
         self._originals: bool | None = None
+        self.scratch = Scratch(settings.scratch_directory, settings.open_files_limit)
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -222,6 +224,7 @@ class LockedTables:
                 gregorian=files[name].counts_in_gregorian(server),
                 parquet_time_zone=files[name].parquet_time_zone,
                 shows_originals=table.is_insert_only and shows_originals,
+                scratch=self.scratch,
             )
             for name, table in tables.items()
         }
@@ -424,6 +427,7 @@ class RunSnapshot:
             if tables is None:
                 return
             self._last = tables
+        tables.scratch.remove()
         try:
             tables.transaction.end(commit)
         except BaseException:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import InvalidSettingError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, Table, TableName
 
@@ -146,7 +147,8 @@ class PinnedTable(UnlockedTable):
     1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
     `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
     `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
-    (`hive.mm.allow.originals`).
+    (`hive.mm.allow.originals`). `scratch` has the snapshot's copies of files that are being
+    written.
     """
 
     transaction_id: int
@@ -154,3 +156,4 @@ class PinnedTable(UnlockedTable):
     gregorian: bool = False
     parquet_time_zone: str | None = None
     shows_originals: bool = False
+    scratch: Scratch = field(default_factory=Scratch, compare=False, repr=False)

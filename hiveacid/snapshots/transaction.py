@@ -17,6 +17,7 @@ from hiveacid.errors import (
     SnapshotEndedError,
     TransactionLostError,
 )
+from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
 from hiveacid.snapshots.tables import FileSettings
@@ -312,7 +313,7 @@ class Transaction:
 
 @dataclass(frozen=True)
 class SnapshotSettings:
-    """Settings of a snapshot's transaction, in seconds.
+    """Settings of a snapshot; times are in seconds.
 
     `heartbeat_interval`: how often the metastore is told that the transaction is alive; None takes
     a third of the metastore's `metastore.txn.timeout`; 0 sends no heartbeats, so that the
@@ -320,6 +321,9 @@ class SnapshotSettings:
     `lock_timeout`: how long to wait for the shared locks on the tables.
     `files`: how files of all tables are read where they leave it open. `files_of` is asked for some
     tables, and returns those of them for which something else holds, and what.
+    `scratch_directory`: where files that are being written are copied, as far as they count; None
+    is `/tmp` of the file system that they are on. `open_files_limit`: megabytes that these copies
+    may have together.
     Raises `InvalidSettingError` for a negative number.
     """
 
@@ -327,9 +331,11 @@ class SnapshotSettings:
     lock_timeout: float = 300.0
     files: FileSettings = FileSettings()
     files_of: Callable[[Collection[TableName]], Mapping[TableName, FileSettings]] = lambda names: {}
+    scratch_directory: str | None = None
+    open_files_limit: float = DEFAULT_LIMIT
 
     def __post_init__(self) -> None:
-        for key in ("heartbeat_interval", "lock_timeout"):
+        for key in ("heartbeat_interval", "lock_timeout", "open_files_limit"):
             value = getattr(self, key)
             if value is not None and value < 0:
                 raise InvalidSettingError(f"{key} must not be negative, but is {value:g}.")

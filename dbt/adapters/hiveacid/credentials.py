@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.options import (
     one_of,
     option,
     parse_flag,
+    parse_megabytes,
     parse_seconds,
     parse_secret,
     parse_text,
@@ -26,6 +27,7 @@ from dbt.adapters.hiveacid.options import (
     read_options,
 )
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
+from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 from hiveacid.spark_lines import line_of
 
@@ -232,6 +234,19 @@ class HiveAcidCredentials(Credentials):
         "(`$XDG_CACHE_HOME` or `~/.cache`); `off` keeps nothing.",
         _parse_footer_cache,
         default=None,
+    )
+    scratch_directory: str | None = option(
+        "The directory in which files of sources that are being written (streaming ingest) are "
+        "copied, as far as they count, for as long as the run reads sources. Spark's executors "
+        "must reach it. Without it, `/tmp` of the file system that the files are on.",
+        parse_text,
+        default=None,
+    )
+    open_files_limit: float = option(
+        "How large these copies may be together. A source that needs more is refused.",
+        parse_megabytes,
+        unit="megabytes",
+        default=DEFAULT_LIMIT,
     )
     server_side_parameters: dict[str, str] = option(
         "Spark configuration, e.g. `spark.master`. Read when Spark starts; what Spark lets change "

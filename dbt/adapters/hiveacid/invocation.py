@@ -119,6 +119,8 @@ class Invocation:
                     credentials.orc_columns, credentials.old_dates, credentials.parquet_time_zone
                 ),
                 file_settings,
+                credentials.scratch_directory,
+                credentials.open_files_limit,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",

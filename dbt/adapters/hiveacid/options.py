@@ -136,13 +136,22 @@ def parse_secret(value: Any) -> str:
 
 def parse_seconds(value: Any) -> float:
     """Parse a duration. Environment variables give it as a text."""
+    return _parse_amount(value, "seconds")
+
+
+def parse_megabytes(value: Any) -> float:
+    """Parse a size. Environment variables give it as a text."""
+    return _parse_amount(value, "megabytes")
+
+
+def _parse_amount(value: Any, unit: str) -> float:
     try:
-        seconds = -1.0 if isinstance(value, bool) else float(value)
+        amount = -1.0 if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
-        seconds = -1.0
-    if not seconds >= 0:
-        raise ValueError(f"must be a number of seconds, 0 or more, not {value!r}")
-    return seconds
+        amount = -1.0
+    if not amount >= 0:
+        raise ValueError(f"must be a number of {unit}, 0 or more, not {value!r}")
+    return amount
 
 
 def positive_seconds(reason: str) -> Parser:

@@ -127,6 +127,15 @@ class HdfsServer:
             hadoop.fs.Path(f"file://{source}"), path
         )
 
+    def write_open(self, target: str, content: bytes) -> Any:
+        """Write and flush a file, and return the stream that keeps the file under construction."""
+        assert self._jvm is not None
+        path = self._jvm.packages.org.apache.hadoop.fs.Path(f"{self.uri}{target}")
+        stream = path.getFileSystem(self._configuration).create(path, True)
+        stream.write(content)
+        stream.hflush()
+        return stream
+
     def _kerberos(self) -> dict[str, str]:
         if self._kdc is None:
             return {}

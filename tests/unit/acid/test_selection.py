@@ -354,9 +354,18 @@ def test_the_side_file_of_a_writer_is_passed_over_where_it_means_nothing(directo
     ]
 
 
-def test_a_file_that_its_writer_has_not_closed_is_refused():
-    listed = listing("delta_1_3/bucket_00000", "delta_1_3/bucket_00000_flush_length")
-    with pytest.raises(UnreadableTableError, match="delta_1_3/bucket_00000_flush_length: a writer"):
-        select(listed, write_ids(3), ALL_TXNS)
+def test_a_file_that_its_writer_has_not_closed_is_open():
+    names = ["delta_1_3/bucket_00000", "delta_1_3/bucket_00000_flush_length"]
+    listed = listing(*names, "delta_1_3/bucket_00001", "delta_1_3/bucket_00002_flush_length")
+    state = select(listed, write_ids(3), ALL_TXNS)
+    (found,) = state.open_files
+    assert found.directory == "delta_1_3"
+    assert [found.file.relative, found.side_file.relative] == names
+    (delta,) = state.deltas
+    assert [file.name for file in delta.files] == ["bucket_00001"]
+    assert {skipped.relative for skipped in state.skipped} == {
+        names[1],
+        "delta_1_3/bucket_00002_flush_length",
+    }
     # Not if it is not read.
-    select(listed, write_ids(0), ALL_TXNS)
+    assert select(listed, write_ids(0), ALL_TXNS).open_files == ()

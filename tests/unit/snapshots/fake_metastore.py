@@ -77,6 +77,7 @@ class FakeMetastore:
     log: list[tuple] = field(default_factory=list)
     min_history: dict[TableName, int] = field(default_factory=dict)
     events: list[NotificationEvent] = field(default_factory=list)
+    shows_originals: bool = False
     now: int = CREATED + 1000
     down: bool = False
     open_clients: int = 0
@@ -194,6 +195,9 @@ class FakeClient:
 
     def server_info(self) -> ServerInfo:
         return self._answer("server_info").server
+
+    def shows_originals(self) -> bool:
+        return self._answer("shows_originals").shows_originals
 
     def open_txn(self, user, host, agent_info, read_only=True) -> int:
         return self._answer("open_txn", agent_info).begin()

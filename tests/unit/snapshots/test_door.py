@@ -229,19 +229,28 @@ class TestTable:
         file = ListedFile("delta_1_1_0/bucket_00000", "file:/t/delta_1_1_0/bucket_00000", 9)
         data = DataFile(file, 0, ("id", "at"), is_acid=True, nanoseconds=(1,))
         emptied = tuple(f"file:/t/p={i}/delta_1_1_v0000007" for i in range(5))
+        outside = (ListedFile("000000_0", "file:/t/000000_0", 1_200),)
         planned.change = lambda plan: replace(
-            plan, data=(data,), to_be_lost=emptied, missing=("file:/t/p=9",)
+            plan,
+            data=(data,),
+            to_be_lost=emptied,
+            missing=("file:/t/p=9",),
+            passed_over=outside,
         )
         with take("shop.orders") as snapshot:
             for _ in range(2):
                 snapshot.table("shop.orders")
             assert snapshot.to_be_lost == {ORDERS: emptied}
-        cut, lost, missing = warnings
+        cut, lost, missing, hidden = warnings
         assert cut.startswith("shop.orders has timestamps with nanoseconds")
         assert f"at (in {file.path})" in cut
         assert lost.startswith("shop.orders has rows that Hive is going to lose")
         assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
         assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
+        assert hidden.startswith(
+            "shop.orders has 1 file (1.2 kB) in no base and no delta, such as file:/t/000000_0. "
+        )
+        assert "LOAD DATA INPATH" in hidden
 
 
 class TestEarlierInstants:

@@ -136,7 +136,7 @@ class TestSettings:
         )
         assert metastore.calls("open_txn") == []
 
-    @pytest.mark.parametrize("key", ["heartbeat_interval", "lock_timeout"])
+    @pytest.mark.parametrize("key", ["heartbeat_interval", "lock_timeout", "open_files_limit"])
     def test_negative_numbers_are_refused(self, key):
         with pytest.raises(InvalidSettingError, match=f"{key} must not be negative, but is -1"):
             SnapshotSettings(**{key: -1})

@@ -18,6 +18,7 @@ from hiveacid.errors import (
     TransactionLostError,
     UnreadableTableError,
 )
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import (
     Column,
@@ -153,6 +154,31 @@ class TestFirstPin:
         metastore.tables[ORDERS] = acid_table(ORDERS, parameters={})
         with pytest.raises(UnreadableTableError, match="shop.orders is not a transactional table"):
             make_snapshot().pin([ORDERS])
+
+    @pytest.mark.parametrize("shows", [True, False])
+    def test_whether_hive_shows_original_files_is_asked_for_insert_only_tables(
+        self, metastore, make_snapshot, shows
+    ):
+        metastore.shows_originals = shows
+        insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
+        metastore.tables[ORDERS] = acid_table(ORDERS, parameters=insert_only)
+        snapshot = make_snapshot()
+        assert not snapshot.pin([CUSTOMERS])[CUSTOMERS].shows_originals
+        assert metastore.calls("shows_originals") == []
+        assert snapshot.pin([ORDERS])[ORDERS].shows_originals is shows
+
+    def test_copies_of_open_files_go_with_the_transaction(self, make_snapshot, monkeypatch):
+        removed = []
+        monkeypatch.setattr(Scratch, "remove", lambda scratch: removed.append(scratch))
+        snapshot = make_snapshot()
+        one, other = (snapshot.pin([name])[name].scratch for name in (ORDERS, CUSTOMERS))
+        assert one is other and removed == []
+        snapshot.end()
+        assert removed == [one]
+        snapshot.renew()
+        assert snapshot.pin([ORDERS])[ORDERS].scratch is not one
+        snapshot.abort()
+        assert len(removed) == 2
 
     def test_write_ids_are_registered_where_the_cleaner_asks_for_it(self, metastore, make_snapshot):
         metastore.server = ServerInfo("4.0.1", True, 300.0, True)
