@@ -72,6 +72,12 @@ class Struct(TBase):
         return f"{type(self).__name__}({vars(self)})"
 
 
+class CreationMetadata(Struct):
+    """`CreationMetadata` of a materialized view: the write ids that its last rebuild has seen."""
+
+    thrift_spec = spec(_string(5, "validTxnList"))
+
+
 class Table(Struct):
     """`Table`. hmsclient's ends before `writeId` and `id`, which Hive 4 added."""
 
@@ -85,6 +91,7 @@ class Table(Struct):
         (9, TType.MAP, "parameters", (TType.STRING, "UTF8", TType.STRING, "UTF8", False), None),
         _string(11, "viewExpandedText"),
         _string(12, "tableType"),
+        struct(16, "creationMetadata", CreationMetadata),
         _i64(19, "writeId"),
         _i64(25, "id"),
     )

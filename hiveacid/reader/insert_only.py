@@ -20,6 +20,7 @@ from hiveacid.reader.formats.base import FileFormat, TableRead
 from hiveacid.reader.locations import (
     Location,
     check_depth,
+    compactions_ahead,
     missing_locations,
     paths_to_be_lost,
     refusal,
@@ -89,7 +90,13 @@ def plan_insert_only(
         skipped.extend(skipped_entries(location))
         to_be_lost.extend(paths_to_be_lost(location))
     return ReadPlan(
-        pinned, tuple(data), (), tuple(skipped), tuple(to_be_lost), missing_locations(locations)
+        pinned,
+        tuple(data),
+        (),
+        tuple(skipped),
+        tuple(to_be_lost),
+        missing_locations(locations),
+        tuple(it for location in locations for it in compactions_ahead(location)),
     )
 
 

@@ -123,6 +123,12 @@ def paths_to_be_lost(location: Location) -> Iterator[str]:
         yield f"{location.path}/{empty.directory.name}"
 
 
+def compactions_ahead(location: Location) -> Iterator[tuple[str, int]]:
+    """Yield the directories of compactions above the snapshot's transactions, with theirs."""
+    for directory in location.state.ahead:
+        yield f"{location.path}/{directory.name}", directory.visibility_txn
+
+
 def skipped_entries(location: Location) -> Iterator[Skipped]:
     """Yield what the snapshot passes over in the location, by whole paths."""
     for skipped in location.state.skipped:

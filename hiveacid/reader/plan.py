@@ -70,8 +70,9 @@ class ReadPlan:
 
     `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
     there are rows that the compaction had to take in, and that Hive's cleaner will remove.
-    `missing` are the locations that do not exist. `deleted_rows` keeps the delete events that have
-    been read, for all the plan's users.
+    `missing` are the locations that do not exist. `ahead` are the directories of compactions whose
+    transactions are above all of the snapshot's, with these transactions. `deleted_rows` keeps the
+    delete events that have been read, for all the plan's users.
     """
 
     pinned: PinnedTable
@@ -80,6 +81,7 @@ class ReadPlan:
     skipped: tuple[Skipped, ...]
     to_be_lost: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    ahead: tuple[tuple[str, int], ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @property

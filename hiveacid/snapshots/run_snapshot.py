@@ -24,7 +24,7 @@ from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
 from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
-from hiveacid.snapshots.tables import OrcColumns, PinnedTable
+from hiveacid.snapshots.tables import OrcColumns, PinnedTable, unseen_writes
 from hiveacid.snapshots.transaction import (
     Requester,
     SnapshotSettings,
@@ -216,6 +216,7 @@ class LockedTables:
                 orc_columns=self._orc_columns,
                 gregorian=self._gregorian,
                 parquet_time_zone=self._parquet_time_zone,
+                unseen=unseen_writes(self._client, table, valid_txns),
             )
             for name, table in tables.items()
         }

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.acid.write_ids import (
+    ValidTxnList,
+    ValidWriteIdList,
+    WriteIdRanges,
+    new_write_ids,
+)
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, Table, TableName
@@ -95,6 +100,22 @@ def look_up_unlocked(
     }
 
 
+def unseen_writes(
+    client: MetastoreClient, table: Table, valid_txns: ValidTxnList
+) -> tuple[tuple[TableName, WriteIdRanges], ...]:
+    """Return what a materialized view has not seen: tables, and their valid write ids since.
+
+    Empty for a table of another kind, and where the view's tables are not transactional.
+
+    Raises:
+        MetastoreError: the metastore could not be asked.
+    """
+    seen = {TableName(*str(ids.table).split(".")[-2:]): ids for ids in table.seen}
+    now = client.get_valid_write_ids(seen, valid_txns) if seen else {}
+    new = ((name, new_write_ids(seen[name], ids)) for name, ids in sorted(now.items()))
+    return tuple((name, write_ids) for name, write_ids in new if write_ids)
+
+
 @dataclass(frozen=True)
 class PinnedTable(UnlockedTable):
     """A table in a snapshot: its metadata and the ids that the snapshot may see of it.
@@ -102,6 +123,7 @@ class PinnedTable(UnlockedTable):
     `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
     `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
     1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
+    `unseen` are the valid write ids of the tables of a materialized view that it has not seen.
     `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
     """
 
@@ -109,3 +131,4 @@ class PinnedTable(UnlockedTable):
     orc_columns: OrcColumns = OrcColumns.POSITION
     gregorian: bool = False
     parquet_time_zone: str | None = None
+    unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()
