@@ -88,7 +88,7 @@ def snapshot(
     lock_timeout: float = 300.0,
     orc_columns: str | None = None,
     old_dates: str | None = None,
-    parquet_time_zone: str | None = None,
+    parquet_time_zone: str | Mapping[str, str] | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
     security: Security = NO_SECURITY,
@@ -113,8 +113,9 @@ def snapshot(
             "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
         parquet_time_zone: the time zone of the Java that wrote Parquet files, such as
-            "Europe/Berlin", for files that do not name it or hold instants. Hive shows their
-            timestamps in the zone of its own Java. None: a query that needs them is refused.
+            "Europe/Berlin", for files that do not name it or hold instants; or a mapping that has a
+            zone for some tables, by their names. Hive shows their timestamps in the zone of its own
+            Java. Without a zone a query that needs them is refused.
         heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
@@ -127,10 +128,21 @@ def snapshot(
         InvalidSettingError: a setting cannot work, or a name is not one of a table.
     """
     names = frozenset(table_name(name) for name in tables)
+    zone: str | None = None
+    zones: dict[TableName, str] = {}
+    if isinstance(parquet_time_zone, str):
+        zone = parquet_time_zone
+    elif parquet_time_zone is not None:
+        zones = {table_name(name): of_table for name, of_table in parquet_time_zone.items()}
     return Snapshot(
         partial(MetastoreClient, metastore_uri, metastore_timeout, security=security),
         SnapshotSettings(
-            heartbeat_interval, lock_timeout, orc_columns, old_dates, parquet_time_zone
+            heartbeat_interval,
+            lock_timeout,
+            orc_columns,
+            old_dates,
+            parquet_time_zone=zone,
+            parquet_time_zones=lambda wanted: zones,
         ),
         description,
         tables=lambda: names,

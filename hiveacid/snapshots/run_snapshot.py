@@ -92,7 +92,7 @@ class LockedTables:
         self._client = transaction.client
         self._orc_columns = OrcColumns.of(settings.orc_columns, transaction.server)
         self._gregorian = settings.counts_in_gregorian(transaction.server)
-        self._parquet_time_zone = settings.parquet_time_zone
+        self._settings = settings
         self._patience = patience
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
@@ -206,6 +206,7 @@ class LockedTables:
         tables = self._client.get_tables(names)
         for name in sorted(names):
             _check_readable(name, tables.get(name), self.transaction.id)
+        zones = self._settings.parquet_time_zones(names)
         return {
             name: PinnedTable(
                 table=table,
@@ -215,7 +216,7 @@ class LockedTables:
                 transaction_id=self.transaction.id,
                 orc_columns=self._orc_columns,
                 gregorian=self._gregorian,
-                parquet_time_zone=self._parquet_time_zone,
+                parquet_time_zone=zones.get(name, self._settings.parquet_time_zone),
                 unseen=unseen_writes(self._client, table, valid_txns),
             )
             for name, table in tables.items()

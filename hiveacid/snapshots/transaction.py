@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -325,7 +325,8 @@ class SnapshotSettings:
     `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
     goes by the metastore's version.
     `parquet_time_zone`: the time zone of the Java that wrote Parquet files which do not name it, or
-    hold instants, as Hive's own Java has it; None refuses their timestamps.
+    hold instants, as Hive's own Java has it; None refuses their timestamps. `parquet_time_zones` is
+    asked for some tables and returns those of them that have another zone, and which.
     Raises `InvalidSettingError` for a negative number, and for a word that a setting does not take.
     """
 
@@ -334,6 +335,7 @@ class SnapshotSettings:
     orc_columns: str | None = None
     old_dates: str | None = None
     parquet_time_zone: str | None = None
+    parquet_time_zones: Callable[[Collection[TableName]], Mapping[TableName, str]] = lambda _: {}
 
     def __post_init__(self) -> None:
         OrcColumns.parse(self.orc_columns)

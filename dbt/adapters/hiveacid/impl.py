@@ -100,6 +100,7 @@ class HiveAcidAdapter(SparkAdapter):
             raise_if_cancelled=self.connections.raise_if_cancelled,
             keep_report=partial(keep, None if target_path is None else Path(target_path)),
             is_command=command is not None,
+            parquet_time_zones=self._project.parquet_time_zones,
         )
         self.connections.run = self.run
         self._build_collaborators()

@@ -78,6 +78,9 @@ class Invocation:
         keep_report: Callable[[dict[str, Any]], None],
         *,
         is_command: bool = True,
+        parquet_time_zones: Callable[
+            [Collection[TableName]], Mapping[TableName, str]
+        ] = lambda names: {},
     ) -> None:
         """Ask and open nothing yet.
 
@@ -90,6 +93,8 @@ class Invocation:
             raise_if_cancelled: raises on a thread whose work dbt has cancelled.
             keep_report: gets the `report` of the command at its end.
             is_command: whether a dbt command makes the adapter, not a tool for itself.
+            parquet_time_zones: returns the option `parquet_time_zone` of those of some tables that
+                have one.
         """
         connect = partial(
             MetastoreClient,
@@ -115,7 +120,8 @@ class Invocation:
                 credentials.lock_timeout,
                 credentials.orc_columns,
                 credentials.old_dates,
-                credentials.parquet_time_zone,
+                parquet_time_zone=credentials.parquet_time_zone,
+                parquet_time_zones=parquet_time_zones,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",

@@ -47,7 +47,7 @@ class HiveAcidRelation(SparkRelation):
         relation: HiveAcidRelation = super().create_from(quoting, relation_config, **kwargs)
         if relation_config.resource_type != "source":
             return relation
-        options = SourceOptions.of(relation_config)
+        options = SourceOptions.of(relation_config).of_a_read()
         if options != SourceOptions():
             relation = relation.replace(options=options)
         return relation.as_read() if "limit" in kwargs else relation

@@ -22,7 +22,13 @@ class Connections:
 
 
 def source(schema, identifier, **more):
-    return SimpleNamespace(schema=schema, identifier=identifier, **more)
+    return SimpleNamespace(
+        schema=schema,
+        identifier=identifier,
+        source_name=schema,
+        name=identifier,
+        **{"config": {}, "meta": {}, **more},
+    )
 
 
 def node(schema, identifier, is_relational=True, is_ephemeral_model=False):

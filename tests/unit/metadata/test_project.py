@@ -1,5 +1,8 @@
 from types import SimpleNamespace
 
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
 from dbt.adapters.hiveacid.metadata.project import Project
 from hiveacid.metastore.models import TableName
 from tests.unit.metadata.fakes import manifest, node, source
@@ -16,6 +19,26 @@ def test_sources_are_tables_in_any_case():
     declared = project([source("Shop", "Orders"), source("shop", "items", loaded_at_query="…")])
     assert declared.sources() == {ORDERS, ITEMS}
     assert declared.has_freshness_query(ITEMS) and not declared.has_freshness_query(ORDERS)
+
+
+def in_zone(schema, identifier, zone):
+    return source(schema, identifier, config={"hiveacid": {"parquet_time_zone": zone}})
+
+
+def test_zones_are_told_for_the_tables_that_are_asked_for():
+    sources = [in_zone("Shop", "Orders", "Asia/Tokyo"), source("shop", "orders")]
+    declared = project([*sources, in_zone("shop", "items", [1])])
+    assert declared.parquet_time_zones({ORDERS, TableName("shop", "other")}) == {
+        ORDERS: "Asia/Tokyo"
+    }
+    with pytest.raises(DbtRuntimeError, match="`parquet_time_zone` must be"):
+        declared.parquet_time_zones({ITEMS})
+
+
+def test_sources_of_one_table_have_one_zone():
+    declared = project([in_zone("shop", "orders", "UTC"), in_zone("shop", "orders", "Asia/Tokyo")])
+    with pytest.raises(DbtRuntimeError, match=r"parquet_time_zone: one has UTC, shop.orders has"):
+        declared.parquet_time_zones({ORDERS})
 
 
 def test_a_node_makes_a_table_unless_it_is_part_of_others():

@@ -395,3 +395,18 @@ class TestChanges:
 
     def test_a_state_is_read_back_from_its_text(self):
         assert SourceState.parse(STATE.to_text()) == STATE
+
+
+@pytest.mark.parametrize(
+    ("given", "orders", "customers"),
+    [
+        (None, None, None),
+        ("Asia/Tokyo", "Asia/Tokyo", "Asia/Tokyo"),
+        ({"Shop.orders": "Asia/Tokyo"}, "Asia/Tokyo", None),
+    ],
+)
+def test_the_zone_of_parquet_files_is_that_of_the_table(take, given, orders, customers):
+    with take("shop.orders", parquet_time_zone=given) as snapshot:
+        # The second one is pinned late.
+        found = [snapshot.pin([name])[name].parquet_time_zone for name in (ORDERS, CUSTOMERS)]
+    assert found == [orders, customers]

@@ -31,7 +31,7 @@ def test_unknown_options_are_refused_wherever_they_stand():
         "Source shop.orders has wrong hiveacid options:\n"
         "  - `also` is not a key of this adapter\n"
         "  - `lok` is not a key of this adapter\n"
-        "Allowed keys: partitions, static"
+        "Allowed keys: partitions, static, parquet_time_zone"
     )
 
 
@@ -90,3 +90,10 @@ def test_static_is_true_or_false_and_changes_no_name():
     assert str(SourceOptions(static=True)) == ""
     with pytest.raises(DbtRuntimeError, match="`static` must be true or false, not 'yes'"):
         SourceOptions.of(Source(config={"hiveacid": {"static": "yes"}}))
+
+
+def test_the_zone_of_a_table_is_no_option_of_a_read():
+    given = {"parquet_time_zone": "Europe/Berlin", "static": True}
+    options = SourceOptions.of(Source(config={"hiveacid": given}))
+    assert options.parquet_time_zone == "Europe/Berlin"
+    assert options.of_a_read() == SourceOptions(static=True)

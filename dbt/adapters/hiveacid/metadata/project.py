@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from dbt_common.exceptions import DbtRuntimeError
+
 from dbt.adapters.hiveacid.selected_nodes import INTERNAL_PACKAGES
+from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
 
 
@@ -22,6 +25,24 @@ class Project:
     def sources(self) -> set[TableName]:
         """Return the tables of all sources."""
         return {TableName(it.schema, it.identifier) for it in self._values("sources")}
+
+    def parquet_time_zones(self, names: Collection[TableName]) -> dict[TableName, str]:
+        """Return the option `parquet_time_zone` of those of some tables whose sources have one.
+
+        Raises:
+            DbtRuntimeError: two sources of one table differ in it, or an option is wrong.
+        """
+        found: dict[TableName, str] = {}
+        for source in self._values("sources"):
+            name = TableName(source.schema, source.identifier)
+            zone = SourceOptions.of(source).parquet_time_zone if name in names else None
+            if zone is not None and found.setdefault(name, zone) != zone:
+                raise DbtRuntimeError(
+                    f"Sources of the table {name} differ in their option parquet_time_zone: one "
+                    f"has {found[name]}, {source.source_name}.{source.name} has {zone}. Hive reads "
+                    "a table in one way; give all its sources the same zone."
+                )
+        return found
 
     def has_freshness_query(self, name: TableName) -> bool:
         """Return whether a source of this name has a `loaded_at_query`."""

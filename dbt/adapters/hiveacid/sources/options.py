@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -13,6 +13,7 @@ from dbt.adapters.hiveacid.options import (
     list_problems,
     option,
     parse_bool,
+    parse_text,
     read_options,
 )
 from hiveacid.reader.partition_choice import PartitionChoice
@@ -51,6 +52,13 @@ class SourceOptions:
         parse_bool,
         default=False,
     )
+    parquet_time_zone: str | None = option(
+        "The time zone of the Java that wrote this table's Parquet files, as the profile's key of "
+        "the same name says for all tables. Sources of one table must not differ in it.",
+        parse_text,
+        default=None,
+        shown_default="as in the profile",
+    )
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
@@ -73,6 +81,10 @@ class SourceOptions:
     def of_clauses(cls, clauses: ReadClauses) -> SourceOptions:
         """Return the options of a source that a statement reads with some clauses."""
         return cls(clauses.partitions, clauses.static)
+
+    def of_a_read(self) -> SourceOptions:
+        """Return the options of one read: without those that hold for every read of the table."""
+        return replace(self, parquet_time_zone=None)
 
     def as_clauses(self) -> ReadClauses:
         """Return the clauses of a statement that reads a source so."""
