@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +22,12 @@ from hiveacid.changes.losses import Loss
 from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
 from hiveacid.changes.rows import deleted_rows, inserted_rows
 from hiveacid.changes.state import SourceState
-from hiveacid.errors import HistoryLostError, InvalidSettingError, TransactionLostError
+from hiveacid.errors import (
+    HistoryLostError,
+    InvalidSettingError,
+    TransactionLostError,
+    UnreadableTableError,
+)
 from hiveacid.formatting import pluralize
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.plans import plan_of
@@ -32,6 +37,7 @@ from hiveacid.metastore.models import Table, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
+from hiveacid.reader.locations import compactions_ahead
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
@@ -44,7 +50,7 @@ from hiveacid.reader.read import (
     to_dataframe,
     write_ids_without_directory,
 )
-from hiveacid.reader.read_warnings import ReadWarnings
+from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -111,8 +117,9 @@ def snapshot(
             "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
         parquet_time_zone: the time zone of the Java that wrote Parquet files, such as
-            "Europe/Berlin", for files that do not name it or hold instants. Hive shows their
-            timestamps in the zone of its own Java. None: a query that needs them is refused.
+            "Europe/Berlin", for files that do not name it or hold instants; or a mapping that has a
+            zone for some tables, by their names. Hive shows their timestamps in the zone of its own
+            Java. Without a zone a query that needs them is refused.
         heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
@@ -488,6 +495,8 @@ class Snapshot(RunSnapshot):
                 self._warnings.warn_of_losses(name, plan.to_be_lost)
                 self._warnings.warn_of_missing(name, plan.missing)
                 self._warnings.warn_of_passed_over(name, plan.passed_over)
+                self._warnings.warn_of_unseen(whole)
+                self._warnings.warn_of_foreign(name, self._foreign(plan.ahead))
             return planned.plan
 
     def plan_changes(
@@ -582,6 +591,27 @@ class Snapshot(RunSnapshot):
         self._warnings.warn_of_losses(whole.table.name, plan.to_be_lost)
         self._warnings.warn_of_missing(whole.table.name, plan.missing)
         self._warnings.warn_of_passed_over(whole.table.name, plan.passed_over)
+        self._warnings.warn_of_unseen(whole)
+        ahead = [it for location in plan.locations for it in compactions_ahead(location)]
+        foreign = self._foreign(ahead)
+        if foreign:
+            raise UnreadableTableError(
+                f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
+                "state can rest on what is shown now, and changes cannot be followed. Read the "
+                "table as a whole until then."
+            )
+
+    def _foreign(self, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Return the compactions that are above all of the metastore's transactions by now.
+
+        A compaction of this metastore that began after the snapshot was taken is not: its
+        transaction was open when its directory was listed.
+        """
+        if not ahead:
+            return []
+        with self._client_factory() as client:
+            highest = client.get_valid_txns().high_watermark
+        return [(path, transaction) for path, transaction in ahead if transaction > highest]
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.

@@ -170,7 +170,7 @@ def test_without_the_zone_only_its_timestamps_are_refused(
         with pytest.raises(SparkRuntimeException) as raised:
             rows.where("id = 3").collect()
         told = str(raised.value)
-        assert f"{file.name} " in told and by in told and "Set `parquet_time_zone` to" in told
+        assert f"{file.name} " in told and by in told and "Set `parquet_time_zone`, on the" in told
     with (
         pytest.raises(InvalidSettingError, match="parquet_time_zone must be a time zone that Java"),
         hiveacid.snapshot(elsewhere.spark, uri, [table], parquet_time_zone="Mars") as snapshot,

@@ -269,7 +269,7 @@ def test_views_of_hive(
     result = project.invoke("run")
     messages = {node.node.name: str(node.message) for node in node_results(result)}
     assert messages["of_view"] == "OK, 1 row"
-    assert f"{database}.stored_ids is a MATERIALIZED_VIEW, whose rows" in messages["of_stored"]
+    assert messages["of_stored"] == "OK, 1 row"
 
 
 def test_directories_that_do_not_exist(

@@ -64,7 +64,8 @@ class AcidState:
 
     `originals` are the files outside of any ACID directory in Hive's order, which numbers their
     rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
-    compaction has left without any file; they cover nothing. `to_be_lost` are the ones among them
+    compaction has left without any file; they cover nothing. `ahead` are directories of compactions
+    whose transactions are above all of `valid_txns`. `to_be_lost` are the ones among them
     whose names cover rows that are still there: Hive's cleaner will remove the rows, although the
     compaction has not taken them in. `passed_over` are the original files that Hive does not show
     (`without_originals`). `open_files` are files that are being written; no directory has them
@@ -80,6 +81,7 @@ class AcidState:
     to_be_lost: tuple[SelectedDir, ...] = ()
     passed_over: tuple[ListedFile, ...] = ()
     open_files: tuple[OpenFile, ...] = ()
+    ahead: tuple[BaseDir | DeltaDir, ...] = ()
 
     @property
     def of_rows(self) -> tuple[SelectedDir, ...]:
@@ -110,11 +112,14 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
     deltas: list[DeltaDir] = []
     skipped: list[Skipped] = []
     left_empty: list[SelectedDir] = []
+    ahead: list[BaseDir | DeltaDir] = []
     for name in sorted(files):
         directory = _parse(listing, name)
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
             skipped.append(Skipped(name, reason))
+            if directory.visibility_txn > valid_txns.high_watermark:
+                ahead.append(directory)
         elif name in listing.without_files:
             # Hive lists the files below a location, and so does not see the directory
             # (`AcidUtils.getHdfsDirSnapshots`). What the directory's name covers counts until
@@ -154,6 +159,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
         skipped=tuple(skipped),
         left_empty=tuple(left_empty),
+        ahead=tuple(ahead),
         to_be_lost=tuple(
             empty
             for empty in left_empty

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,7 +38,21 @@ def table_from_thrift(table: Any) -> Table:
         owner=table.owner,
         id=getattr(table, "id", None),
         write_id=getattr(table, "writeId", None),
+        seen=_seen(table),
     )
+
+
+def _seen(table: Any) -> tuple[ValidWriteIdList, ...]:
+    """Convert the lists of a materialized view's tables: `9$shop.orders:…$…`.
+
+    Hive 4 puts the text into JSON (`MaterializationSnapshot`). The view's own list is among them.
+    """
+    creation = getattr(table, "creationMetadata", None)
+    text = getattr(creation, "validTxnList", None) or ""
+    if text.startswith("{"):
+        text = json.loads(text).get("validTxnList") or ""
+    lists = (ValidWriteIdList.parse(part) for part in text.split("$")[1:] if part)
+    return tuple(ids for ids in lists if ids.table != f"{table.dbName}.{table.tableName}")
 
 
 def partition_from_thrift(partition: Any) -> Partition:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.errors import InvalidSettingError
 
 _ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
@@ -87,7 +88,8 @@ class Table:
     `id` is the metastore's own key of the table (None before Hive 4); `create_time` is in seconds
     since the epoch by the metastore's clock. `table_type` is e.g. `MANAGED_TABLE`,
     `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` belongs to the writer of the
-    table's statistics, or to whoever last altered the table; None before Hive 4.
+    table's statistics, or to whoever last altered the table; None before Hive 4. `seen` has the
+    valid write ids of the tables of a materialized view, as of its last rebuild.
     """
 
     name: TableName
@@ -99,6 +101,7 @@ class Table:
     owner: str | None = None
     id: int | None = None
     write_id: int | None = None
+    seen: tuple[ValidWriteIdList, ...] = ()
 
     @property
     def is_transactional(self) -> bool:

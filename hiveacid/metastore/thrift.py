@@ -84,6 +84,12 @@ class StorageDescriptor(Struct):
     )
 
 
+class CreationMetadata(Struct):
+    """`CreationMetadata` of a materialized view: the write ids that its last rebuild has seen."""
+
+    thrift_spec = spec(_string(5, "validTxnList"))
+
+
 class Table(Struct):
     """`Table`. hmsclient's ends before `writeId` and `id`, which Hive 4 added."""
 
@@ -97,6 +103,7 @@ class Table(Struct):
         (9, TType.MAP, "parameters", (TType.STRING, "UTF8", TType.STRING, "UTF8", False), None),
         _string(11, "viewExpandedText"),
         _string(12, "tableType"),
+        struct(16, "creationMetadata", CreationMetadata),
         _i64(19, "writeId"),
         _i64(25, "id"),
     )

@@ -28,7 +28,7 @@ from hiveacid.metastore import models
 from hiveacid.metastore.models import Partition, Table, TableName, partition_name
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named
 from hiveacid.reader.timestamps import WallClock, change, has
-from hiveacid.reader.types import is_value, spark_type
+from hiveacid.reader.types import is_shown_as_null, is_value, spark_type
 from hiveacid.spark_lines import line_of
 
 _SQL = "org.apache.spark.sql"
@@ -115,7 +115,10 @@ def partition_values(
     selected: list[ColumnExpr] = []
     for i, field in enumerate(columns.partition.fields):
         hive_type = columns.partition_types[i]
-        values = [kept_value(partition.values[i], hive_type) for partition in partitions]
+        values = [
+            None if value is None or is_shown_as_null(value, field.dataType) else value
+            for value in (kept_value(p.values[i], hive_type) for p in partitions)
+        ]
         wrong = {v for v in set(values) if v is not None and not is_value(v, field.dataType)}
         if wrong:
             first = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)

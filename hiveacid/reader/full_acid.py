@@ -34,6 +34,7 @@ from hiveacid.reader.deletes import (
 from hiveacid.reader.locations import (
     Location,
     check_depth,
+    compactions_ahead,
     missing_locations,
     paths_to_be_lost,
     refusal,
@@ -80,6 +81,7 @@ def plan_full_acid(
         tuple(skipped),
         tuple(to_be_lost),
         missing_locations(locations),
+        ahead=tuple(it for location in locations for it in compactions_ahead(location)),
     )
 
 

@@ -19,6 +19,7 @@ from hiveacid.reader.formats.base import FileFormat, TableRead
 from hiveacid.reader.locations import (
     Location,
     check_depth,
+    compactions_ahead,
     missing_locations,
     passed_over,
     paths_to_be_lost,
@@ -88,6 +89,7 @@ def plan_insert_only(
         tuple(to_be_lost),
         missing_locations(locations),
         passed_over(locations),
+        tuple(it for location in locations for it in compactions_ahead(location)),
     )
 
 

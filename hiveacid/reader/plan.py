@@ -71,8 +71,9 @@ class ReadPlan:
     `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
     there are rows that the compaction had to take in, and that Hive's cleaner will remove.
     `missing` are the locations that do not exist. `passed_over` are the files of an insert-only
-    table that are in no base and no delta, which Hive does not show. `deleted_rows` keeps the
-    delete events that have been read, for all the plan's users.
+    table that are in no base and no delta, which Hive does not show. `ahead` are the directories of
+    compactions whose transactions are above all of the snapshot's, with these transactions.
+    `deleted_rows` keeps the delete events that have been read, for all the plan's users.
     """
 
     pinned: PinnedTable
@@ -82,6 +83,7 @@ class ReadPlan:
     to_be_lost: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     passed_over: tuple[ListedFile, ...] = ()
+    ahead: tuple[tuple[str, int], ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @property

@@ -77,7 +77,7 @@ def check_readable(table: Table) -> None:
     Raises:
         UnreadableTableError: the message says why.
     """
-    if table.table_type not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
+    if table.table_type not in ("MANAGED_TABLE", "EXTERNAL_TABLE", "MATERIALIZED_VIEW"):
         raise UnreadableTableError(
             f"{table.name} is a {table.table_type}, whose rows are not in its own files. Name the "
             "tables behind it as sources instead."

@@ -11,7 +11,7 @@ from hiveacid.formatting import first_few, human_bytes, pluralize
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.snapshots.tables import UnlockedTable
+from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
 
 logger = logging.getLogger("hiveacid")
 _SHOWN = 3
@@ -90,6 +90,27 @@ class ReadWarnings:
                 "table: LOAD DATA INPATH … INTO TABLE …."
             )
 
+    def warn_of_unseen(self, pinned: PinnedTable) -> None:
+        """Warn of a materialized view that has not seen all writes to its tables."""
+        name = pinned.table.name
+        if pinned.unseen and self._is_first(name, "unseen"):
+            writes = first_few([f"{table} (write id {ids})" for table, ids in pinned.unseen], 3)
+            logger.warning(
+                f"{name} is a materialized view that Hive has not rebuilt since writes to "
+                f"{writes}. It is read as it is, as Hive's SELECT * FROM the view does. To bring "
+                "it up to date, run ALTER MATERIALIZED VIEW … REBUILD in Hive."
+            )
+
+    def warn_of_foreign(self, name: TableName, foreign: Sequence[tuple[str, int]]) -> None:
+        """Warn of compactions that another metastore's transactions have made.
+
+        Args:
+            name: the table.
+            foreign: directories, and the transactions that their names have.
+        """
+        if foreign and self._is_first(name, "foreign"):
+            logger.warning(about_foreign(name, foreign))
+
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:
         """Warn of chosen values that no partition of the whole table has."""
         name, unknown = table.table.name, choice.unknown_in(table)
@@ -104,3 +125,15 @@ class ReadWarnings:
             is_first = (table, subject) not in self._said
             self._said.add((table, subject))
         return is_first
+
+
+def about_foreign(name: TableName, foreign: Sequence[tuple[str, int]]) -> str:
+    """Return the text on compactions that another metastore's transactions have made."""
+    paths = first_few([path for path, _ in foreign], _SHOWN)
+    highest = max(transaction for _, transaction in foreign)
+    return (
+        f"{name} has rows that Hive does not show yet: {paths} was made by a compaction of another "
+        "metastore, as REPL LOAD brings it, and this metastore's transactions have not reached its "
+        f"transaction. Hive shows the rows once transaction {highest} has passed here. Until then "
+        "the rows that Hive shows are read."
+    )

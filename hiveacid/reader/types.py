@@ -260,6 +260,19 @@ def is_value(text: str, data_type: DataType) -> bool:
     return not isinstance(data_type, DateType | TimestampType) or _is_day(text)
 
 
+def is_shown_as_null(text: str, data_type: DataType) -> bool:
+    """Tell whether Hive shows NULL for a partition value of a type, since it cannot be read.
+
+    Of the texts that are no value these have no digit: so are the names that other programs, and
+    Hive's `hive.exec.default.partition.name`, give to partitions of NULL (`__NADA__`).
+    """
+    numeric = type(data_type) in INTEGER_BITS or isinstance(
+        data_type, DecimalType | FloatType | DoubleType | DateType | TimestampType
+    )
+    is_word = re.search(r"\d|^[+-]?(nan|infinity)$", text, re.IGNORECASE) is None
+    return numeric and is_word
+
+
 def _is_day(text: str) -> bool:
     year, month, day = (int(part) for part in re.split("[ T]", text)[0].split("-"))
     try:

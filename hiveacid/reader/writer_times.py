@@ -23,8 +23,8 @@ _BY_JAVA = "parquet-mr"
 other writers as times on the clock (`ParquetRecordReaderBase.getSplit`)."""
 
 _REMEDY = (
-    "Set `parquet_time_zone` to the time zone of the Java that wrote the file, as Hive's own Java "
-    "has it"
+    "Set `parquet_time_zone`, on the source or in the profile, to the time zone of the Java that "
+    "wrote the file, as Hive's own Java has it"
 )
 _AGAIN = "let Hive write the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
 

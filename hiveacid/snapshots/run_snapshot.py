@@ -25,7 +25,7 @@ from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
 from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
-from hiveacid.snapshots.tables import FileSettings, OrcColumns, PinnedTable
+from hiveacid.snapshots.tables import FileSettings, OrcColumns, PinnedTable, unseen_writes
 from hiveacid.snapshots.transaction import (
     Requester,
     SnapshotSettings,
@@ -225,6 +225,7 @@ class LockedTables:
                 parquet_time_zone=files[name].parquet_time_zone,
                 shows_originals=table.is_insert_only and shows_originals,
                 scratch=self.scratch,
+                unseen=unseen_writes(self._client, table, valid_txns),
             )
             for name, table in tables.items()
         }

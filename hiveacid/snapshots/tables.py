@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
-from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.acid.write_ids import (
+    ValidTxnList,
+    ValidWriteIdList,
+    WriteIdRanges,
+    new_write_ids,
+)
 from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
@@ -138,6 +143,22 @@ def look_up_unlocked(
     }
 
 
+def unseen_writes(
+    client: MetastoreClient, table: Table, valid_txns: ValidTxnList
+) -> tuple[tuple[TableName, WriteIdRanges], ...]:
+    """Return what a materialized view has not seen: tables, and their valid write ids since.
+
+    Empty for a table of another kind, and where the view's tables are not transactional.
+
+    Raises:
+        MetastoreError: the metastore could not be asked.
+    """
+    seen = {TableName(*str(ids.table).split(".")[-2:]): ids for ids in table.seen}
+    now = client.get_valid_write_ids(seen, valid_txns) if seen else {}
+    new = ((name, new_write_ids(seen[name], ids)) for name, ids in sorted(now.items()))
+    return tuple((name, write_ids) for name, write_ids in new if write_ids)
+
+
 @dataclass(frozen=True)
 class PinnedTable(UnlockedTable):
     """A table in a snapshot: its metadata and the ids that the snapshot may see of it.
@@ -145,6 +166,7 @@ class PinnedTable(UnlockedTable):
     `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
     `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
     1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
+    `unseen` are the valid write ids of the tables of a materialized view that it has not seen.
     `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
     `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
     (`hive.mm.allow.originals`). `scratch` has the snapshot's copies of files that are being
@@ -157,3 +179,4 @@ class PinnedTable(UnlockedTable):
     parquet_time_zone: str | None = None
     shows_originals: bool = False
     scratch: Scratch = field(default_factory=Scratch, compare=False, repr=False)
+    unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()

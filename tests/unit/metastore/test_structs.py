@@ -5,7 +5,9 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
+from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.metastore import thrift
+from hiveacid.metastore.conversion import table_from_thrift
 
 PROTOCOLS = [TBinaryProtocol, TBinaryProtocolAccelerated]
 
@@ -75,6 +77,24 @@ def test_a_table_has_its_id_and_fields_that_we_do_not_use_are_skipped(reader):
     newer = Newer(tableName="t", dbName="d", parameters={"a": "ü"}, id=7, catName="hive", txnId=3)
     table = decode(thrift.Table(), encode(newer, TBinaryProtocol), reader)
     assert (table.tableName, table.id, table.parameters) == ("t", 7, {"a": "ü"})
+
+
+@pytest.mark.parametrize("reader", PROTOCOLS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9$shop.orders:5:7:7:3$shop.ids:1:9223372036854775807::",
+        '{"validTxnList":"9$shop.orders:5:7:7:3$shop.ids:1:8::","tableSnapshots":null}',
+        None,
+    ],
+)
+def test_a_materialized_view_says_what_it_has_seen(reader, text):
+    creation = thrift.CreationMetadata(validTxnList=text)
+    storage = ttypes.StorageDescriptor(cols=[], location="file:/t")
+    sent = thrift.Table(tableName="ids", dbName="shop", sd=storage, creationMetadata=creation)
+    view = table_from_thrift(decode(thrift.Table(), encode(sent, TBinaryProtocol), reader))
+    seen = ValidWriteIdList(5, frozenset({7}), frozenset({3}), table="shop.orders")
+    assert view.seen == (() if text is None else (seen,))
 
 
 def test_a_misspelt_field_is_refused():

@@ -6,7 +6,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader import columns as reader_columns
 from hiveacid.reader.columns import NULL_PARTITION, partition_values, table_columns
-from hiveacid.reader.types import is_value, spark_type
+from hiveacid.reader.types import is_shown_as_null, is_value, spark_type
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,22 @@ def test_what_is_a_value(hive_type, values, others):
     data_type = spark_type(hive_type)
     assert [value for value in values if not is_value(value, data_type)] == []
     assert [value for value in others if is_value(value, data_type)] == []
+
+
+@pytest.mark.parametrize(
+    ("hive_type", "nulls", "others"),
+    [
+        ("tinyint", ["__NADA__", "", "abc"], ["300", "1.0", "NaN", "٣"]),
+        ("double", ["__NADA__"], ["NaN", "-Infinity", "1.5d"]),
+        ("date", ["__NADA__", "-"], ["2026-02-30"]),
+        ("boolean", [], ["__NADA__"]),
+        ("string", [], ["__NADA__"]),
+    ],
+)
+def test_what_is_null_since_it_cannot_be_read(hive_type, nulls, others):
+    data_type = spark_type(hive_type)
+    assert [text for text in nulls if not is_shown_as_null(text, data_type)] == []
+    assert [text for text in others if is_shown_as_null(text, data_type)] == []
 
 
 def test_the_partition_is_named(monkeypatch):

@@ -29,8 +29,8 @@ TABLE = Table(
     ("table", "message"),
     [
         (
-            replace(TABLE, table_type="MATERIALIZED_VIEW"),
-            "shop.orders is a MATERIALIZED_VIEW, whose rows are not in its own files. Name the "
+            replace(TABLE, table_type="VIRTUAL_VIEW"),
+            "shop.orders is a VIRTUAL_VIEW, whose rows are not in its own files. Name the "
             "tables behind it as sources instead.",
         ),
         (

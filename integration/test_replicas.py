@@ -1,0 +1,84 @@
+"""Directories that REPL LOAD has brought from another cluster, with that cluster's transactions."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import hiveacid
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.client import MetastoreClient
+from integration.support.differential import Differential, canonical
+from integration.support.hive import HiveClient
+from integration.support.tables import FULL_ACID, INSERT_ONLY
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The library's warnings."""
+    return [record.getMessage() for record in caplog.records if record.name == "hiveacid"]
+
+
+@pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full acid", "insert-only"])
+def test_rows_that_hive_does_not_show_yet(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    caplog: pytest.LogCaptureFixture,
+    properties: str,
+) -> None:
+    """A base of a later transaction is hidden until the replica's transactions have passed it."""
+    table, spark = f"{database}.replica", differential.spark
+    uri, root = differential.hive.metastore_uri, Path(differential.hive.warehouse)
+    hive_client.execute(f"CREATE TABLE {table} (id int) STORED AS ORC TBLPROPERTIES ({properties})")
+    for i in range(3):
+        hive_client.execute(f"INSERT INTO {table} VALUES ({i})")
+    hive_client.compact(table, "major")
+    with MetastoreClient(uri, timeout=30) as metastore:
+        differential.check(table)
+        (base,) = (root / f"{database}.db" / "replica").glob("base_*")
+        later = metastore.get_valid_txns().high_watermark + 50
+        replica = base.rename(base.with_name(f"base_0000003_v{later:07d}"))
+        # What the cleaner has left of the source's directories is not replicated.
+        for path in base.parent.glob("delta_000000[1-3]*"):
+            path.rename(path.with_name(f"_{path.name}"))
+        hive_client.execute(f"INSERT INTO {table} VALUES (100)")
+        assert [tuple(row) for row in differential.check(table, where="id > 0").rows] == [(100,)]
+        with (
+            caplog.at_level(logging.WARNING, "hiveacid"),
+            hiveacid.snapshot(spark, uri, [table]) as snapshot,
+        ):
+            assert snapshot.table(table).count() == 1
+            (told,) = warnings(caplog)
+            assert f"{table} has rows that Hive does not show yet: file:{replica} was made" in told
+            assert f"once transaction {later} has passed here" in told
+            with pytest.raises(UnreadableTableError, match="changes cannot be followed"):
+                snapshot.changes(table)
+        while metastore.get_valid_txns().high_watermark <= later:
+            metastore.commit_txn(metastore.open_txn("test", "localhost", "test", read_only=True))
+    caplog.clear()
+    assert len(differential.check(table, where="id > 0").rows) == 4
+    with (
+        caplog.at_level(logging.WARNING, "hiveacid"),
+        hiveacid.snapshot(spark, uri, [table]) as snapshot,
+    ):
+        shown = canonical(hive_client.query(f"SELECT id FROM {table}"))
+        assert canonical(snapshot.changes(table).rows.select("id").collect()) == shown
+    assert warnings(caplog) == []
+
+
+def test_a_compaction_of_this_metastore_is_none_of_another(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """It began after the snapshot: its transaction is above the snapshot's, and is known."""
+    table = f"{database}.own"
+    hive_client.execute(f"CREATE TABLE {table} (id int) STORED AS ORC TBLPROPERTIES ({FULL_ACID})")
+    for i in range(2):
+        hive_client.execute(f"INSERT INTO {table} VALUES ({i})")
+    uri = differential.hive.metastore_uri
+    with hiveacid.snapshot(differential.spark, uri, [table]) as snapshot:
+        hive_client.compact(table, "minor")
+        changes = snapshot.changes(table)
+        assert changes.plan.locations[0].state.ahead
+        assert sorted(row.id for row in changes.rows.select("id").collect()) == [0, 1]
