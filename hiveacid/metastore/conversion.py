@@ -37,6 +37,7 @@ def table_from_thrift(table: Any) -> Table:
         owner=table.owner,
         id=getattr(table, "id", None),
         write_id=getattr(table, "writeId", None),
+        view_text=table.viewExpandedText or None,
     )
 
 
