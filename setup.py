@@ -36,6 +36,7 @@ setup(
         "dbt-spark>=1.10,<1.13",
         "hmsclient>=0.1.1,<0.2",
         "pyspark>=3.5,<4.4",
+        "sqlglot>=30,<31",
         "tenacity>=8,<10",
         "thrift>=0.16",
         "xxhash>=3,<5",

@@ -33,7 +33,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import Table, TableName
+from hiveacid.metastore.models import HiveView, Table, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
@@ -636,6 +636,7 @@ class _Known:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self._found: dict[TableName, Table | None] = {}
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """See `KnownTables.has`."""
@@ -643,9 +644,23 @@ class _Known:
             return True
         if in_spark:
             return False
-        with self._snapshot._client_factory() as client:
-            table = client.get_tables([name]).get(name)
+        table = self._table(name)
         return table is not None and table.is_transactional
+
+    def hive_view(self, name: TableName) -> HiveView | None:
+        """See `KnownTables.hive_view`."""
+        return HiveView.of(self._table(name))
+
+    def nulls_last(self) -> bool:
+        """See `KnownTables.nulls_last`."""
+        with self._snapshot._client_factory() as client:
+            return client.sorts_nulls_last()
+
+    def _table(self, name: TableName) -> Table | None:
+        if name not in self._found:
+            with self._snapshot._client_factory() as client:
+                self._found[name] = client.get_tables([name]).get(name)
+        return self._found[name]
 
 
 class Changes:

@@ -83,11 +83,26 @@ def replaced(context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]])
     Nodes are compared by their values. Queries in expressions are looked through, too. What is put
     in is not looked through.
     """
-    # A Scala map is a partial function, which is what Spark's transformations take.
-    nodes = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
+    return plan.transformUpWithSubqueries(partial_function(context, pairs))
+
+
+def replaced_in_expressions(
+    context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]]
+) -> Any:
+    """Return a plan with the second expression of each pair wherever it has the first one.
+
+    Queries in expressions are looked through, too.
+    """
+    return plan.transformAllExpressionsWithSubqueries(partial_function(context, pairs))
+
+
+def partial_function(context: SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """Return what Spark's transformations take: a function of the first of each pair."""
+    # A Scala map is a partial function.
+    values = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
     for old, new in pairs:
-        nodes = nodes.updated(old, new)
-    return plan.transformUpWithSubqueries(nodes)
+        values = values.updated(old, new)
+    return values
 
 
 def with_child(context: SparkContext, node: Any, child: Any) -> Any:

@@ -442,6 +442,14 @@ class MetastoreClient:
             "get_config_value", key, lambda thrift: thrift.get_config_value(key, default)
         )
 
+    def sorts_nulls_last(self) -> bool:
+        """Return whether Hive sorts NULL last in ascending order, as Hive 4 does by default.
+
+        A session of HiveServer2 may have another setting, which the metastore does not know.
+        """
+        chosen = self.get_config_value("hive.default.nulls.last").strip().lower()
+        return chosen == "true" if chosen else self.server_info().sorts_nulls_last
+
     def server_info(self) -> ServerInfo:
         """Find out what the metastore can do. Opens no transaction.
 

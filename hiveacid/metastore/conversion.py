@@ -39,6 +39,7 @@ def table_from_thrift(table: Any) -> Table:
         id=getattr(table, "id", None),
         write_id=getattr(table, "writeId", None),
         seen=_seen(table),
+        view_text=table.viewExpandedText or None,
     )
 
 

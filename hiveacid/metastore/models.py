@@ -89,7 +89,8 @@ class Table:
     since the epoch by the metastore's clock. `table_type` is e.g. `MANAGED_TABLE`,
     `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` belongs to the writer of the
     table's statistics, or to whoever last altered the table; None before Hive 4. `seen` has the
-    valid write ids of the tables of a materialized view, as of its last rebuild.
+    valid write ids of the tables of a materialized view, as of its last rebuild. `view_text` is the
+    query of a view, with all names written out (thrift `viewExpandedText`).
     """
 
     name: TableName
@@ -102,6 +103,7 @@ class Table:
     id: int | None = None
     write_id: int | None = None
     seen: tuple[ValidWriteIdList, ...] = ()
+    view_text: str | None = None
 
     @property
     def is_transactional(self) -> bool:
@@ -118,6 +120,30 @@ class Table:
     def is_full_acid(self) -> bool:
         """Whether the table's rows carry ids and can be updated and deleted."""
         return self.is_transactional and not self.is_insert_only
+
+
+_MADE_BY_SPARK = "spark.sql.create.version"
+
+
+@dataclass(frozen=True)
+class HiveView:
+    """A view whose query is written in Hive's SQL, with all names written out."""
+
+    name: TableName
+    text: str
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, table: Table | None) -> HiveView | None:
+        """Return a table as a view of Hive's; None for another kind, and for a view of Spark's."""
+        if (
+            table is None
+            or table.table_type != "VIRTUAL_VIEW"
+            or not table.view_text
+            or _MADE_BY_SPARK in table.parameters
+        ):
+            return None
+        return cls(table.name, table.view_text, table.storage.columns + table.partition_keys)
 
 
 @dataclass(frozen=True)
@@ -289,6 +315,11 @@ class ServerInfo:
     @property
     def reads_orc_by_position(self) -> bool:
         """Whether Hive finds columns in ORC files by their positions, as it does since Hive 4."""
+        return self._is_hive_4
+
+    @property
+    def sorts_nulls_last(self) -> bool:
+        """Whether Hive sorts NULL last in ascending order by default, as it does since Hive 4."""
         return self._is_hive_4
 
     @property

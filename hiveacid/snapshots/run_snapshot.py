@@ -21,7 +21,7 @@ from hiveacid.errors import (
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import read_table_events
-from hiveacid.metastore.models import LockState, ServerInfo, Table, TableName
+from hiveacid.metastore.models import HiveView, LockState, ServerInfo, Table, TableName
 from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged, nothing_explained
 from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
@@ -259,6 +259,12 @@ def _check_readable(name: TableName, table: Table | None, transaction_id: int) -
             f"The metastore has no table {name} (looked up under its lock in transaction "
             f"{transaction_id}). Check the names of the database and the table; it may just have "
             "been dropped."
+        )
+    if HiveView.of(table) is not None:
+        raise UnreadableTableError(
+            f"{name} is a view of Hive's, and only tables can be locked (looked up in transaction "
+            f"{transaction_id}). Read it by its name with snapshot.sql(…), which locks the tables "
+            "behind it."
         )
     if not table.is_transactional:
         raise UnreadableTableError(

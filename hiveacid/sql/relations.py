@@ -7,19 +7,21 @@ before the statement runs, and stored views are followed to the tables behind th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
 from hiveacid.formatting import quoted
 from hiveacid.jvm.plans import plan_of
-from hiveacid.metastore.models import TableName
+from hiveacid.metastore.models import Column, HiveView, TableName
 from hiveacid.sql.catalog import (
     SESSION_CATALOG,
     identifier,
@@ -48,10 +50,13 @@ from hiveacid.sql.statement import (
     parse,
     parse_name,
 )
-from hiveacid.sql.stored_views import StoredView, open_view
+from hiveacid.sql.stored_views import open_view
 
 _TOGETHER = 3
 """Tables of one database that are worth a look-up together."""
+
+_NOT_MADE_BY_SPARK = "2.2 or prior"
+"""What Spark takes for the version that made a table or a view, where Hive made it."""
 
 TABLE_CHANGES = "table_changes"
 """The table function that shows the changes between two write ids."""
@@ -66,6 +71,12 @@ class KnownTables(Protocol):
         `in_spark` tells whether Spark's catalog has another table of this name.
         """
 
+    def hive_view(self, name: TableName) -> HiveView | None:
+        """Return a view of Hive's in the metastore of the snapshot; None without one."""
+
+    def nulls_last(self) -> bool:
+        """Return whether Hive sorts NULL last in ascending order."""
+
 
 @dataclass(frozen=True)
 class AcidRead:
@@ -76,12 +87,19 @@ class AcidRead:
     path: tuple[str, ...] = ()
 
 
+class OpenedView(Protocol):
+    """A stored view that can be shown with a plan of its query."""
+
+    def showing(self, session: SparkSession, query: Any) -> Any:
+        """Return the analysed plan of the view with a plan of its query."""
+
+
 @dataclass(frozen=True)
 class ViewRead:
     """A stored view that a statement reads, and the transactional tables behind the view."""
 
     relation: Relation
-    view: StoredView = field(repr=False)
+    view: OpenedView = field(repr=False)
     statement: Statement = field(repr=False)
     reads: tuple[Read, ...]
 
@@ -180,6 +198,7 @@ class _Search:
         self._catalog = session_catalog(session)
         self._manager = session._jsparkSession.sessionState().catalogManager()
         self._metadata: dict[tuple[str, str], Any] = {}
+        self._is_in_hive_view = False
 
     def find(
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
@@ -277,11 +296,18 @@ class _Search:
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
+            hives = _view_of_hive(name, metadata)
+            if hives is not None:
+                return self._follow_hives(relation, hives, path)
             return self._follow(relation, name, metadata, path)
         if self._is_acid(name, metadata):
             return AcidRead(relation, name, path)
         if metadata is None and is_path(relation.parts):
             refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
+        elif metadata is None:
+            hives = self._known.hive_view(name)
+            if hives is not None:
+                return self._follow_hives(relation, hives, path)
         return None
 
     def _is_acid(self, name: TableName, metadata: Any = None) -> bool:
@@ -308,12 +334,42 @@ class _Search:
         statement = of_plan(self._session, view.text, view.query)
         database = view.database or name.database
         reads = self.find(statement, database, (*path, str(name)))
-        if reads and (relation.options or relation.version or relation.timestamp):
-            raise InvalidSettingError(
-                f"{name} is a view over transactional Hive tables. It has no options in `with (…)` "
-                "and no earlier versions of its own. Give them to the tables in the view's text."
-            )
+        if reads:
+            _refuse_clauses(relation, name)
         return ViewRead(relation, view, statement, reads) if reads else None
+
+    def _follow_hives(
+        self, relation: Relation, view: HiveView, path: tuple[str, ...]
+    ) -> ViewRead | None:
+        """Follow a view of Hive's. One over no transactional table is left to Spark.
+
+        Raises:
+            UnreadableTableError: Spark cannot show what Hive shows of the view.
+        """
+        # sqlglot takes a quarter of a second to import, and few projects have such views.
+        from hiveacid.sql.hive_views import OpenedHiveView, session_of_hive, translate
+
+        if str(view.name) in path:
+            return None  # Spark has an error for a view that reads itself.
+        translation = translate(view, self._known.nulls_last)
+        session = session_of_hive(self._session)
+        statement = parse(session, translation.sql or view.text)
+        if statement.plan is None:
+            problem = translation.problem or ("The text", "Spark cannot parse its translation")
+            replace(translation, problem=problem).check()
+        is_outermost, self._is_in_hive_view = not self._is_in_hive_view, True
+        try:
+            reads = self.find(statement, view.name.database, (*path, str(view.name)))
+        finally:
+            self._is_in_hive_view = not is_outermost
+        found = ViewRead(relation, OpenedHiveView(translation, session), statement, reads)
+        if not is_outermost:
+            return found
+        if not any(True for _ in tables_of(reads)):
+            return None
+        _refuse_clauses(relation, view.name)
+        _check_hives(found)
+        return found
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
         """Look up the tables of a database together where a statement reads several of them."""
@@ -338,9 +394,10 @@ class _Search:
         if key not in self._metadata:
             try:
                 self._metadata[key] = table_metadata(self._session, *key)
-            except PySparkException:
+            except (PySparkException, Py4JJavaError):
                 # Spark describes no materialized view of Hive's, for example. Who reads it is told.
-                if not self._known.has(name, in_spark=False):
+                known = self._known
+                if not known.has(name, in_spark=False) and known.hive_view(name) is None:
                     raise
                 self._metadata[key] = None
         return self._metadata[key]
@@ -393,6 +450,33 @@ class _Search:
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])
+
+
+def _view_of_hive(name: TableName, metadata: Any) -> HiveView | None:
+    """Return a view of Spark's catalog as one of Hive's; None if Spark has made it."""
+    if not str(metadata.createVersion()).startswith(_NOT_MADE_BY_SPARK):
+        return None
+    schema = StructType.fromJson(json.loads(metadata.schema().json()))
+    columns = tuple(Column(it.name, it.dataType.simpleString()) for it in schema)
+    return HiveView(name, str(metadata.viewText().get()), columns)
+
+
+def _refuse_clauses(relation: Relation, view: TableName) -> None:
+    if relation.options or relation.version or relation.timestamp:
+        raise InvalidSettingError(
+            f"{view} is a view over transactional Hive tables. It has no options in `with (…)` "
+            "and no earlier versions of its own. Give them to the tables in the view's text."
+        )
+
+
+def _check_hives(read: ViewRead) -> None:
+    """Refuse a view of Hive's that Spark would show otherwise, or one behind it."""
+    check = getattr(read.view, "check", None)
+    if check is not None:
+        check()
+    for inner in read.reads:
+        if isinstance(inner, ViewRead):
+            _check_hives(inner)
 
 
 def refuse_acid_in_schema(session: SparkSession, database: str) -> None:

@@ -43,6 +43,12 @@ class Known:
     def has(self, name, *, in_spark):
         return name in self.names
 
+    def hive_view(self, name):
+        return None
+
+    def nulls_last(self):
+        return True
+
 
 def found(session, sql, known=None):
     """The transactional tables that a statement reads, each with the views on the way to it."""

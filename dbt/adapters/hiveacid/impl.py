@@ -594,7 +594,7 @@ class HiveAcidAdapter(SparkAdapter):
         selected, manifest = self._selection.ids(), self.get_macro_resolver()
         if selected is None or manifest is None:
             return None
-        return find_acid_readers(manifest, selected, self.run.tables.transactional)
+        return find_acid_readers(manifest, selected, self.run.tables.read_in_snapshot)
 
 
 def _ours(relation: BaseRelation) -> HiveAcidRelation:

@@ -129,7 +129,7 @@ class Invocation:
             raise_if_cancelled=raise_if_cancelled,
         )
         self._of_command = make_snapshot(
-            tables=lambda: self.tables.transactional(foreseen()),
+            tables=lambda: self.tables.behind(foreseen()),
             before_pin=self._register_reader,
             on_held=lambda: self._hold_warning.start(),
         )

@@ -480,6 +480,19 @@ class TestServerInfo:
         self.answer(server, version, **settings)
         assert client.server_info().version == version
 
+    @pytest.mark.parametrize(
+        ("version", "settings", "last"),
+        [
+            ("4.0.1", {}, True),
+            ("3.1.3", {}, False),
+            ("4.0.1", {"last": "false"}, False),
+            ("3.1.3", {"last": "TRUE"}, True),
+        ],
+    )
+    def test_where_hive_sorts_null(self, server, client, version, settings, last):
+        self.answer(server, version, **settings)
+        assert client.sorts_nulls_last() is last
+
 
 class TestConnection:
     def test_every_address_that_was_tried_is_listed_with_the_reason(self):

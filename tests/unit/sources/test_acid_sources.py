@@ -175,3 +175,37 @@ def test_a_run_of_an_earlier_instant_reads_all_tables_so_and_no_changes(metastor
     ]
     with pytest.raises(IncrementalError, match="in a run with `as_of`, which shows the sources as"):
         found.plan_changes("session", Source(ORDERS), None)
+
+
+class Views(Metastore):
+    """A metastore with a view over a view over two tables, one of them transactional."""
+
+    def get_tables(self, names):
+        texts = {
+            "above": "SELECT v.id FROM shop.below v",
+            "below": "SELECT o.id FROM shop.orders o JOIN shop.plain p ON o.id = p.id",
+            "of_plain": "SELECT id FROM shop.plain",
+        }
+        views = {
+            TableName("shop", name): Table(
+                TableName("shop", name), "VIRTUAL_VIEW", StorageDescriptor("", ()), (), {}, 0,
+                view_text=text,
+            )
+            for name, text in texts.items()
+        }  # fmt: skip
+        return super().get_tables(names) | {name: views[name] for name in names if name in views}
+
+    def sorts_nulls_last(self):
+        return True
+
+
+def test_tables_behind_views_of_hives_are_foreseen():
+    above, of_plain = TableName("shop", "above"), TableName("shop", "of_plain")
+    tables = SourceTables(Views(), lambda: ())
+    assert tables.behind([above, of_plain, MISSING]) == {ORDERS}
+    assert tables.behind([ORDERS, PLAIN]) == {ORDERS}
+    assert tables.read_in_snapshot([above, of_plain, ORDERS, PLAIN]) == {above, ORDERS}
+    found = sources(Views())
+    assert found.hive_view(above).text == "SELECT v.id FROM shop.below v"
+    assert found.hive_view(ORDERS) is None
+    assert found.nulls_last()

@@ -21,7 +21,7 @@ from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import Table, TableName
+from hiveacid.metastore.models import HiveView, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -131,6 +131,36 @@ class SourceTables:
         tables = ((name, self.get(name)) for name in names)
         return {name for name, table in tables if table is not None and table.is_transactional}
 
+    def behind(self, names: Iterable[TableName]) -> set[TableName]:
+        """Return the transactional tables among `names`, and those behind views of Hive's."""
+        found: set[TableName] = set()
+        seen: set[TableName] = set()
+        pending = list(names)
+        while pending:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            table = self.get(name)
+            view = HiveView.of(table)
+            if view is not None:
+                # sqlglot takes a quarter of a second to import.
+                from hiveacid.sql.hive_views import tables_in
+
+                pending += tables_in(view)
+            elif table is not None and table.is_transactional:
+                found.add(name)
+        return found
+
+    def read_in_snapshot(self, names: Iterable[TableName]) -> set[TableName]:
+        """Return those of `names` that are transactional tables, or views of Hive's over some."""
+        return {name for name in names if self.behind([name])}
+
+    def nulls_last(self) -> bool:
+        """Return whether Hive sorts NULL last in ascending order."""
+        with self._lock:
+            return self._client.sorts_nulls_last()
+
 
 class AcidSources:
     """Rows of ACID sources in the run's snapshot, and what is read of them. Thread-safe."""
@@ -166,6 +196,14 @@ class AcidSources:
         if in_spark and name not in self._declared():
             return False
         return bool(self._tables.transactional([name]))
+
+    def hive_view(self, name: TableName) -> HiveView | None:
+        """Return a view of Hive's: see `KnownTables.hive_view`."""
+        return HiveView.of(self._tables.get(name))
+
+    def nulls_last(self) -> bool:
+        """Return whether Hive sorts NULL last: see `KnownTables.nulls_last`."""
+        return self._tables.nulls_last()
 
     def pin(self, names: Iterable[TableName]) -> None:
         """Pin some tables, with all that the command is going to read."""

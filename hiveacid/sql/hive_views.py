@@ -1,0 +1,365 @@
+"""Views of Hive's: their text, written in Hive's SQL, as Spark's SQL that shows the same rows.
+
+sqlglot knows the grammars. What a function, a literal or an order means is not left to it: each
+function goes by its name through `hive_functions`, and a part of the text that was not tried in
+Hive next to Spark is refused with its reason. Casts are looked at where the types are known, in
+Spark's plan (`hive_casts`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from pyspark.sql import SparkSession
+from sqlglot import exp
+from sqlglot.dialects.hive import Hive
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.parser import Parser
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.plans import named
+from hiveacid.metastore.models import HiveView, TableName
+from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.hive_casts import as_declared, with_hives_casts
+from hiveacid.sql.hive_functions import (
+    DIFFERENT,
+    ORDER_FREE,
+    REWRITTEN,
+    UNORDERED,
+    DiffersError,
+    call,
+    cast,
+    translated,
+)
+
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.groupByAliases": "false",
+    "spark.sql.legacy.sizeOfNull": "true",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+}
+"""Settings of Spark's under which it evaluates what was tried as Hive does."""
+
+_ZONE = "spark.sql.session.timeZone"
+
+_ORDERS = re.compile(r"\b(order|sort|cluster)\s+by\b", re.IGNORECASE)
+
+_NODES = frozenset(
+    """
+    Add Alias Aliases And Anonymous Between BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Boolean
+    Bracket CTE Case Cast Cluster Column Concat Cube DPipe DataType DataTypeParam Distinct
+    Distribute Div Dot EQ Except Exists Extract From GT GTE Group GroupingSets Having Identifier If
+    In IntDiv Intersect Is Join LT LTE Lateral Like Limit Literal Mod Mul NEQ Neg Not Null
+    NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren RegexpLike Rollup Select Sort Star Sub
+    Subquery Table TableAlias TryCast Tuple Union Var Where Window WindowSpec With
+    """.split()
+)
+"""Nodes of sqlglot's that mean the same in both; others are refused."""
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In)
+_PARTS_OF_TIME = frozenset("YEAR QUARTER MONTH WEEK DAY DAYOFWEEK HOUR MINUTE".split())
+_TYPE = re.compile(
+    r"(tinyint|smallint|int|integer|bigint|float|double|boolean|string|binary|date|timestamp"
+    r"|decimal(\(\d+(, ?\d+)?\))?|(var)?char\((?P<length>\d+)\))",
+    re.IGNORECASE,
+)
+_SUSPECTS = {"concat_ws": "ConcatWs", "pmod": "Pmod"}
+"""Functions that differ for some types, and the kinds of Spark's expressions for them."""
+
+_VIRTUAL = frozenset("input__file__name block__offset__inside__file row__id grouping__id".split())
+_SHOWN = 60
+
+Node = Any
+"""A node of a tree of sqlglot's, whose base class has another name in each of its versions."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The query of a view of Hive's in Spark's SQL.
+
+    Attributes:
+        view: the view.
+        sql: the query; None if sqlglot cannot parse the view's text.
+        problem: the part of the text for which the query may show other rows, and the reason.
+        suspects: kinds of Spark's expressions in the query that differ for some types.
+    """
+
+    view: HiveView
+    sql: str | None
+    problem: tuple[str, str] | None = None
+    suspects: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def check(self) -> None:
+        """Refuse a query that may show other rows than the view in Hive.
+
+        Raises:
+            UnreadableTableError: naming the part of the text.
+        """
+        if self.problem is not None:
+            raise refusal(self.view, *self.problem)
+
+
+@dataclass(frozen=True)
+class OpenedHiveView:
+    """A view of Hive's in a session of Spark's that evaluates as Hive does."""
+
+    translation: Translation
+    session: SparkSession = field(repr=False)
+
+    def check(self) -> None:
+        """Refuse the view if its text tells that Spark would show other rows (`Translation`)."""
+        self.translation.check()
+
+    def showing(self, session: SparkSession, query: Any) -> Any:
+        """Return the analysed plan of the view with a plan of its query.
+
+        Raises:
+            UnreadableTableError: Spark cannot evaluate a part of the query as Hive does.
+        """
+        view, context = self.translation.view, session.sparkContext
+        try:
+            plan = with_hives_casts(self.session, query, self.translation.suspects)
+            shown = as_declared(self.session, plan, view.columns)
+        except DiffersError as error:
+            raise refusal(view, *error.args) from error
+        return named(context, shown, view.name.table, (SESSION_CATALOG, view.name.database))
+
+
+def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
+    """Return the error for a view that cannot be read exactly."""
+    return UnreadableTableError(
+        f"{view.name} is a view of Hive's that cannot be read exactly. {part}: {reason}. Put its "
+        "query into a model or a statement, in Spark's SQL, over the tables behind it. Its text in "
+        f"Hive: {view.text}"
+    )
+
+
+def session_of_hive(session: SparkSession) -> SparkSession:
+    """Return a new session that evaluates as Hive does, in the time zone of `session`."""
+    other = session.newSession()
+    for key, value in {**_SETTINGS, _ZONE: str(session.conf.get(_ZONE))}.items():
+        other.conf.set(key, value)
+    return other
+
+
+def translate(view: HiveView, nulls_last: Callable[[], bool]) -> Translation:
+    """Translate the query of a view. Raises nothing: the result has the first problem.
+
+    Args:
+        view: the view.
+        nulls_last: asks whether Hive sorts NULL last in ascending order, as Hive 4 does by
+            default. Called only if the view sorts.
+    """
+    order = "nulls_are_small"
+    if _ORDERS.search(view.text) and nulls_last():
+        order = "nulls_are_large"
+    try:
+        tree = _parse(view.text, order)
+    except (SqlglotError, RecursionError) as error:
+        first = str(error).partition("\n")[0].strip()
+        return Translation(view, None, ("The text", f"sqlglot cannot parse it ({first})"))
+    suspects = _suspects(tree)
+    problem = None
+    try:
+        _translate(tree)
+    except DiffersError as error:
+        problem = (str(error.args[0]), str(error.args[1]))
+    try:
+        sql = tree.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.RAISE)
+    except SqlglotError as error:
+        return Translation(view, None, problem or ("The text", str(error)))
+    return Translation(view, sql, problem, suspects)
+
+
+def _suspects(tree: Node) -> frozenset[str]:
+    names = {str(it.this).lower() for it in tree.find_all(exp.Anonymous)}
+    kinds = {kind for name, kind in _SUSPECTS.items() if name in names}
+    return frozenset(kinds | ({"Multiply"} if tree.find(exp.Mul) is not None else set()))
+
+
+def tables_in(view: HiveView) -> frozenset[TableName]:
+    """Return the tables and views that a view names; none if its text cannot be parsed."""
+    try:
+        tree = _parse(view.text, "nulls_are_small")
+    except (SqlglotError, RecursionError):
+        return frozenset()
+    found = (TableName(it.db, it.name) for it in tree.find_all(exp.Table) if it.db and it.name)
+    return frozenset(found)
+
+
+@cache
+def _grammar() -> Any:
+    class Grammar(Hive.Parser):  # type: ignore[misc,valid-type]
+        """Hive's grammar, with each function under its own name and each type as it is written.
+
+        sqlglot's parser turns functions into its own notion of them, and takes the length from
+        `varchar`.
+        """
+
+        FUNCTIONS: dict[str, Any] = {}
+        FUNCTION_PARSERS = {
+            name: parser
+            for name, parser in Hive.Parser.FUNCTION_PARSERS.items()
+            if name in ("CAST", "EXTRACT")
+        }
+
+        def _parse_types(self, *arguments: Any, **options: Any) -> Any:
+            return Parser._parse_types(self, *arguments, **options)
+
+    return Grammar
+
+
+def _parse(text: str, order: str) -> Node:
+    dialect = Hive()
+    dialect.NULL_ORDERING = order
+    trees = _grammar()(dialect=dialect).parse(dialect.tokenize(text), text)
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise SqlglotError("it is not one query")
+    return trees[0]
+
+
+def _translate(tree: Node) -> None:
+    """Change a tree of Hive's SQL into one of Spark's.
+
+    Raises:
+        DiffersError: with the part of the text, and the reason.
+    """
+    for select in list(tree.find_all(exp.Select)):
+        select.set("hint", None)
+    nodes = list(tree.walk())
+    for node in nodes:
+        if type(node).__name__ not in _NODES:
+            raise DiffersError(_part(node), _why_unknown(node))
+    # The innermost come first, so that what is put in is not looked at again.
+    for node in reversed(nodes):
+        part = _part(node)
+        try:
+            _translate_node(node)
+        except DiffersError as error:
+            raise DiffersError(part, str(error)) from error
+
+
+def _why_unknown(node: Node) -> str:
+    # `current_date` and the like are nodes of their own.
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(node).__name__).lower()
+    reason = DIFFERENT.get(name)
+    return f"it {reason}" if reason else "it was not tried in Hive next to Spark"
+
+
+def _translate_node(node: Node) -> None:
+    if isinstance(node, exp.Anonymous):
+        _translate_call(node)
+    elif isinstance(node, exp.Cast):
+        _translate_cast(node)
+    elif isinstance(node, exp.Select):
+        _translate_select(node)
+    elif isinstance(node, exp.Literal):
+        _translate_literal(node)
+    elif isinstance(node, _COMPARISONS):
+        _refuse_trailing_blanks(node)
+    else:
+        _refuse_odd(node)
+
+
+def _translate_call(node: exp.Anonymous) -> None:
+    name = str(node.this).lower()
+    parent = node.parent
+    if isinstance(parent, exp.Dot) and parent.expression is node:
+        raise DiffersError("it is a function of the users' own")
+    if name in UNORDERED and not (
+        isinstance(parent, exp.Anonymous) and str(parent.this).lower() in ORDER_FREE
+    ):
+        raise DiffersError("the order in its result is chance; sort_array(…) would give one")
+    if name in REWRITTEN and any(isinstance(it, exp.Distinct) for it in node.expressions):
+        raise DiffersError("it was not tried with DISTINCT")
+    node.replace(translated(name, list(node.expressions)))
+
+
+def _translate_cast(node: exp.Cast) -> None:
+    written = node.to.sql(dialect="spark")
+    match = _TYPE.fullmatch(written)
+    if match is None:
+        raise DiffersError(f"casts to {written} were not tried")
+    length = match["length"]
+    if length is not None:
+        one, letters = exp.Literal.number(1), exp.Literal.number(int(length))
+        short = call("SUBSTRING", cast(node.this, "string"), one, letters)
+        # Values of `char` are read without the blanks behind them.
+        node.replace(short if match[4] else call("RTRIM", short))
+
+
+def _translate_select(node: exp.Select) -> None:
+    for index, column in enumerate(node.expressions):
+        if isinstance(column, exp.Dot):
+            name = column.name
+        elif isinstance(column, exp.Alias | exp.Aliases | exp.Column | exp.Star):
+            continue
+        elif str(column.this).lower() in ("explode", "posexplode", "inline", "stack"):
+            continue
+        else:
+            name = f"_c{index}"
+        column.replace(exp.alias_(column.copy(), name, quoted=True))
+    group = node.args.get("group")
+    if group is not None and any(isinstance(it, exp.Literal) for it in group.expressions):
+        raise DiffersError(
+            "whether GROUP BY takes a number for a column depends on hive.groupby.position.alias"
+        )
+    _refuse_chance(node)
+
+
+def _translate_literal(node: exp.Literal) -> None:
+    # Hive drops zeros at the end of a decimal literal, which makes another type of it.
+    if not node.is_string and re.fullmatch(r"\d*\.\d+", str(node.this)):
+        whole, _, digits = str(node.this).partition(".")
+        digits = digits.rstrip("0")
+        node.set("this", f"{whole or '0'}.{digits}" if digits else f"{whole or '0'}.0")
+
+
+def _refuse_trailing_blanks(node: Node) -> None:
+    values = (node.this, node.args.get("expression"), *node.args.get("expressions", ()))
+    if any(isinstance(it, exp.Literal) and it.is_string and it.name[-1:] == " " for it in values):
+        raise DiffersError("Hive passes over blanks at the end where it compares values of char")
+
+
+def _refuse_odd(node: Node) -> None:
+    if isinstance(node, exp.RegexpLike):
+        pattern = node.expression
+        if not (isinstance(pattern, exp.Literal) and pattern.is_string and pattern.name):
+            raise DiffersError("the pattern must be written out, and not be empty")
+    elif isinstance(node, exp.Extract) and node.name.upper() not in _PARTS_OF_TIME:
+        raise DiffersError(f"it must be one of {', '.join(sorted(_PARTS_OF_TIME))}")
+    elif isinstance(node, exp.WindowSpec) and str(node.args.get("kind")).upper() == "RANGE":
+        ends = (node.args.get("start"), node.args.get("end"))
+        if any(isinstance(end, exp.Expression) for end in ends):
+            raise DiffersError("of a range around the present value Spark makes an overflow")
+    elif isinstance(node, exp.Column) and node.name.lower() in _VIRTUAL:
+        raise DiffersError("virtual columns are Hive's own")
+    elif isinstance(node, exp.Intersect | exp.Union | exp.Except):
+        sides = (node.this, node.expression)
+        mixed = (isinstance(it, exp.SetOperation) for it in sides)
+        if any(mixed) and any(
+            isinstance(it, exp.Intersect) != isinstance(node, exp.Intersect)
+            for it in sides
+            if isinstance(it, exp.SetOperation)
+        ):
+            raise DiffersError("INTERSECT binds in another way in Spark; use subqueries")
+        _refuse_chance(node)
+
+
+def _refuse_chance(node: Node) -> None:
+    limit = node.args.get("limit")
+    if limit is not None and node.args.get("order") is None:
+        raise DiffersError("LIMIT without ORDER BY shows rows by chance")
+
+
+def _part(node: Node) -> str:
+    text = node.sql(dialect="hive", comments=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

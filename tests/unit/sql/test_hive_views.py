@@ -1,0 +1,159 @@
+import pytest
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import Column, HiveView, StorageDescriptor, Table, TableName
+from hiveacid.sql.hive_functions import DIFFERENT, EQUAL, REWRITTEN, UNORDERED
+from hiveacid.sql.hive_views import tables_in, translate
+
+NAME = TableName("shop", "v")
+
+
+def view(text):
+    return HiveView(NAME, text, ())
+
+
+def translated(text, nulls_last=True):
+    found = translate(view(text), lambda: nulls_last)
+    found.check()
+    return found.sql
+
+
+def problem(text):
+    return translate(view(text), lambda: True).problem
+
+
+def never():
+    raise AssertionError("the metastore was asked")
+
+
+@pytest.mark.parametrize(
+    ("hive", "spark"),
+    [
+        ("SELECT a FROM d.t", "SELECT a FROM d.t"),
+        # Columns without a name have Hive's, which views over views name.
+        ("SELECT a, a + 1, s.x FROM d.t", "SELECT a, a + 1 AS `_c1`, s.x FROM d.t"),
+        ("SELECT 1.50 AS x, 2.0 AS y FROM d.t", "SELECT 1.5 AS x, 2.0 AS y FROM d.t"),
+        (
+            "SELECT 'it''s' AS x, 'a' 'b' AS y",
+            "SELECT CONCAT('it', 's') AS x, CONCAT('a', 'b') AS y",
+        ),
+        (r"SELECT '\d\\d\'\101' AS x", r"SELECT 'd\\d\'A' AS x"),
+        (
+            "SELECT cast(a AS varchar(3)) AS x, cast(a AS char(2)) AS y FROM d.t",
+            "SELECT SUBSTRING(CAST(a AS STRING), 1, 3) AS x, "
+            "RTRIM(SUBSTRING(CAST(a AS STRING), 1, 2)) AS y FROM d.t",
+        ),
+        (
+            "SELECT greatest(a, b) AS x FROM d.t",
+            "SELECT IF(a IS NULL OR b IS NULL, NULL, GREATEST(a, b)) AS x FROM d.t",
+        ),
+        (
+            "SELECT /*+ MAPJOIN(t) */ count(DISTINCT a, b) AS x FROM d.t",
+            "SELECT COUNT(DISTINCT a, b) AS x FROM d.t",
+        ),
+        (
+            "SELECT a FROM d.t LATERAL VIEW OUTER explode(b) x AS k",
+            "SELECT a FROM d.t LATERAL VIEW OUTER EXPLODE(b) x AS k",
+        ),
+        (
+            "SELECT sort_array(collect_set(a)) AS x, array_contains(b, 1) AS y FROM d.t GROUP BY b",
+            "SELECT SORT_ARRAY(COLLECT_SET(a)) AS x, COALESCE(ARRAY_CONTAINS(b, 1), FALSE) AS y "
+            "FROM d.t GROUP BY b",
+        ),
+    ],
+)
+def test_hives_sql_as_sparks(hive, spark):
+    assert translate(view(hive), never).problem is None
+    assert translated(hive) == spark
+
+
+def test_the_order_of_nulls_is_written_out():
+    text = "SELECT rank() OVER (ORDER BY a) AS r, rank() OVER (ORDER BY b DESC) AS s FROM d.t"
+    hive_4 = (
+        "SELECT RANK() OVER (ORDER BY a NULLS LAST) AS r, RANK() OVER (ORDER BY b DESC NULLS FIRST)"
+    )
+    assert translated(text).startswith(hive_4)
+    # Hive 3 sorts as Spark does.
+    assert translated(text, nulls_last=False) == text.replace("rank", "RANK")
+    explicit = "SELECT rank() OVER (ORDER BY a NULLS FIRST) AS r FROM d.t"
+    assert "NULLS LAST" not in translated(explicit)
+
+
+@pytest.mark.parametrize("name", sorted(DIFFERENT))
+def test_a_function_that_differs_is_refused_with_the_reason(name):
+    part, reason = problem(f"SELECT {name}(a) AS x FROM d.t")
+    assert name in part.lower()
+    assert reason == f"it {DIFFERENT[name]}"
+
+
+def test_a_function_is_on_one_list():
+    lists = [EQUAL, frozenset(REWRITTEN), frozenset(DIFFERENT), UNORDERED]
+    assert sum(map(len, lists)) == len(frozenset().union(*lists))
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "reason"),
+    [
+        ("SELECT no_such(a) AS x FROM d.t", "NO_SUCH(a)", "tried in Hive next to Spark"),
+        ("SELECT own.f(a) AS x FROM d.t", "F(a)", "a function of the users' own"),
+        ("SELECT current_date AS x FROM d.t", "CURRENT_DATE", "it depends on the moment"),
+        ("SELECT a FROM d.t LIMIT 3", "SELECT a FROM d.t LIMIT 3", "rows by chance"),
+        ("SELECT a FROM d.t WHERE b = 'x '", "b = 'x '", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE b IN ('x', 'y ')", "b IN ('x', 'y ')", "passes over blanks"),
+        ("SELECT count(*) AS x FROM d.t GROUP BY 1", "SELECT COUNT(*)", "position.alias"),
+        ("SELECT a FROM d.t WHERE b RLIKE c", "b RLIKE c", "must be written out"),
+        ("SELECT substr(a, b) AS x FROM d.t", "SUBSTR(a, b)", "must be a number"),
+        ("SELECT split(a, 'x*') AS x FROM d.t", "SPLIT(a, 'x*')", "match an empty text"),
+        ("SELECT regexp_extract(a, '(x)|y', 1) AS z FROM d.t", "REGEXP_EXTRACT", "no part in a"),
+        ("SELECT date_format(a, 'u') AS x FROM d.t", "DATE_FORMAT", "its pattern has u"),
+        ("SELECT trunc(a, 'HH') AS x FROM d.t", "TRUNC(a, 'HH')", "its unit must be one of"),
+        ("SELECT collect_list(a) AS x FROM d.t", "COLLECT_LIST(a)", "the order in its result"),
+        ("SELECT sort_array(a) AS x FROM d.t", "SORT_ARRAY(a)", "sorts the array where it is"),
+        ("SELECT cast(a AS array<int>) AS x FROM d.t", "CAST(a AS ARRAY<INT>)", "not tried"),
+        ("SELECT extract(second FROM a) AS x FROM d.t", "EXTRACT(SECOND FROM a)", "one of DAY,"),
+        ("SELECT INPUT__FILE__NAME AS x FROM d.t", "INPUT__FILE__NAME", "virtual columns"),
+        ("SELECT a FROM d.t TABLESAMPLE(BUCKET 1 OUT OF 2) s", "TABLESAMPLE", "not tried"),
+        ("SELECT TRANSFORM(a) USING 'cat' AS (b) FROM d.t", "TRANSFORM", "not tried"),
+        (
+            "SELECT a FROM d.t INTERSECT SELECT a FROM d.u UNION SELECT a FROM d.w",
+            "SELECT",
+            "binds",
+        ),
+        ("/* Presto View: e30= */", "The text", "sqlglot cannot parse it"),
+        ("SELECT FROM WHERE", "The text", "sqlglot cannot parse it"),
+    ],
+)
+def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason):
+    found = translate(view(text), lambda: True)
+    assert part in found.problem[0]
+    assert reason in found.problem[1]
+    with pytest.raises(UnreadableTableError) as error:
+        found.check()
+    message = str(error.value)
+    assert message.startswith("shop.v is a view of Hive's that cannot be read exactly. ")
+    assert message.endswith(f"Its text in Hive: {text}")
+
+
+def test_the_tables_behind_a_view():
+    text = (
+        "WITH q AS (SELECT * FROM `D`.`t`) SELECT q.a FROM q JOIN `d`.`u` ON q.a IN "
+        "(SELECT b FROM `e`.`w`)"
+    )
+    names = {TableName("d", "t"), TableName("d", "u"), TableName("e", "w")}
+    assert tables_in(view(text)) == names
+    assert tables_in(view("SELECT FROM WHERE")) == frozenset()
+
+
+def table(text="SELECT 1", type_="VIRTUAL_VIEW", **parameters):
+    storage = StorageDescriptor("", (Column("a", "int"),))
+    keys = (Column("day", "string"),)
+    return Table(NAME, type_, storage, keys, parameters, 0, view_text=text)
+
+
+def test_a_view_of_hives():
+    found = HiveView.of(table())
+    assert found == HiveView(NAME, "SELECT 1", (Column("a", "int"), Column("day", "string")))
+    assert HiveView.of(None) is None
+    assert HiveView.of(table(text=None)) is None
+    assert HiveView.of(table(type_="MATERIALIZED_VIEW")) is None
+    assert HiveView.of(table(**{"spark.sql.create.version": "4.1.1"})) is None
