@@ -30,7 +30,7 @@ ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
 def copies() -> set[Path]:
     """The directories of copies that are there."""
-    return set(Path("/tmp").glob("hiveacid-*"))
+    return set(Path("/tmp").glob(f"hiveacid-*-{'[0-9a-f]' * 32}"))
 
 
 def test_what_counts_of_a_file_that_is_being_written(
