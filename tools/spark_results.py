@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "spark-lines.md"
 RAN_ON = "run on"
 CRASHED = "crashed"
+UNIT_TESTS = "tests/unit"
 HEAD = """# Tests by line of Spark
 
 All tests run on the line of Spark that the project is developed on. `make spark` runs a cut of \
@@ -96,7 +97,7 @@ def counts_in(cell: str) -> Counter[str]:
 
 def _shown(file: str) -> str:
     """All unit tests are one row."""
-    return "tests/unit" if file.startswith("tests/unit/") else file
+    return UNIT_TESTS if file.startswith(f"{UNIT_TESTS}/") else file
 
 
 def _cell(count: Counter[str]) -> str:

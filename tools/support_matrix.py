@@ -74,7 +74,7 @@ def _row(line: SparkLine) -> tuple[str, ...]:
 
 
 def _passed(line: SparkLine) -> str:
-    """Return how many tests have passed on a line, by the page on their last run."""
+    """Return how many tests that start Spark have passed on a line, by the page on their runs."""
     if line.tests == ALL_TESTS:
         return ALL_TESTS
     text = spark_results.DOCUMENT.read_text(encoding="utf-8")
@@ -86,9 +86,11 @@ def _passed(line: SparkLine) -> str:
     if not cells:
         return EARLIER[line.name]
     day = cells.pop(spark_results.RAN_ON)
+    cells.pop(spark_results.UNIT_TESTS, None)
     counts = sum((spark_results.counts_in(cell) for cell in cells.values()), Counter[str]())
     failed = f", {counts['failed']} failed" if counts["failed"] else ""
-    return f"{counts['passed']} tests on {day} ([which]({spark_results.DOCUMENT.name})){failed}"
+    which = f"[which]({spark_results.DOCUMENT.name})"
+    return f"{counts['passed']} tests with Spark on {day} ({which}){failed}"
 
 
 def _code(text: str | None) -> str:
