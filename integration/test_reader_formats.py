@@ -97,6 +97,35 @@ def test_every_type(
         assert frame.count() == 5
 
 
+def test_avro_of_a_writer_in_another_zone(
+    differential: Differential, hive_client: HiveClient, database: str
+) -> None:
+    """Hive writes instants, and in the file's header the zone that makes them its writer's time."""
+    table = f"{database}.zoned"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, at timestamp, day date) STORED AS AVRO "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(
+        f"INSERT INTO {table} VALUES (1, '2026-11-01 01:30:00.123', '2026-11-01'), "
+        "(2, '1890-03-01 12:00:00', '1500-03-01')"
+    )
+    with differential.pinned_frame(table) as (plan, _):
+        (file,) = (Path(data.file.path.removeprefix("file:")) for data in plan.data)
+    written = file.read_bytes()
+    # A value follows the name, after twice its length.
+    name, value = b"writer.time.zone", b"\x06PRC"
+    start = written.index(name) + len(name)
+    changed = written[:start] + value + written[start + 1 + written[start] // 2 :]
+    file.with_name(f".{file.name}.crc").unlink()
+    file.write_bytes(changed)
+    shown = ["id", "cast(at AS string)", "cast(day AS string)"]
+    assert ("1", "2026-11-01 09:30:00.123", "2026-11-01") in canonical(
+        hive_client.query(f"SELECT {', '.join(shown)} FROM {table}")
+    )
+    differential.check_columns(table, shown, ["UTC", "America/New_York"])
+
+
 def load(client: HiveClient, table: str, path: Path, lines: Iterable[str]) -> None:
     """LOAD DATA of a text file with these lines."""
     path.write_bytes("".join(f"{line}\n" for line in lines).encode())

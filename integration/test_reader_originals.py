@@ -306,6 +306,12 @@ def test_rows_are_numbered_however_spark_divides_the_files(
         # The settings of the moment at which the rows are planned are those that count.
         with differential.pinned_frame(table) as (_, frame), divided(spark, split):
             assert frame.count() == 15_692, split
+    # As for files of more buckets than each row of an ACID file could be compared with.
+    monkeypatch.setattr(deletes, "_MAX_WRITES", 1)
+    with divided(spark, "a stripe a split"):
+        assert len(differential.check(table, where="id % 10000 < 900").rows) == 15_692
+        with differential.pinned_frame(table) as (_, frame):
+            assert "Join" not in frame._jdf.queryExecution().optimizedPlan().toString()
     # As for deleted rows of more writes than there can be bitmaps for.
     monkeypatch.setattr(deletes, "_MAX_WRITES", 0)
     with divided(spark, "a stripe a split"):
