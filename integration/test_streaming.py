@@ -77,6 +77,7 @@ def test_what_counts_of_a_file_that_is_being_written(
         assert any(f"the {length} bytes that count" in line for line in report.lines())
         assert len(copies() - before) == 1
 
+    batch.flushed(0, length)
     story = Story(Changes(differential), hive_client, table)
     story.remember("two write ids")
 
