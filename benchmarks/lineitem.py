@@ -108,6 +108,8 @@ def _original(
     stripes = f", 'orc.stripe.row.count'='{stripe_rows}')" if stripe_rows else ")"
     return [
         f"CREATE TABLE {table} ({COLUMNS}) {_FLAT[:-1]}{stripes}",
+        # Hive would put small files together again.
+        "SET hive.merge.mapfiles=false",
         *(f"SET {_SPLIT}.{end}={task_bytes}" for end in ("minsize", "maxsize")),
         f"INSERT INTO {table} SELECT * FROM {source}",
         *(f"SET {_SPLIT}.{end}={400 << 20}" for end in ("minsize", "maxsize")),
