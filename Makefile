@@ -74,6 +74,8 @@ integration: $(HIVE_READY) ## Tests against a real Hive
 
 long: $(HIVE_READY) ## Tests against a real Hive that take minutes each
 	$(PYTEST) -m long integration
+	HISTORIES_COMPACTION=query HISTORIES_MINUTES=30 INCREMENTAL_HISTORIES=12 $(PYTEST) -m long \
+		integration/test_random_histories.py integration/test_incremental_histories.py
 
 conformance: $(HIVE_READY) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
 	$(PYTEST) $(FUNCTIONAL) tests/functional/conformance

@@ -14,6 +14,7 @@ from integration.support.dbt_project import DbtProject, spark_settings
 from integration.support.delta import delta_settings
 from integration.support.differential import CONTRADICTIONS, Differential
 from integration.support.held import assert_nothing_held
+from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
@@ -90,7 +91,13 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
         # after an hour.
         "hive.lock.numretries": "7",
     }
-    settings = HiveSettings(txn_timeout=120, reaper_interval=2, cleaner_interval=0.5, extra=in_test)
+    settings = HiveSettings(
+        txn_timeout=120,
+        reaper_interval=2,
+        cleaner_interval=0.5,
+        query_compaction=QUERY_COMPACTION,
+        extra=in_test,
+    )
     with HiveServer(settings, work=tmp_path_factory.mktemp("hive_in_test")) as server:
         yield server
 
