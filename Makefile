@@ -84,6 +84,7 @@ integration: $(ARCHIVES) ## Tests against a real Hive
 
 long: $(ARCHIVES) ## Tests against a real Hive that take minutes each; with HIVE=3.1.3 random histories in that Hive
 	$(if $(HIVE),HISTORIES_HIVE=$(HIVE) $(PYTEST) -m long $(HISTORIES),$(PYTEST) -m long integration)
+	$(if $(HIVE),,HISTORIES_COMPACTION=query HISTORIES_MINUTES=30 INCREMENTAL_HISTORIES=12 $(PYTEST) -m long $(HISTORIES))
 
 conformance: $(ARCHIVES) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
 	$(PYTEST) $(FUNCTIONAL) tests/functional/conformance

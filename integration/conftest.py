@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from integration.support.differential import CONTRADICTIONS, Differential
 from integration.support.held import assert_nothing_held
 from integration.support.histories.history import IN_TEST
 from integration.support.histories.hives import histories_hive
+from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
@@ -93,8 +95,9 @@ def hive_in_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServe
     It ends with them: a Hive that idles takes 2 % of a core, and hundreds of megabytes.
     HISTORIES_HIVE chooses its version.
     """
+    settings = replace(IN_TEST, query_compaction=QUERY_COMPACTION)
     work = tmp_path_factory.mktemp("hive_in_test")
-    with HiveServer(IN_TEST, work=work, version=histories_hive()) as server:
+    with HiveServer(settings, work=work, version=histories_hive()) as server:
         yield server
 
 

@@ -1,7 +1,7 @@
 """Random histories of Hive operations: after each one our rows are Hive's own.
 
 Environment variables choose what a run does: HISTORIES_SEED (fresh by default), HISTORIES_MINUTES,
-and HISTORIES_HIVE, the version of Hive.
+HISTORIES_HIVE, the version of Hive, and HISTORIES_COMPACTION=query for compactions on Tez.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from integration.support.differential import CONTRADICTIONS
 from integration.support.histories.history import Ground, Histories
 from integration.support.histories.hives import document_of
+from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY, document, summary
 from integration.support.hive import HiveServer
 
@@ -56,7 +57,8 @@ def test_random_histories_for_hours(histories: Histories, record_property: Recor
 
     def write_document(seconds: float) -> None:
         text = document(histories.tally, histories.seed, seconds, dt.date.today())
-        _DOCUMENT.write_text(text, "utf-8")
+        if not QUERY_COMPACTION:
+            _DOCUMENT.write_text(text, "utf-8")
 
     # After each, so that a run that is cut off has told what it did.
     _run(

@@ -38,7 +38,12 @@ ACID_COLUMNS = (
     "currentTransaction",
     "row",
 )
-"""Columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`)."""
+"""Columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`).
+
+Compactions that run as queries write them through Hive's SQL, in lower case.
+"""
+
+_LOWER_ACID_COLUMNS = tuple(name.lower() for name in ACID_COLUMNS)
 
 _BATCH = 250
 """Files whose footers are in Java's memory at once in one thread."""
@@ -464,7 +469,7 @@ def _reason(error: JavaError | ValueError) -> str:
 def _shape(schema: str) -> _Shape:
     """Make a shape from the text of ORC's `TypeDescription`."""
     fields = struct_fields(schema)
-    is_acid = tuple(name for name, _ in fields) == ACID_COLUMNS
+    is_acid = tuple(name.lower() for name, _ in fields) == _LOWER_ACID_COLUMNS
     if is_acid:
         fields = struct_fields(dict(fields)["row"])
     types = tuple(type_ for _, type_ in fields)

@@ -659,7 +659,6 @@ sort_array(collect_set(ti))
 sort_array(collect_list(i))
 size(collect_set(s))
 percentile(i, 0.5)
-percentile(i, array(0.25, 0.5))
 max(struct(i, s))
 count(*) + 1
 sum(i) / count(*)

@@ -24,6 +24,7 @@ from integration.support.histories.operations import BEFORE_CONVERSION, OPERATIO
 from integration.support.histories.shape import Column, Shape
 from integration.support.histories.table_state import TableState
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
+from integration.support.hive.config import ON_MAPREDUCE
 
 _STEPS = (9, 16)
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(10,2)"))
@@ -125,6 +126,8 @@ class Ground:
         database = f"{prefix}_{seed}"
         connect = partial(MetastoreClient, hive.metastore_uri, timeout=60)
         with HiveClient(hive.hs2_port, log=hive.log) as client, connect() as metastore:
+            if hive.settings.query_compaction:
+                client.execute(ON_MAPREDUCE)
             client.execute(f"CREATE DATABASE {database}")
             differential = Differential(hive, client, spark)
             yield cls(differential, metastore, connect, database, scratch, seed)

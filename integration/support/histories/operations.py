@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from integration.support.histories.actions import AbortedSql, Compact, EndWrite, OpenWrite, Sql
@@ -223,6 +224,13 @@ def compact_major(table: TableState) -> Actions | None:
     return _compact(table, "major")
 
 
+def compact_rebalance(table: TableState) -> Actions | None:
+    """Hive refuses it on bucketed and on insert-only tables."""
+    if table.shape.buckets or not table.shape.full_acid:
+        return None
+    return _compact(table, "rebalance")
+
+
 def _compact(table: TableState, kind: str) -> Actions | None:
     if not table.shape.partition:
         return (Compact(kind, None),)
@@ -321,6 +329,12 @@ OPERATIONS: dict[str, Operation] = {
     "late commit": late_commit,
     "late abort": late_abort,
 }
+
+QUERY_COMPACTION = os.environ.get("HISTORIES_COMPACTION") == "query"
+"""Whether the compactions of histories run as queries on Tez (`HiveSettings.query_compaction`)."""
+
+if QUERY_COMPACTION:
+    OPERATIONS["rebalance compaction"] = compact_rebalance
 
 #: What a plain table sees before it is converted.
 BEFORE_CONVERSION: Sequence[str] = (

@@ -1,0 +1,110 @@
+"""Compactions that run as queries on Tez: minor, major and REBALANCE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.support.changes import Changes
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.hive.config import ON_MAPREDUCE
+from integration.support.tables import FULL_ACID
+
+pytestmark = pytest.mark.long
+
+ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """A Hive whose compactions are queries on Tez."""
+    settings = HiveSettings(query_compaction=True, cleaner_interval=0.5)
+    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_on_tez")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: HiveServer) -> Iterator[HiveClient]:
+    """A session whose own statements run on MapReduce, which is faster."""
+    with HiveClient(server.hs2_port, log=server.log) as client:
+        client.execute(ON_MAPREDUCE)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def reads(server: HiveServer, client: HiveClient, spark: SparkSession) -> Differential:
+    """Compares our reads with this Hive's answers."""
+    return Differential(server, client, spark)
+
+
+TABLES = {
+    "plain": f"(id int, v string) {ORC}",
+    "bucketed": f"(id int, v string) CLUSTERED BY (id) INTO 2 BUCKETS {ORC}",
+    "parted": f"(id int, v string) PARTITIONED BY (p int) {ORC}",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_and_changes_over_compactions(
+    name: str, server: HiveServer, client: HiveClient, reads: Differential
+) -> None:
+    changes, table = Changes(reads), f"default.{name}"
+    of_partition = ", 1" if name == "parted" else ""
+    partition = "p=1" if name == "parted" else None
+
+    def insert(*ids: int) -> None:
+        rows = ", ".join(f"({i}, 'v{i}'{of_partition})" for i in ids)
+        client.execute(f"INSERT INTO {table} VALUES {rows}")
+
+    def change(*statements: str) -> None:
+        for statement in statements:
+            client.execute(statement.format(t=table))
+
+    def directories() -> set[str]:
+        root = server.warehouse / name
+        return {it.name.partition("_")[0] for it in root.rglob("*_v*") if it.is_dir()}
+
+    client.execute(f"CREATE TABLE {table} {TABLES[name]}")
+    insert(1, 2, 3, 4)
+    insert(5, 6, 7)
+    change("DELETE FROM {t} WHERE id = 2", "UPDATE {t} SET v = 'x' WHERE id IN (3, 5)")
+    reads.check(table, where="id > 3")
+    seen = changes.take(table)
+    insert(10, 11)
+    change("DELETE FROM {t} WHERE id = 6")
+    client.compact(table, "minor", partition, cleaned=True)
+    assert "delta" in directories()
+    reads.check(table, where="v = 'x'")
+    changes.check(table, seen)
+    seen = changes.take(table)
+    insert(12)
+    change("UPDATE {t} SET v = 'y' WHERE id IN (1, 10)", "DELETE FROM {t} WHERE id = 11")
+    before = changes.take(table)
+    client.compact(table, "major", partition, cleaned=True)
+    assert "base" in directories()
+    reads.check(table, where="id > 3")
+    changes.check(table, before)
+
+
+@pytest.mark.parametrize("name", ["plain", "parted"])
+def test_rebalance(name: str, server: HiveServer, client: HiveClient, reads: Differential) -> None:
+    """Rows get new row ids: what has kept the old ones is told, and is reconciled by none."""
+    changes, table = Changes(reads), f"default.balanced_{name}"
+    of_partition = ", 1" if name == "parted" else ""
+    client.execute(f"CREATE TABLE {table} {TABLES[name]}")
+    for first in (0, 10):
+        rows = ", ".join(f"({i}, 'v{i}'{of_partition})" for i in range(first, first + 4))
+        client.execute(f"INSERT INTO {table} VALUES {rows}")
+    client.execute(f"DELETE FROM {table} WHERE id = 1")
+    seen = changes.take(table)
+    client.compact(table, "rebalance", "p=1" if name == "parted" else None, cleaned=True)
+    (base,) = {it.name for it in (server.warehouse / table.partition(".")[2]).rglob("base_*")}
+    reads.check(table, where="id > 2")
+    plan = changes.check(table, seen, [f"the compaction that made {base} may have numbered"])
+    assert plan.is_empty
+    client.execute(f"DELETE FROM {table} WHERE id % 3 = 0")
+    client.execute(f"UPDATE {table} SET v = 'new' WHERE id = 11")
+    reads.check(table, where="v = 'new'")
