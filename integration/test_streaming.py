@@ -16,10 +16,13 @@ from pyspark.sql import SparkSession
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm import scratch
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
 from integration.support.differential import Differential, canonical
+from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.hive.streaming import StreamingClient
 from integration.support.streamed import Batch
@@ -42,8 +45,11 @@ def test_what_counts_of_a_file_that_is_being_written(
     """The last whole number of the side file says how many bytes count; 0 is no row."""
     table = f"{database}.streamed"
     hive_client.execute(f"CREATE TABLE {table} (id int, v string) {ORC}")
-    for _ in range(3):
+    for _ in range(2):
         hive_client.execute(f"INSERT INTO {table} VALUES (0, 'x')")
+    # The batch has a third write id, whose transaction is open.
+    with MetastoreClient(hive.metastore_uri) as metastore:
+        third = OpenWriter.begin(metastore, TableName(database, "streamed"), None, False)
     location = hive.warehouse / f"{database}.db" / "streamed"
     for directory in location.iterdir():
         shutil.rmtree(directory)
@@ -86,6 +92,8 @@ def test_what_counts_of_a_file_that_is_being_written(
         with batch.file.open("ab") as file:
             file.write(b"more")
         batch.flushed(0, length)
+        with MetastoreClient(hive.metastore_uri) as metastore:
+            metastore.commit_txn(third.txn_id)
 
     story.then(grow)
     story.then("DELETE FROM {t} WHERE id = 21")

@@ -39,7 +39,7 @@ EQUAL = frozenset(
     """
     abs array bin bround ceil ceiling char_length character_length coalesce concat concat_ws count
     crc32 cume_dist date_add date_sub datediff day dayofmonth dayofweek dense_rank elt explode
-    factorial find_in_set first_value floor format_number grouping hex hour if inline
+    factorial find_in_set first_value floor format_number hex hour if inline
     isnotnull isnull lag last_value lcase lead length locate lower ltrim map
     max md5 min minute month months_between named_struct negative ntile nullif
     nvl octet_length percent_rank pmod posexplode positive printf quarter rank repeat reverse round
@@ -51,8 +51,6 @@ EQUAL = frozenset(
 
 UNORDERED = frozenset({"collect_set", "collect_list"})
 """Functions whose result has an order that neither of the two promises."""
-
-_MAKE_ARRAYS = UNORDERED | {"array", "split"}
 
 ORDER_FREE = frozenset({"sort_array", "size", "array_contains"})
 """Functions to whose result the order of an array does not matter."""
@@ -238,10 +236,11 @@ def _get_json_object(arguments: Arguments) -> exp.Expression:
 
 def _sort_array(arguments: Arguments) -> exp.Expression:
     (array,) = arguments
-    if not isinstance(array, exp.Anonymous) or str(array.this).lower() not in _MAKE_ARRAYS:
+    if not isinstance(array, exp.Anonymous) or str(array.this).lower() not in UNORDERED:
         raise DiffersError(
             "Hive sorts the array where it is, so that other columns of the view show it sorted, "
-            "too; only what a function has made can be sorted"
+            "too, also what is computed twice; only the array of collect_set or collect_list can "
+            "be sorted"
         )
     return call("SORT_ARRAY", array)
 

@@ -598,8 +598,6 @@ instr(s, 'ck')
 array_contains(ar, 10)
 coalesce(cast(null as string), s)
 sha2(s, 512)
-sort_array(array(s, t, 'm'))
-sort_array(split(s, ','))
 sha2(s, 384)
 cast(s as string)
 cast('x' as varchar(10)) || '!'
