@@ -109,7 +109,7 @@ benchmark: $(HIVE_READY) ## What reading ACID tables costs beside flat ORC, plan
 	$(BIN)/python -m benchmarks.start_up
 
 coverage: $(READY)
-	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage combine --keep --quiet
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
 
 clean: ## Remove what the targets made here (the cache of Hive's jars stays)

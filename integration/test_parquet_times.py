@@ -92,7 +92,8 @@ def of_spark(spark: SparkSession, path: Path, kind: str, calendar: str = "CORREC
     # In New York the first one would be in the year 0.
     times = ["0001-01-02 00:00:00", *TIMES[1:]]
     rows = ", ".join(f"({i}, timestamp '{time}')" for i, time in enumerate(times))
-    frame = session.sql(f"select * from values {rows}, ({len(TIMES)}, null) as v(id, at)")
+    values = f"values {rows}, ({len(TIMES)}, null) as v(id, at)"
+    frame = session.sql(f"select *, cast(at as date) as day from {values}")
     frame.coalesce(1).write.parquet(str(path))
     (file,) = path.glob("*.parquet")
     return file
@@ -137,6 +138,12 @@ def test_files_of_other_writers(elsewhere: Differential, tmp_path: Path, writer:
     table = make(elsewhere, writer, file)
     elsewhere.check_columns(table, SHOWN, ZONES)
     elsewhere.check_filters(table, FILTERS, SHOWN)
+    # Spark itself would move the times of writers other than Java.
+    spark.conf.set("spark.sql.parquet.int96TimestampConversion", "true")
+    try:
+        elsewhere.check_columns(table, SHOWN, ["America/New_York"])
+    finally:
+        spark.conf.unset("spark.sql.parquet.int96TimestampConversion")
     hives = canonical(elsewhere.client.query(f"SELECT {', '.join(SHOWN)} FROM {table}"))
     uri, zone = elsewhere.hive.metastore_uri, ZONE if writer in ZONED else None
     with hiveacid.snapshot(spark, uri, [table], parquet_time_zone=zone) as snapshot:
@@ -232,7 +239,9 @@ def test_old_times_that_a_spark_wrote_in_its_legacy_calendar(
 ) -> None:
     for kind in ("INT96", "TIMESTAMP_MICROS"):
         file = of_spark(elsewhere.spark, tmp_path / kind, kind, calendar="LEGACY")
-        table = make(elsewhere, f"legacy_{kind}", file)
+        columns = "id int, at timestamp, day date"
+        table = make(elsewhere, f"legacy_{kind}", file, columns=columns)
+        elsewhere.check_columns(table, ["id", "cast(day AS string)"], ZONES[:2])
         new = "at >= timestamp '1901-01-01 00:00:00'"
         elsewhere.check_filters(table, [f"id > 8 AND {new}"], SHOWN)
         with (
@@ -276,3 +285,27 @@ def test_columns_by_position(elsewhere: Differential, tmp_path: Path, where: str
             state, new = changes.state, changes.rows.selectExpr(*shown).collect()
             hives = client.query(f"SELECT {', '.join(shown)} FROM {table}")
             assert canonical(new) == canonical(row for row in hives if i == 0 or row[0] == 3)
+
+
+@pytest.mark.parametrize("now", ["false", "true"])
+def test_columns_of_a_partition_by_position(
+    elsewhere: Differential, tmp_path: Path, now: str
+) -> None:
+    """The table says how its columns are found, whatever a partition was made with."""
+    client, table = elsewhere.client, f"times.partition_by_position_{now}"
+    before = "false" if now == "true" else "true"
+    client.execute(
+        f"CREATE TABLE {table} (a string, b string) PARTITIONED BY (p int) "
+        "ROW FORMAT SERDE 'org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe' "
+        f"WITH SERDEPROPERTIES ('parquet.column.index.access'='{before}') "
+        f"STORED AS PARQUET TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    swapped = pyarrow.table({"b": ["is b"], "a": ["is a"]})
+    pyarrow.parquet.write_table(swapped, tmp_path / "swapped.parquet")
+    load = f"LOAD DATA LOCAL INPATH '{tmp_path}/swapped.parquet' INTO TABLE {table}"
+    client.execute(f"{load} PARTITION (p = 1)")
+    client.execute(
+        f"ALTER TABLE {table} SET SERDEPROPERTIES ('parquet.column.index.access'='{now}')"
+    )
+    client.execute(f"{load} PARTITION (p = 2)")
+    elsewhere.check(table)

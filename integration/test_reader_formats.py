@@ -328,7 +328,6 @@ def test_properties_of_text_that_are_set_later(
 @pytest.mark.parametrize(
     ("format", "name", "value"),
     [
-        ("PARQUET", "parquet.column.index.access", "true"),
         ("JSONFILE", "skip.header.line.count", "1"),
         ("TEXTFILE", "field.delim", "-2"),
     ],

@@ -367,9 +367,10 @@ def test_what_was_refused_has_changed_nothing(corpus: Corpus, contents: dict[str
     assert corpus.contents() == contents
 
 
+@pytest.mark.skipif(IS_NEWEST_GRAMMAR, reason="this line of Spark has all of the grammar")
 def test_an_older_spark_lacks_few_cases(corpus: Corpus) -> None:
     """What it lacks is neither compared nor refused; of the rest the tests above have told."""
-    assert len(corpus.lacking) <= (0 if IS_NEWEST_GRAMMAR else LACKING)
+    assert 0 < len(corpus.lacking) <= LACKING
 
 
 def test_so_many_cases_are_equal_and_refused() -> None:

@@ -49,13 +49,18 @@ def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
     types = [column.type for column in (*table.storage.columns, *table.partition_keys)]
     if any("date" in type_ or "timestamp" in type_ for type_ in types):
         found[_OLD_DATES] = "gregorian" if pinned.gregorian else "file"
-        if pinned.parquet_time_zone is not None and not table.is_full_acid:
-            found[_PARQUET_TIME_ZONE] = pinned.parquet_time_zone
     if any(timestamps_in(types, 0)):
         found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
+        if pinned.parquet_time_zone is not None and _has_parquet(pinned):
+            found[_PARQUET_TIME_ZONE] = pinned.parquet_time_zone
     if table.is_insert_only:
         found[_ORIGINALS] = str(pinned.shows_originals).lower()
     return found
+
+
+def _has_parquet(pinned: PinnedTable) -> bool:
+    storages = (pinned.table.storage, *pinned.storages)
+    return any("parquet" in (storage.input_format or "").lower() for storage in storages)
 
 
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

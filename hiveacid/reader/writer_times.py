@@ -71,7 +71,8 @@ class WriterTimes:
     `stamps` has the timestamps of each column, None for a column without any. `julian_dates` says
     that Hive counts old days in the Julian calendar. `spark_decides` says that Spark's Parquet
     reader treats old days as Spark wrote them, whatever the reader is asked for. `has_int64` says
-    that timestamps are stored as INT64, so that the reader must be asked for no conversion.
+    that timestamps are stored as INT64, which Spark would convert, so that the reader must be asked
+    for no conversion.
     """
 
     stamps: tuple[Stamps | None, ...]
@@ -131,7 +132,9 @@ def writer_times(
         else None
         for name, there in zip(names, timed, strict=True)
     )
-    return WriterTimes(stamps, julian_dates, header.by_spark, _has_int64(header))
+    # Where Spark changes the calendar of old times by itself, it changes that of dates as well.
+    unchanged = _has_int64(header) and INT64 not in header.rebased
+    return WriterTimes(stamps, julian_dates, header.by_spark, unchanged)
 
 
 def _has_int64(header: FileHeader) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyspark
@@ -29,6 +29,11 @@ def archive_options(archive: Path) -> list[str]:
     return [f"-XX:SharedArchiveFile={archive}", *_QUIETLY] if archive.exists() else []
 
 
+def quoted_options(options: Iterable[str]) -> str:
+    """Return options of Java as one of Spark's settings: a path may have blanks."""
+    return " ".join(f'"{option}"' for option in options)
+
+
 def main() -> None:
     """Make the archives, in place of those that are there."""
     _DIRECTORY.mkdir(exist_ok=True)
@@ -44,7 +49,11 @@ def main() -> None:
 def _make(archive: Path, record: Callable[[list[str], Path], None]) -> None:
     with tempfile.TemporaryDirectory(dir=_DIRECTORY) as directory:
         written = Path(directory) / archive.name
-        record([f"-XX:ArchiveClassesAtExit={written}", *_QUIETLY], Path(directory))
+        try:
+            record([f"-XX:ArchiveClassesAtExit={written}", *_QUIETLY], Path(directory))
+        except Exception as error:  # noqa: BLE001
+            print(f"No {archive.name}: Java will load classes from jars. {error}", flush=True)
+            return
         if written.exists():
             written.rename(archive)
             size = archive.stat().st_size >> 20

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from integration.support.class_archives import quoted_options
 from integration.support.dbt_project import spark_settings
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 
@@ -77,7 +78,7 @@ def record_spark(options: list[str], work: Path) -> None:
     with HiveServer(work=work / "metastore", metastore_only=True) as hive:
         settings = spark_settings(hive)
         java = "spark.driver.extraJavaOptions"
-        settings[java] = f"{settings[java]} {' '.join(options)}"
+        settings[java] = f"{settings[java]} {quoted_options(options)}"
         session = SparkSession.builder.config(map={**settings}).enableHiveSupport().getOrCreate()
         gateway: Any = session.sparkContext._gateway
         for format in ("parquet", "orc", "json"):

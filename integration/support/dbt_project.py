@@ -14,14 +14,14 @@ import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt_common.events.base_types import EventMsg
 
-from integration.support.class_archives import SPARK_ARCHIVE, archive_options
+from integration.support.class_archives import SPARK_ARCHIVE, archive_options, quoted_options
 from integration.support.hive import HiveServer
 from integration.support.hive.java import QUICK_START
 
 SMALL_JVM = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     f" -Xms1g -Xmn400m -XX:MetaspaceSize=300m {' '.join(QUICK_START)}"
-    f" {' '.join(archive_options(SPARK_ARCHIVE))}"
+    f" {quoted_options(archive_options(SPARK_ARCHIVE))}"
 )
 """For tables of a few rows: compiling Java code less well takes a quarter off the tests' time.
 

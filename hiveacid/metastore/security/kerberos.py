@@ -124,9 +124,10 @@ def _told_if_slow() -> Iterator[None]:
 
 def _tell_of_silence() -> None:
     logger.warning(
-        f"No Kerberos KDC has answered for {_SLOW:g} s. The system's library goes on with the "
+        f"Kerberos has not answered for {_SLOW:g} s. The system's library goes on with the "
         "KDCs that krb5.conf ($KRB5_CONFIG) names for the realm, for up to a minute. Check "
-        "whether they are running, and whether a firewall swallows port 88."
+        "whether they are running, whether a firewall swallows port 88, and whether the names of "
+        "hosts are looked up quickly."
     )
 
 

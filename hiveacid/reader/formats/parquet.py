@@ -11,6 +11,7 @@ from pyspark.sql.types import DecimalType, LongType, StructField, StructType, Ti
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
+from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
 from hiveacid.reader.file_headers import FileHeader, ask_file
@@ -34,6 +35,11 @@ from hiveacid.reader.writer_times import WriterTimes
 
 _BY_POSITION = "parquet.column.index.access"
 """Property that has Hive find columns by position instead of by name."""
+
+_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
+"""Setting that has Spark move the INT96 of writers other than Java to the session's zone."""
+
+_SESSIONS = SessionsLike()
 
 
 class Parquet(DescribedFormat):
@@ -67,7 +73,8 @@ class Parquet(DescribedFormat):
             read.spark, layout.columns, layout.times, layout.stored, layout.names
         )
         listed = [file.file for file in files]
-        frame, by_path = scan(read.spark, self.name, listed, schema, options)
+        session = _unconverted(read.spark)
+        frame, by_path = scan(read.spark, self.name, listed, schema, options, session=session)
         return ScannedFiles(frame, by_path, data)
 
     def has_rows(
@@ -75,6 +82,16 @@ class Parquet(DescribedFormat):
     ) -> bool:
         """Tell by the files' footers: Hive leaves files without rows where it inserts nothing."""
         return any(ask_file(spark, file, self.name, _has_records) for file in files)
+
+
+def _unconverted(spark: SparkSession) -> Any:
+    """Return a session of Java's in which Spark leaves the timestamps of INT96 as they are.
+
+    None if the session itself does. The conversion has no option of a reader.
+    """
+    if str(spark.conf.get(_CONVERSION, "false")).lower() != "true":
+        return None
+    return _SESSIONS.of(spark, {_CONVERSION: "false"})
 
 
 def _has_records(reader: Any) -> bool:
@@ -101,11 +118,13 @@ def parquet_columns(
     options = {}
     moves_dates = False
     if times is not None:
-        here = times.spark_decides or times.has_int64
-        moves_dates = times.julian_dates and here
+        unconverted = times.spark_decides or times.has_int64
+        moves_dates = times.julian_dates and unconverted
         options = {
             "int96RebaseMode": "CORRECTED",
-            "datetimeRebaseMode": "LEGACY" if times.julian_dates and not here else "CORRECTED",
+            "datetimeRebaseMode": "LEGACY"
+            if times.julian_dates and not unconverted
+            else "CORRECTED",
         }
     own = columns.data.names if names is None else names
     scanned = [F.lit(None) if name is None else F.col(quoted(name)) for name in own]
