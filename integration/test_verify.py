@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import pyorc
 import pytest
 
+from hiveacid.acid.layout import BucketProperty
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential
-from integration.support.hive import HiveClient, HiveServer
+from integration.support.hive import HiveClient, HiveServer, HiveSqlError
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+
+OF_IDS = (
+    "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
+    "currentTransaction:bigint,row:struct<id:int>>"
+)
 
 
 def checked(differential: Differential, table: str) -> Verification:
@@ -106,7 +114,10 @@ def test_delete_events_after_compactions(
     shutil.copy(after, root / "delete_delta_0000003_0000004" / "bucket_00000")
     shutil.copy(tmp_path / before.name, root / "delete_delta_0000003_0000004" / "bucket_00001")
     wide = checked(differential, table)
-    assert (wide.problems, counts(wide)) == ((), (3, 1, 2, 2))
+    # The copy has another number than its events' bucket, so Hive would not apply them.
+    (number,) = wide.problems
+    assert "bucket_00001 has delete events of bucket 0 to 0: Hive applies delete events" in number
+    assert counts(wide) == (3, 1, 2, 2)
     assert wide.events.explained == {"the base up to write id 3 was made without the row": 1}
     assert "  without a row: 1: the base up to write id 3 was made" in "\n".join(wide.lines())
 
@@ -154,3 +165,67 @@ def test_what_hive_has_not_written_is_named(
     assert "hiveacid_verify takes the table as database.table, not 'orders'" in str(
         capsys.readouterr().out
     )
+
+
+def test_files_that_hive_reads_in_another_way_are_named(
+    differential: Differential, hive: HiveServer, hive_client: HiveClient, database: str
+) -> None:
+    """Files of other writers: Hive's rows are not ours, or Hive has no single answer."""
+    of_bucket_0 = BucketProperty(0, 0).encode()
+    first, second = "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000"
+
+    def rows(write_id: int, *ids: int) -> list[tuple[Any, ...]]:
+        return [(0, write_id, of_bucket_0, i - 1, write_id, (i,)) for i in ids]
+
+    def events(*ids: int) -> list[tuple[Any, ...]]:
+        return [(2, 1, of_bucket_0, i - 1, 2, None) for i in ids]
+
+    tables: dict[str, dict[str, list[tuple[Any, ...]]]] = {
+        "number": {f"{first}/bucket_00007": rows(1, 1, 2), f"{second}/bucket_00000": events(1)},
+        "events": {f"{first}/bucket_00000": rows(1, 1, 2), f"{second}/bucket_00000": events(2, 1)},
+        "order": {f"{first}/bucket_00000": rows(1, 2, 1)},
+        "twice": {
+            f"{first}/bucket_00000": rows(1, 1, 2),
+            f"{second}/bucket_00000": events(1),
+            "delete_delta_0000002_0000002_0001/bucket_00000": events(1),
+        },
+        "reversed": {
+            f"{first}/bucket_00000": rows(1, 1),
+            "delta_0000003_0000002/bucket_00000": rows(2, 1),
+        },
+        "overlap": {
+            "delta_0000001_0000002/bucket_00000": rows(1, 1),
+            "delta_0000002_0000003/bucket_00000": rows(2, 1),
+        },
+    }
+    told = {
+        "number": "bucket_00007 has rows of bucket 0 to 0: Hive applies delete events only to fi",
+        "events": "bucket_00000 has 1 delete events out of order: Hive applies none of the file's",
+        "order": "bucket_00000 has 1 rows out of order: Hive contradicts itself",
+        "twice": "1 rows are deleted more than once by one write id, such as (1, 536870912, 0)",
+        "reversed": "delta_0000003_0000002 has its write ids reversed: Hive shows its rows",
+        "overlap": "delta_0000001_0000002 and delta_0000002_0000003 overlap",
+    }
+    hives = {"number": [1, 2], "events": [1, 2], "twice": None, "reversed": [1, 1]}
+    for name, files in tables.items():
+        table = f"{database}.odd_{name}"
+        hive_client.execute(f"CREATE TABLE {table} (id int) {ACID}")
+        for _ in range(3):
+            hive_client.execute(f"INSERT INTO {table} VALUES (0)")
+        root = location(hive, table)
+        for directory in root.iterdir():
+            shutil.rmtree(directory)
+        for relative, written in files.items():
+            (root / relative).parent.mkdir()
+            (root / relative).with_name("_orc_acid_version").write_text("2")
+            with (root / relative).open("wb") as file, pyorc.Writer(file, OF_IDS) as writer:
+                for row in written:
+                    writer.write(row)
+        if name in hives and hives[name] is None:
+            with pytest.raises(HiveSqlError, match="Two readers for"):
+                hive_client.query(f"SELECT id FROM {table}")
+        elif name in hives:
+            shown = sorted(id_ for (id_,) in hive_client.query(f"SELECT id FROM {table}"))
+            assert shown == hives[name]
+        problems = checked(differential, table).problems
+        assert any(told[name] in problem for problem in problems), (name, problems)

@@ -98,6 +98,12 @@ def column_field(table: TableName, column: models.Column) -> StructField:
     try:
         return StructField(column.name, spark_type(column.type))
     except ValueError as error:
+        if "timestamp with local time zone" in column.type.lower():
+            raise UnreadableTableError(
+                f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Hive 4 "
+                "writes such a column to ORC, and then cannot read any column of the table. Let "
+                "its writer write the table again, with another type for the column."
+            ) from error
         raise UnreadableTableError(
             f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Let Hive copy "
             "the table with another type for it, or without it, and read the copy."

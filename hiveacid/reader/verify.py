@@ -24,6 +24,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.reader.acid_versions import DELETE, INSERT, UPDATE
 from hiveacid.reader.deletes import DeleteFile, is_valid
 from hiveacid.reader.locations import locations
+from hiveacid.reader.oddities import name_problems, row_id_problems
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan
@@ -81,6 +82,8 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
         row_ids = _RowIds(spark, plan, rows, bases)
         hidden, events = row_ids.check()
         problems += row_ids.problems
+        problems += name_problems(before)
+        problems += row_id_problems(spark, plan)
     in_files = sum(rows.values()) if len(orc) == len(plan.data) else shown
     left = in_files - hidden - events.hits
     if shown != left:

@@ -4,6 +4,7 @@ from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import Skipped
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.oddities import name_problems
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
 from hiveacid.reader.verification import (
     SHOWN,
@@ -106,4 +107,17 @@ def test_the_report():
         "timestamps: 3 of at have nanoseconds, which Spark cuts",
         "PROBLEM: one",
         "PROBLEM: two",
+    ]
+
+
+def test_deltas_with_odd_names_are_named():
+    names = (
+        *("delta_0000001_0000002", "delta_0000002_0000003", "delete_delta_0000002_0000003"),
+        *("delta_0000001_0000003", "delta_0000005_0000004_0000", "base_0000002"),
+    )
+    files = tuple(ListedFile(f"{name}/bucket_00000", f"file:/t/{name}/x", 1) for name in names)
+    assert list(name_problems([Listing("file:/t", files)])) == [
+        "file:/t/delta_0000005_0000004_0000 has its write ids reversed: Hive shows its rows, and "
+        "the reader does not",
+        "file:/t/delta_0000001_0000002 and delta_0000002_0000003 overlap",
     ]
