@@ -434,7 +434,6 @@ class RunSnapshot:
             if tables is None:
                 return
             self._last = tables
-        tables.scratch.remove()
         try:
             tables.transaction.end(commit)
         except BaseException:
@@ -449,6 +448,8 @@ class RunSnapshot:
             f"Ended transaction {tables.transaction.id}, open for "
             f"{tables.transaction.held_seconds:.1f} s."
         )
+        # After the transaction: this may wait for a thread that copies, and be interrupted.
+        tables.scratch.remove()
 
     def _raise_if_ended(self, what: str = "") -> None:
         explain = self._explain_end

@@ -180,6 +180,19 @@ class TestFirstPin:
         snapshot.abort()
         assert len(removed) == 2
 
+    def test_an_interrupt_while_copies_are_removed_leaves_no_transaction(
+        self, metastore, make_snapshot, monkeypatch
+    ):
+        def interrupted(scratch):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Scratch, "remove", interrupted)
+        snapshot = make_snapshot()
+        snapshot.pin([ORDERS])
+        with pytest.raises(KeyboardInterrupt):
+            snapshot.end()
+        assert len(metastore.calls("commit_txn")) == 1
+
     def test_write_ids_are_registered_where_the_cleaner_asks_for_it(self, metastore, make_snapshot):
         metastore.server = ServerInfo("4.0.1", True, 300.0, True)
         make_snapshot().pin([ORDERS, CUSTOMERS])
