@@ -7,8 +7,9 @@ delta. While the batch is open, a side file next to each file says how much of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from pyspark.sql import SparkSession
 
@@ -53,18 +54,21 @@ def _settled(spark: SparkSession, pinned: PinnedTable, state: AcidState) -> Acid
     return replace(
         state,
         deltas=tuple(map(with_files, state.deltas)),
-        skipped=(*state.skipped, *(_told(each, flushed) for each, flushed in found.items())),
+        skipped=(
+            *state.skipped,
+            *chain.from_iterable(_told(each, flushed) for each, flushed in found.items()),
+        ),
         open_files=(),
     )
 
 
-def _told(each: OpenFile, flushed: Flushed) -> Skipped:
+def _told(each: OpenFile, flushed: Flushed) -> Iterator[Skipped]:
+    """Yield what the report says of an open file; its side file is told of already."""
     if flushed.length is None:
-        reason = "the length that its writer had flushed before it closed the file"
-        return Skipped(each.side_file.relative, reason)
+        return
     reason = (
         f"its writer has not closed it: the {flushed.length} bytes that count are read from a copy"
         if flushed.length
         else "its writer has not closed it, and has flushed no rows yet"
     )
-    return Skipped(each.file.relative, reason)
+    yield Skipped(each.file.relative, reason)
