@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.errors import UnreadableTableError
+from hiveacid.errors import SnapshotEndedError, UnreadableTableError
 from hiveacid.formatting import human_bytes
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import PATH
@@ -22,7 +23,7 @@ logger = logging.getLogger("hiveacid")
 DEFAULT_LIMIT = 512.0
 """Megabytes that the copies of one snapshot may have together, unless a setting says otherwise."""
 
-_MAX_SIDE_FILE_BYTES = 1 << 24
+_IO = "org.apache.commons.io.IOUtils"
 _LONG = 8
 
 
@@ -54,7 +55,9 @@ class Scratch:
         """
         self._parent = directory or "/tmp"
         self._limit = round(limit * 1_000_000)
-        self._lock = threading.Lock()
+        # A signal handler may remove the copies while its own thread makes one.
+        self._lock = threading.RLock()
+        self._ended = False
         self._copied = 0
         self._flushed: dict[str, Flushed] = {}
         self._made: dict[str, tuple[Any, Any]] = {}
@@ -68,8 +71,14 @@ class Scratch:
         Raises:
             UnreadableTableError: the side file holds no length, the copies would be too large, or
                 a file cannot be read or copied.
+            SnapshotEndedError: the copies were removed.
         """
         with self._lock:
+            if self._ended:
+                raise SnapshotEndedError(
+                    f"{file.path} is being written, and is read from a snapshot that has ended: "
+                    "its copies were removed. Take a new snapshot."
+                )
             if file.path not in self._flushed:
                 try:
                     self._flushed[file.path] = self._look(spark, file, side_file)
@@ -82,26 +91,34 @@ class Scratch:
             return self._flushed[file.path]
 
     def remove(self) -> None:
-        """Remove the copies. What fails goes to the log: they lie in a directory for such files."""
+        """Remove the copies, and make no more of them.
+
+        What fails goes to the log: the copies lie in a directory for such files.
+        """
         with self._lock:
+            self._ended = True
             made, self._made = list(self._made.values()), {}
             self._flushed.clear()
             self._copied = 0
         for file_system, directory in made:
             try:
                 file_system.delete(directory, True)
+                file_system.cancelDeleteOnExit(directory)
             except Exception as error:  # the JVM may have ended before
                 logger.debug(f"Copies of files that are being written are left: {error}")
 
     def _look(self, spark: SparkSession, file: ListedFile, side_file: ListedFile) -> Flushed:
         path, side_path = (java(spark.sparkContext, PATH)(each.path) for each in (file, side_file))
         file_system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        if not file_system.exists(side_path):
+        try:
+            length = _last_length(spark, file_system, side_path)
+        except JAVA_ERRORS:
+            if file_system.exists(side_path):
+                raise
             # Its writer has closed the file since it was listed.
             status = file_system.getFileStatus(path)
             length, time = status.getLen(), status.getModificationTime()
             return Flushed(ListedFile(file.relative, file.path, length, time), None)
-        length = _last_length(spark, file_system, side_path)
         if length is None:
             raise UnreadableTableError(
                 f"{side_file.path} holds no length: {file.path} is being written, and nothing says "
@@ -123,25 +140,28 @@ class Scratch:
 
     def _copy(self, spark: SparkSession, file_system: Any, path: Any, length: int) -> str:
         target_system, directory = self._directory(spark, file_system)
-        target = java(spark.sparkContext, PATH)(
-            f"{directory.toString()}/{len(self._flushed)}/{path.getName()}"
-        )
-        source = file_system.open(path)
+        # The copies of a snapshot may have the same name, and what failed is tried again.
+        own_directory = java(spark.sparkContext, PATH)(directory, uuid.uuid4().hex)
+        target = java(spark.sparkContext, PATH)(own_directory, path.getName())
         try:
-            copy = target_system.create(target, False)
+            source = file_system.open(path)
             try:
-                copied = java(spark.sparkContext, "org.apache.commons.io.IOUtils").copyLarge(
-                    source, copy, 0, length
-                )
+                copy = target_system.create(target, False)
+                try:
+                    copied = java(spark.sparkContext, _IO).copyLarge(source, copy, 0, length)
+                finally:
+                    copy.close()
             finally:
-                copy.close()
-        finally:
-            source.close()
-        if copied != length:
-            raise UnreadableTableError(
-                f"{path.toString()} has {copied} bytes, and its writer says that {length} count. "
-                "If this stays so, the file was cut: see the log of the writer."
-            )
+                source.close()
+            if copied != length:
+                raise UnreadableTableError(
+                    f"{path.toString()} has {copied} bytes, and its writer says that {length} "
+                    "count. If this stays so, the file was cut: see the log of the writer."
+                )
+        except BaseException:
+            with suppress(Exception):
+                target_system.delete(own_directory, True)
+            raise
         return str(target.toString())
 
     def _directory(self, spark: SparkSession, file_system: Any) -> tuple[Any, Any]:
@@ -153,9 +173,13 @@ class Scratch:
                 spark.sparkContext, "org.apache.hadoop.security.UserGroupInformation"
             ).getCurrentUser()
             name = f"hiveacid-{user.getShortUserName()}-{uuid.uuid4().hex}"
-            directory = file_system.makeQualified(path(f"{self._parent}/{name}"))
-            configuration = spark._jsparkSession.sessionState().newHadoopConf()
-            own_system = directory.getFileSystem(configuration)
+            directory = path(f"{self._parent}/{name}")
+            own_system = file_system
+            if directory.toUri().getScheme() is not None:
+                own_system = directory.getFileSystem(
+                    spark._jsparkSession.sessionState().newHadoopConf()
+                )
+            directory = own_system.makeQualified(directory)
             permission = java(spark.sparkContext, "org.apache.hadoop.fs.permission.FsPermission")
             own_system.mkdirs(directory, permission("700"))
             own_system.deleteOnExit(directory)
@@ -168,9 +192,7 @@ def _last_length(spark: SparkSession, file_system: Any, side_path: Any) -> int |
     content = java(spark.sparkContext, "java.io.ByteArrayOutputStream")()
     stream = file_system.open(side_path)
     try:
-        java(spark.sparkContext, "org.apache.commons.io.IOUtils").copyLarge(
-            stream, content, 0, _MAX_SIDE_FILE_BYTES
-        )
+        java(spark.sparkContext, _IO).copyLarge(stream, content)
     finally:
         stream.close()
     numbers = bytes(content.toByteArray())
