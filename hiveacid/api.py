@@ -366,7 +366,9 @@ class Snapshot(RunSnapshot):
         max_write_ids: int | None = None,
         spark: SparkSession | None = None,
     ) -> Changes:
-        """Find what changed in a table since a state or a write id. Runs no Spark job.
+        """Find what changed in a table since a state or a write id.
+
+        Runs a Spark job only for files whose footers leave open whether Hive 2 has written them.
 
         Args:
             name: such as `shop.orders`.

@@ -1,4 +1,4 @@
-"""Plan of the changes between two instants of a table. Runs no Spark job."""
+"""Plan of the changes between two instants of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan of the changes of a source since a state: the files that hold them. Runs no Spark job."""
+"""Plan of the changes of a source since a state: the files that hold them."""
 
 from __future__ import annotations
 
@@ -160,7 +160,9 @@ def plan_changes(
     max_write_ids: int | None = None,
     listings: Sequence[Listing] | None = None,
 ) -> ChangePlan:
-    """Find what changed since a state; without one, everything is an insert. Runs no Spark job.
+    """Find what changed since a state; without one, everything is an insert.
+
+    As `plan_read`, it runs a Spark job only for files that may be those of Hive 2.
 
     Args:
         options: the text of the options that `pinned` was narrowed with.

@@ -27,7 +27,10 @@ from hiveacid.snapshots.tables import PinnedTable
 
 
 def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> ReadPlan:
-    """List the table's locations and choose the files of the snapshot. Runs no Spark job.
+    """List the table's locations and choose the files of the snapshot.
+
+    Runs a Spark job only for files whose footers leave open whether Hive 2 has written them
+    (`check_versions`).
 
     Raises:
         UnreadableTableError: the table cannot be read exactly; the message says why.
