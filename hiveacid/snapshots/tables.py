@@ -178,5 +178,5 @@ class PinnedTable(UnlockedTable):
     gregorian: bool = False
     parquet_time_zone: str | None = None
     shows_originals: bool = False
-    scratch: Scratch = field(default_factory=Scratch, compare=False, repr=False)
+    scratch: Scratch = field(compare=False, repr=False, kw_only=True)
     unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()

@@ -34,6 +34,7 @@ from hiveacid.errors import (
     MetastoreUnavailableError,
     TransactionLostError,
 )
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -271,7 +272,9 @@ class Cursor:
 
 def reading(write_id):
     write_ids = ValidWriteIdList(write_id, table="shop.orders")
-    pinned = PinnedTable(TABLE, (), write_ids, ValidTxnList(9), transaction_id=17)
+    pinned = PinnedTable(
+        TABLE, (), write_ids, ValidTxnList(9), transaction_id=17, scratch=Scratch()
+    )
     return FilesRead.of(pinned, [(ListedFile("a", "/orders/a", 7), 0)], [])
 
 

@@ -16,6 +16,7 @@ from hiveacid.changes.evidence import grown_part
 from hiveacid.changes.facts import SourceFacts
 from hiveacid.changes.losses import Extent, dropped, is_renumbered, table_losses
 from hiveacid.changes.state import SourceState
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import RowIdRange
@@ -46,7 +47,9 @@ def pinned_table(write_ids, *partitions, **changes):
         for p in partitions
     )
     table = replace(TABLE, partition_keys=keys, **changes)
-    return PinnedTable(table, parts, write_ids, ValidTxnList(10_000), transaction_id=1)
+    return PinnedTable(
+        table, parts, write_ids, ValidTxnList(10_000), transaction_id=1, scratch=Scratch()
+    )
 
 
 def valid(high_watermark, open=(), aborted=()):

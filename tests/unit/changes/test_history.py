@@ -12,6 +12,7 @@ from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList, WriteIdRange
 from hiveacid.changes import history as module
 from hiveacid.changes.history import Evidence, History, look_back
 from hiveacid.errors import InstantLostError, InvalidSettingError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.event_log import TableEvents
 from hiveacid.metastore.models import (
     Column,
@@ -64,6 +65,7 @@ def past(
         ValidWriteIdList(newest),
         ValidTxnList(100),
         transaction_id=50,
+        scratch=Scratch(),
     )
     return History(pinned, listings[chosen], evidence, lambda: listings)
 

@@ -7,6 +7,7 @@ import pytest
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import InvalidSettingError, UnreadableTableError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, ServerInfo, StorageDescriptor, Table, TableName
 from hiveacid.reader.orc_footers import OrcFooter
 from hiveacid.reader.orc_names import in_table_order
@@ -19,7 +20,15 @@ def pinned(orc_columns, *names):
     columns = tuple(Column(name, "int") for name in names)
     storage = StorageDescriptor("file:/t", columns)
     table = Table(TableName("shop", "t"), "MANAGED_TABLE", storage, (), {}, 0)
-    return PinnedTable(table, (), ValidWriteIdList(1), ValidTxnList(1), 7, orc_columns=orc_columns)
+    return PinnedTable(
+        table,
+        (),
+        ValidWriteIdList(1),
+        ValidTxnList(1),
+        7,
+        orc_columns=orc_columns,
+        scratch=Scratch(),
+    )
 
 
 def footer(*names, **more):

@@ -5,6 +5,7 @@ import yaml
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import InvalidSettingError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import NULL_PARTITION
 from hiveacid.reader.partition_choice import PartitionChoice
@@ -17,7 +18,9 @@ def pinned(*values):
     keys = (Column("day", "date"), Column("region", "char(4)"))
     table = Table(TableName("shop", "orders"), "MANAGED_TABLE", STORAGE, keys, {}, 0)
     partitions = tuple(Partition(value, STORAGE) for value in values)
-    return PinnedTable(table, partitions, ValidWriteIdList(1), ValidTxnList(1), 7)
+    return PinnedTable(
+        table, partitions, ValidWriteIdList(1), ValidTxnList(1), 7, scratch=Scratch()
+    )
 
 
 TABLE = pinned(
@@ -49,7 +52,7 @@ def test_a_value_that_yaml_may_have_changed_is_refused():
     types = {"day": "date", "month": "char(2)", "n": "decimal(9,2)", "b": "boolean"}
     keys = tuple(Column(name, type) for name, type in types.items())
     table = Table(TableName("shop", "orders"), "MANAGED_TABLE", STORAGE, keys, {}, 0)
-    source = PinnedTable(table, (), ValidWriteIdList(1), ValidTxnList(1), 7)
+    source = PinnedTable(table, (), ValidWriteIdList(1), ValidTxnList(1), 7, scratch=Scratch())
 
     def choice(text):
         return PartitionChoice.parse(yaml.safe_load(text))

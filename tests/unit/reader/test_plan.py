@@ -7,6 +7,7 @@ import pytest
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.full_acid import plan_full_acid
 from hiveacid.reader.insert_only import plan_insert_only
@@ -39,7 +40,9 @@ def pinned_table(write_ids, partitions=0):
     parts = tuple(
         Partition((str(i),), replace(storage, location=f"file:/t/p={i}")) for i in range(partitions)
     )
-    return PinnedTable(table, parts, write_ids, ValidTxnList(100), transaction_id=7)
+    return PinnedTable(
+        table, parts, write_ids, ValidTxnList(100), transaction_id=7, scratch=Scratch()
+    )
 
 
 def valid(high_watermark, open=(), aborted=()):

@@ -6,6 +6,7 @@ import pytest
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.read import plan_read
@@ -53,7 +54,9 @@ TABLE = Table(
     ],
 )
 def test_a_table_is_refused_before_anything_is_listed(table, message):
-    pinned = PinnedTable(table, (), ValidWriteIdList(3), ValidTxnList(9), transaction_id=9)
+    pinned = PinnedTable(
+        table, (), ValidWriteIdList(3), ValidTxnList(9), transaction_id=9, scratch=Scratch()
+    )
     with pytest.raises(UnreadableTableError) as refused:
         plan_read(None, pinned, OrcFooters())
     assert refused.value.message == message

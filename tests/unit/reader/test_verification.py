@@ -3,6 +3,7 @@
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import Skipped
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from hiveacid.reader.oddities import name_problems
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
@@ -34,7 +35,7 @@ def plan(files, skipped=()):
     )
     write_ids = ValidWriteIdList(9, frozenset({7}), frozenset({2, 3}))
     return ReadPlan(
-        PinnedTable(table, (), write_ids, ValidTxnList(100), transaction_id=12),
+        PinnedTable(table, (), write_ids, ValidTxnList(100), transaction_id=12, scratch=Scratch()),
         tuple(DataFile(listed(f), 0, ("id",), is_acid=True) for f in files),
         (),
         tuple(Skipped(f"file:/t/{name}", reason) for name, reason in skipped),

@@ -15,6 +15,7 @@ from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import TableNotFoundError
+from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan
@@ -125,7 +126,9 @@ class Snapshot:
 
     def plan_table(self, spark, name, choice, *, as_of, read):
         self.asked.append((spark, name, choice, as_of, read))
-        pinned = PinnedTable(table(name, True), (), ValidWriteIdList(1), ValidTxnList(1), 7)
+        pinned = PinnedTable(
+            table(name, True), (), ValidWriteIdList(1), ValidTxnList(1), 7, scratch=Scratch()
+        )
         data = DataFile(ListedFile("b", "/x/b", 9), 0, ("id",), is_acid=True)
         return self.plans.setdefault((name, choice), ReadPlan(pinned, (data,), (), ()))
 
