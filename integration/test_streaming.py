@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +32,16 @@ from integration.support.tables import FULL_ACID
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
 
-def copies() -> set[Path]:
+def with_scratch(differential: Differential, directory: str) -> Differential:
+    """The same with a scratch directory of its own: others may be copying at the same time."""
+    own = copy(differential)
+    own.settings = replace(own.settings, scratch_directory=directory)
+    return own
+
+
+def copies(directory: Path) -> list[Path]:
     """The directories of copies that are there."""
-    return set(Path("/tmp").glob(f"hiveacid-*-{'[0-9a-f]' * 32}"))
+    return list(directory.glob(f"hiveacid-*-{'[0-9a-f]' * 32}"))
 
 
 def test_what_counts_of_a_file_that_is_being_written(
@@ -41,6 +49,7 @@ def test_what_counts_of_a_file_that_is_being_written(
     hive: HiveServer,
     hive_client: HiveClient,
     database: str,
+    tmp_path: Path,
 ) -> None:
     """The last whole number of the side file says how many bytes count; 0 is no row."""
     table = f"{database}.streamed"
@@ -55,7 +64,8 @@ def test_what_counts_of_a_file_that_is_being_written(
         shutil.rmtree(directory)
     (location / "delta_0000001_0000003").mkdir()
     batch = Batch(location / "delta_0000001_0000003")
-    before = copies()
+    scratch_directory = tmp_path / "scratch"
+    differential = with_scratch(differential, scratch_directory.as_uri())
 
     batch.file.write_bytes(b"")
     batch.flushed(0)
@@ -76,12 +86,12 @@ def test_what_counts_of_a_file_that_is_being_written(
     with pytest.raises(HiveSqlError, match="EOFException"):
         hive_client.query(f"SELECT * FROM {table}")
     assert differential.read(table).rows == found.rows
-    assert copies() == before
+    assert copies(scratch_directory) == []
     with differential.pinned(table) as pinned:
         report = verify(differential.spark, pinned, differential.footers)
         assert report.problems == ()
         assert any(f"the {length} bytes that count" in line for line in report.lines())
-        assert len(copies() - before) == 1
+        assert len(copies(scratch_directory)) == 1
 
     batch.flushed(0, length)
     story = Story(Changes(differential), hive_client, table)
@@ -118,7 +128,7 @@ def test_what_counts_of_a_file_that_is_being_written(
     batch.write(3)
     story.then(lambda: None)
     assert len(differential.check(table).rows) == 5
-    assert copies() == before
+    assert copies(scratch_directory) == []
 
 
 @pytest.fixture
@@ -132,12 +142,12 @@ def hive_3(tmp_path: Path) -> Iterator[HiveServer]:
 @pytest.mark.long
 def test_hives_streaming_client(hive_3: HiveServer, spark: SparkSession, tmp_path: Path) -> None:
     """A batch left open, one aborted in the middle, one closed late, one killed; Hive's answers."""
-    before = copies()
     with (
         HiveClient(hive_3.hs2_port, log=hive_3.log) as client,
         StreamingClient(hive_3.metastore_uri, tmp_path / "streaming") as streaming,
     ):
-        differential = Differential(hive_3, client, spark)
+        scratch_directory = tmp_path / "scratch"
+        differential = with_scratch(Differential(hive_3, client, spark), str(scratch_directory))
         changes = Changes(differential)
         client.execute(f"CREATE TABLE default.a (id int, v string) {ORC}")
         batch = streaming.open("default", "a", batch=5)
@@ -195,4 +205,4 @@ def test_hives_streaming_client(hive_3: HiveServer, spark: SparkSession, tmp_pat
         assert len(differential.check("default.p", where="id > 2").rows) == 5
         story.then("DELETE FROM {t} WHERE id = 3")
         differential.check("default.p", where="id > 2", hive_counts=True)
-    assert copies() == before
+    assert copies(scratch_directory) == []
