@@ -187,7 +187,8 @@ def test_cancel_leaves_other_connections_alone(handle, spark):
         assert thread.is_alive() and time.monotonic() < until, errors
         time.sleep(0.05)
     done, every = tasks(tag)
-    assert 2 <= done < every == 60, "what the terminal tells of the statement"
+    # The stage of the result has one more task, which Spark may know of already.
+    assert 2 <= done < every <= 61 and every >= 60, "what the terminal tells of the statement"
     assert tasks("another") == (0, 0)
     assert thread.is_alive()
     handle.stop_statement()
