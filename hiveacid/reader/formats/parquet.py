@@ -59,7 +59,8 @@ class Parquet(DescribedFormat):
         self, read: TableRead, file: DataFile, columns: TableColumns, header: FileHeader
     ) -> tuple[str | None, ...] | None:
         """Return the file's names of the columns, if Hive finds them by position."""
-        properties = file_properties(read.table, read.storages[file.partition])
+        # Hive asks the table, whatever a partition was made with.
+        properties = file_properties(read.table, read.table.storage)
         if properties.get(_BY_POSITION, "false").lower() != "true":
             return None
         missing = len(columns.data) - len(header.names)
