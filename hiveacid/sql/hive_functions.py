@@ -40,11 +40,11 @@ EQUAL = frozenset(
     abs array bin bround ceil ceiling char_length character_length coalesce concat concat_ws count
     crc32 cume_dist date_add date_sub datediff day dayofmonth dayofweek dense_rank elt explode
     factorial find_in_set first_value floor format_number hex hour if inline
-    isnotnull isnull lag last_value lcase lead length locate lower ltrim map
+    isnotnull isnull lag last_value lcase lead length locate lower map
     max md5 min minute month months_between named_struct negative ntile nullif
-    nvl octet_length percent_rank pmod posexplode positive printf quarter rank repeat reverse round
-    row_number rtrim second sha sha1 shiftleft shiftright shiftrightunsigned size space
-    stack substring_index sum avg trim ucase upper translate weekofyear year
+    nvl octet_length percent_rank pmod posexplode positive quarter rank repeat reverse round
+    row_number second sha sha1 shiftleft shiftright shiftrightunsigned size space
+    stack substring_index sum avg ucase upper translate weekofyear year
     """.split()
 )
 """Functions that show the same in both, as far as the types of their arguments are the same."""
@@ -108,9 +108,14 @@ def _strings_of(function: str) -> Callable[[Arguments], exp.Expression]:
     return lambda arguments: cast(call(function, *arguments), "string")
 
 
+def _operand(value: exp.Expression) -> exp.Expression:
+    copy = value.copy()
+    return exp.paren(copy) if isinstance(copy, exp.Binary | exp.Unary | exp.Between) else copy
+
+
 def _null_if_any_is(function: str) -> Callable[[Arguments], exp.Expression]:
     def rewrite(arguments: Arguments) -> exp.Expression:
-        nulls = [exp.Is(this=it.copy(), expression=exp.Null()) for it in arguments]
+        nulls = [exp.Is(this=_operand(it), expression=exp.Null()) for it in arguments]
         return call("IF", exp.or_(*nulls), exp.Null(), call(function, *arguments))
 
     return rewrite
@@ -245,6 +250,15 @@ def _sort_array(arguments: Arguments) -> exp.Expression:
     return call("SORT_ARRAY", array)
 
 
+def _one(function: str) -> Callable[[Arguments], exp.Expression]:
+    def rewrite(arguments: Arguments) -> exp.Expression:
+        if len(arguments) != 1:
+            raise DiffersError("Hive and Spark take the characters in another place")
+        return call(function, *arguments)
+
+    return rewrite
+
+
 _UNITS = {
     "MM": "MM",
     "MON": "MON",
@@ -306,8 +320,9 @@ REWRITTEN: dict[str, Callable[[Arguments], exp.Expression]] = {
     "date_format": _date_format,
     "get_json_object": _get_json_object,
     "greatest": _null_if_any_is("GREATEST"),
-    "instr": _instr,
+    "instr": _two(_instr),
     "last_day": _strings_of("LAST_DAY"),
+    "ltrim": _one("LTRIM"),
     "least": _null_if_any_is("LEAST"),
     "lpad": _pad("LPAD"),
     "next_day": _two(_strings_of("NEXT_DAY")),
@@ -316,6 +331,7 @@ REWRITTEN: dict[str, Callable[[Arguments], exp.Expression]] = {
     "regexp_replace": _regexp_replace,
     "replace": _replace,
     "rpad": _pad("RPAD"),
+    "rtrim": _one("RTRIM"),
     "sha2": _sha2,
     "sort_array": _sort_array,
     "split": _split,
@@ -324,6 +340,7 @@ REWRITTEN: dict[str, Callable[[Arguments], exp.Expression]] = {
     "substr": _substring,
     "substring": _substring,
     "to_date": _to_date,
+    "trim": _one("TRIM"),
     "trunc": _two(_trunc),
 }
 """Functions for which another expression shows in Spark what Hive shows, or which are equal under a

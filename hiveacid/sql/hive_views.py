@@ -65,6 +65,10 @@ _NODES = frozenset(
 """Nodes of sqlglot's that mean the same in both; others are refused."""
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In)
+_PREDICATES = (*_COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.Like, exp.RegexpLike, exp.Between)
+_SUMS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.DPipe)
+_BY_ORDER_OF_ROWS = frozenset("row_number ntile lag lead first_value last_value".split())
 _PARTS_OF_TIME = frozenset("YEAR QUARTER MONTH WEEK DAY DAYOFWEEK HOUR MINUTE".split())
 _TYPE = re.compile(
     r"(tinyint|smallint|int|integer|bigint|float|double|boolean|string|binary|date|timestamp"
@@ -238,6 +242,7 @@ def _translate(tree: Node) -> None:
     for node in nodes:
         if type(node).__name__ not in _NODES:
             raise DiffersError(_part(node), _why_unknown(node))
+        _refuse_precedence(node)
     # The innermost come first, so that what is put in is not looked at again.
     for node in reversed(nodes):
         part = _part(node)
@@ -245,6 +250,30 @@ def _translate(tree: Node) -> None:
             _translate_node(node)
         except DiffersError as error:
             raise DiffersError(part, str(error)) from error
+
+
+def _refuse_precedence(node: Node) -> None:
+    """Refuse operators that bind in another way in Spark than in Hive (`IdentifiersParser.g`)."""
+    for child in node.iter_expressions():
+        of_predicates = isinstance(node, _PREDICATES) and isinstance(child, _PREDICATES)
+        of_null = isinstance(node, exp.Is) and (
+            isinstance(child, exp.Binary) or isinstance(child.unnest(), _PREDICATES)
+        )
+        both = (*_SUMS, *_BITS)
+        of_sums = (
+            isinstance(node, both) and isinstance(child, both) and type(node) is not type(child)
+        )
+        of_bits = of_sums and (isinstance(node, _BITS) or isinstance(child, _BITS))
+        if of_predicates or of_null or of_bits:
+            raise DiffersError(_part(node), "operators bind in another way; write parentheses")
+
+
+def _refuse_rows_by_chance(window: exp.Window) -> None:
+    name = str(window.this.this).lower() if isinstance(window.this, exp.Anonymous) else ""
+    spec = window.args.get("spec")
+    is_of_rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    if window.args.get("order") is None and (name in _BY_ORDER_OF_ROWS or is_of_rows):
+        raise DiffersError("without ORDER BY the order of the window's rows is chance")
 
 
 def _why_unknown(node: Node) -> str:
@@ -340,6 +369,8 @@ def _refuse_odd(node: Node) -> None:
         ends = (node.args.get("start"), node.args.get("end"))
         if any(isinstance(end, exp.Expression) for end in ends):
             raise DiffersError("of a range around the present value Spark makes an overflow")
+    elif isinstance(node, exp.Window):
+        _refuse_rows_by_chance(node)
     elif isinstance(node, exp.Column) and node.name.lower() in _VIRTUAL:
         raise DiffersError("virtual columns are Hive's own")
     elif isinstance(node, exp.Intersect | exp.Union | exp.Except):
