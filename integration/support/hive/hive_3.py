@@ -6,9 +6,10 @@ of that Hive: the serializer of part of a list, which otherwise looks for fields
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from integration.support.hive.class_jars import jar_of_classes
 
 VERSION = "3.1.3"
 SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
@@ -86,11 +87,5 @@ def of_metastore(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _serializer(four: Sequence[Path], directory: Path) -> Path:
     """The jar with the class of Hive 4.0.1, in the cache."""
-    jar = directory / "serializer.jar"
-    if not jar.exists():
-        (whole,) = (it for it in four if it.name.startswith("hive-exec-"))
-        unfinished = jar.with_suffix(".new")
-        with zipfile.ZipFile(whole) as source, zipfile.ZipFile(unfinished, "w") as target:
-            target.writestr(_SERIALIZER, source.read(_SERIALIZER))
-        unfinished.rename(jar)
-    return jar
+    (whole,) = (jar for jar in four if jar.name.startswith("hive-exec-"))
+    return jar_of_classes(whole, [_SERIALIZER], directory / "serializer.jar")

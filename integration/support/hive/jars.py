@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hiveacid.jars.artifacts import Progress, fetch, read_lock
 from integration.support.hive import hive_3
+from integration.support.hive.class_jars import jar_of_jobs
 
 HIVE_VERSION = "4.0.1"
 VERSIONS = (HIVE_VERSION, hive_3.VERSION)
@@ -32,7 +33,7 @@ class HiveFiles:
 
     #: The part of the cache that belongs to this version of Hive.
     directory: Path
-    #: The class path, in the lock file's order.
+    #: The class path: in the lock file's order, behind the jar of what starts Hive's jobs.
     jars: tuple[Path, ...]
     #: The metastore's home for the schema tool: holds `scripts/metastore/upgrade/derby`.
     metastore_home: Path
@@ -75,9 +76,10 @@ def hive_files(progress: Progress = say, version: str = HIVE_VERSION) -> HiveFil
     if not home.exists():
         _unpack_scripts(distribution, home)
     if version == hive_3.VERSION:
-        jars = hive_3.class_path(jars, hive_files(progress).jars, directory)
+        jobs = jar_of_jobs(jars, directory)
+        jars = (jobs, *hive_3.class_path(jars, hive_files(progress).jars, directory))
         return HiveFiles(directory, jars, home, hive_3.SCHEMA_TOOL)
-    return HiveFiles(directory, jars, home)
+    return HiveFiles(directory, (jar_of_jobs(jars, directory), *jars), home)
 
 
 def _unpack_scripts(distribution: Path, home: Path) -> None:
