@@ -11,7 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.support.avro import avro_jars
-from integration.support.dbt_project import DbtProject, spark_settings
+from integration.support.dbt_project import (
+    LASTING_JVM,
+    LASTING_MEMORY,
+    DbtProject,
+    spark_settings,
+)
 from integration.support.delta import delta_settings
 from integration.support.differential import CONTRADICTIONS, Differential
 from integration.support.held import assert_nothing_held
@@ -156,7 +161,8 @@ def spark(hive: HiveServer) -> Iterator[SparkSession]:
     It has the module for Avro, and a catalog that is Hive's metastore; Delta and Iceberg where the
     line of Spark has them (`hiveacid/spark_lines.py`).
     """
-    settings = {**spark_settings(hive), **delta_settings(say)}
+    settings = {**spark_settings(hive, LASTING_JVM), **delta_settings(say)}
+    settings["spark.driver.memory"] = LASTING_MEMORY
     settings |= iceberg_settings(hive.work / "lake")
     jars = [settings.get("spark.jars"), *map(str, [*avro_jars(say), *iceberg_jars(say)])]
     settings["spark.jars"] = ",".join(filter(None, jars))

@@ -76,6 +76,7 @@ def assert_marts_are_hives(hive: HiveClient) -> None:
         assert rows, mart
 
 
+@pytest.mark.long
 def test_before_any_run(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("parse")
     listed = quickstart.succeed("ls", "--output", "name").result
@@ -163,6 +164,7 @@ def test_retry_takes_up_what_failed(quickstart: DbtDirectory, hive_session: Hive
     assert_marts_are_hives(hive_session)
 
 
+@pytest.mark.long
 def test_one_process_runs_dbt_twice(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     transactions = []
     for _ in range(2):

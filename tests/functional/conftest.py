@@ -16,7 +16,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.spark.driver import root_session
 from hiveacid.metastore import thrift
-from integration.support.dbt_project import SMALL_JVM
+from integration.support.dbt_project import LASTING_JVM, LASTING_MEMORY
 from integration.support.delta import delta_settings
 from integration.support.hive.jars import say
 from integration.support.iceberg import iceberg_jars, iceberg_settings
@@ -52,10 +52,10 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.master": "local[2]",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1500m",
+        "spark.driver.memory": LASTING_MEMORY,
         # As for the Derby of a Hive (`integration/support/hive/server.py`).
         "spark.driver.extraJavaOptions": (
-            f"{SMALL_JVM} -Dderby.system.durability=test -Dderby.language.statementCacheSize=1000"
+            f"{LASTING_JVM} -Dderby.system.durability=test -Dderby.language.statementCacheSize=1000"
         ),
         "spark.ui.enabled": False,
         "spark.sql.shuffle.partitions": 1,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from integration.support.hive.class_jars import jar_of_classes
+from integration.support.hive.class_jars import jar_of_files
 
 VERSION = "3.1.3"
 SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
@@ -88,4 +88,4 @@ def of_metastore(properties: Mapping[str, str]) -> dict[str, str]:
 def _serializer(four: Sequence[Path], directory: Path) -> Path:
     """The jar with the class of Hive 4.0.1, in the cache."""
     (whole,) = (jar for jar in four if jar.name.startswith("hive-exec-"))
-    return jar_of_classes(whole, [_SERIALIZER], directory / "serializer.jar")
+    return jar_of_files(whole, [_SERIALIZER], directory / "serializer.jar")

@@ -33,7 +33,9 @@ class HiveFiles:
 
     #: The part of the cache that belongs to this version of Hive.
     directory: Path
-    #: The class path: in the lock file's order, behind the jar of what starts Hive's jobs.
+    #: The jar that stands before the others where Hive starts jobs.
+    jobs: Path
+    #: The class path, in the lock file's order.
     jars: tuple[Path, ...]
     #: The metastore's home for the schema tool: holds `scripts/metastore/upgrade/derby`.
     metastore_home: Path
@@ -77,9 +79,9 @@ def hive_files(progress: Progress = say, version: str = HIVE_VERSION) -> HiveFil
         _unpack_scripts(distribution, home)
     if version == hive_3.VERSION:
         jobs = jar_of_jobs(jars, directory)
-        jars = (jobs, *hive_3.class_path(jars, hive_files(progress).jars, directory))
-        return HiveFiles(directory, jars, home, hive_3.SCHEMA_TOOL)
-    return HiveFiles(directory, (jar_of_jobs(jars, directory), *jars), home)
+        jars = hive_3.class_path(jars, hive_files(progress).jars, directory)
+        return HiveFiles(directory, jobs, jars, home, hive_3.SCHEMA_TOOL)
+    return HiveFiles(directory, jar_of_jobs(jars, directory), jars, home)
 
 
 def _unpack_scripts(distribution: Path, home: Path) -> None:

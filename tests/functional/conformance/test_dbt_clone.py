@@ -17,6 +17,7 @@ class TestClonePossibleDelta(Delta, BaseClonePossible):
     pass
 
 
+@pytest.mark.long
 class TestCloneNotPossibleDelta(Delta, BaseCloneNotPossible):
     pass
 

@@ -42,6 +42,7 @@ class TestEmptySeedFlag(BaseTestEmptySeedFlag):
         super().test_build_empty_with_seed(project)
 
 
+@pytest.mark.long
 class TestMetadataWithEmptyFlagIceberg(Iceberg, MetadataWithEmptyFlag):
     """In Iceberg, which drops columns of any table; its catalog here has no views."""
 

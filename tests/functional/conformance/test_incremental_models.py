@@ -119,6 +119,7 @@ class TestMergeExcludeColumnsIceberg(MergeIceberg, BaseMergeExcludeColumns):
     pass
 
 
+@pytest.mark.long
 class TestIncrementalPredicatesDeleteInsertDelta(BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self):

@@ -52,6 +52,7 @@ class TestPersistDocsIceberg(Iceberg, BasePersistDocs):
         return {"models": documented}
 
 
+@pytest.mark.long
 class TestPersistDocsColumnMissing(BasePersistDocsColumnMissing):
     pass
 
@@ -64,6 +65,7 @@ class TestPersistDocsColumnMissingIceberg(AgainOnIceberg, BasePersistDocsColumnM
     pass
 
 
+@pytest.mark.long
 class TestPersistDocsAllColumnsMissing(BasePersistDocsAllColumnsMissing):
     pass
 
@@ -76,6 +78,7 @@ class TestPersistDocsAllColumnsMissingIceberg(AgainOnIceberg, BasePersistDocsAll
     pass
 
 
+@pytest.mark.long
 class TestPersistDocsQuotedColumnCaseSensitive(BasePersistDocsQuotedColumnCaseSensitive):
     pass
 
@@ -110,6 +113,7 @@ class TestPersistDocsQuotedDescriptionNotAppliedOnMismatchIceberg(
     pass
 
 
+@pytest.mark.long
 class TestPersistDocsCommentOnQuotedColumn(BasePersistDocsCommentOnQuotedColumn):
     pass
 

@@ -12,6 +12,7 @@ class TestSimpleCopy(SimpleCopyBase):
         pass
 
 
+@pytest.mark.long
 class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
     @pytest.fixture(scope="class")
     def project(self, project):
@@ -26,6 +27,7 @@ class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
         return project
 
 
+@pytest.mark.long
 class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target):

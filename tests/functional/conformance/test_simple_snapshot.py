@@ -141,6 +141,7 @@ class TestSnapshotNewRecordDbtValidToCurrent(
         return {"snapshot.sql": without_database(valid_to_current._snapshot_actual_sql)}
 
 
+@pytest.mark.long
 class TestSnapshotEphemeralHardDeletes(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotEphemeralHardDeletes
 ):

@@ -12,10 +12,12 @@ class TestStoreTestFailures(BaseStoreTestFailures):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresLimit(BaseStoreTestFailuresLimit):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsInteractions(basic.StoreTestFailuresAsInteractions):
     pass
 
