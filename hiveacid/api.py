@@ -37,7 +37,6 @@ from hiveacid.metastore.models import HiveView, Table, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
-from hiveacid.reader.locations import compactions_ahead
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
@@ -51,6 +50,7 @@ from hiveacid.reader.read import (
     write_ids_without_directory,
 )
 from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
+from hiveacid.reader.replicas import compactions_ahead, find_foreign
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -498,7 +498,7 @@ class Snapshot(RunSnapshot):
                 self._warnings.warn_of_missing(name, plan.missing)
                 self._warnings.warn_of_passed_over(name, plan.passed_over)
                 self._warnings.warn_of_unseen(whole)
-                self._warnings.warn_of_foreign(name, self._foreign(plan.ahead))
+                self._warnings.warn_of_foreign(name, self._foreign(name, plan.ahead))
             return planned.plan
 
     def plan_changes(
@@ -595,25 +595,20 @@ class Snapshot(RunSnapshot):
         self._warnings.warn_of_passed_over(whole.table.name, plan.passed_over)
         self._warnings.warn_of_unseen(whole)
         ahead = [it for location in plan.locations for it in compactions_ahead(location)]
-        foreign = self._foreign(ahead)
+        foreign = self._foreign(whole.table.name, ahead)
         if foreign:
             raise UnreadableTableError(
                 f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
                 "state can rest on what is shown now, and changes cannot be followed. Read the "
-                "table as a whole until then."
+                "table as a whole until then, and take a new snapshot after that."
             )
 
-    def _foreign(self, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Return the compactions that are above all of the metastore's transactions by now.
-
-        A compaction of this metastore that began after the snapshot was taken is not: its
-        transaction was open when its directory was listed.
-        """
+    def _foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         if not ahead:
             return []
         with self._client_factory() as client:
-            highest = client.get_valid_txns().high_watermark
-        return [(path, transaction) for path, transaction in ahead if transaction > highest]
+            server = self.server or client.server_info()
+            return find_foreign(client, server, name, ahead)
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.

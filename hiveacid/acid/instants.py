@@ -115,10 +115,19 @@ def obstacles(
     return found
 
 
-def listing_at(listing: Listing, write_id: int, *, is_full_acid: bool, path: str = "") -> Listing:
+def listing_at(
+    listing: Listing,
+    write_id: int,
+    valid_txns: ValidTxnList,
+    *,
+    is_full_acid: bool,
+    path: str = "",
+) -> Listing:
     """Return a listing without the directories that stand for an instant and for later ones.
 
-    It must have no obstacle at this instant: what the directories took in is there.
+    It must have no obstacle at this instant: what the directories took in is there. Compactions
+    that the snapshot does not see stay in the listing: nobody reads them, and they may be ahead
+    (`AcidState.ahead`).
     """
 
     def is_later(directory: BaseDir | DeltaDir) -> bool:
@@ -127,12 +136,13 @@ def listing_at(listing: Listing, write_id: int, *, is_full_acid: bool, path: str
         spans = directory.min_write_id <= write_id < directory.max_write_id
         return spans and (not is_full_acid or _may_lack_rows(listing, directory, path))
 
-    return _without(listing, is_later)
+    return _without(listing, valid_txns, is_later)
 
 
 def listing_since(
     listing: Listing,
     write_id: int,
+    valid_txns: ValidTxnList,
     *,
     is_full_acid: bool,
     renumbering: Collection[int] = (),
@@ -140,6 +150,7 @@ def listing_since(
     """Return a listing whose directories tell the changes since a write id.
 
     It must have no obstacle at this instant: what compactions have taken in since is there.
+    Compactions that the snapshot does not see stay in the listing, as in `listing_at`.
 
     Args:
         renumbering: the transactions of compactions that gave rows new row ids. Later delete events
@@ -153,7 +164,7 @@ def listing_since(
         spans = directory.min_write_id <= write_id < directory.max_write_id
         return spans and not is_full_acid
 
-    return _without(listing, hides_changes)
+    return _without(listing, valid_txns, hides_changes)
 
 
 def traceless(
@@ -247,6 +258,11 @@ def _visible(
     return [directory for directory in _parsed(listing) if is_visible(directory)]
 
 
+def _is_compaction_seen(directory: BaseDir | DeltaDir, valid_txns: ValidTxnList) -> bool:
+    """Whether a reader sees the compaction that made a directory, or none made it."""
+    return not directory.visibility_txn or valid_txns.is_valid(directory.visibility_txn)
+
+
 def _has_older(
     listing: Listing, base: BaseDir, write_ids: ValidWriteIdList, valid_txns: ValidTxnList
 ) -> bool:
@@ -289,8 +305,14 @@ def _may_lack_rows(listing: Listing, directory: DeltaDir, path: str) -> bool:
     return bool(directory.visibility_txn) and not path.isascii() and not has_data
 
 
-def _without(listing: Listing, is_left_out: Callable[[BaseDir | DeltaDir], bool]) -> Listing:
-    names = {directory.name for directory in _parsed(listing) if is_left_out(directory)}
+def _without(
+    listing: Listing, valid_txns: ValidTxnList, is_left_out: Callable[[BaseDir | DeltaDir], bool]
+) -> Listing:
+    names = {
+        directory.name
+        for directory in _parsed(listing)
+        if _is_compaction_seen(directory, valid_txns) and is_left_out(directory)
+    }
     if not names:
         return listing
     return replace(

@@ -170,7 +170,13 @@ class History:
         return Instant(
             pinned,
             tuple(
-                listing_at(listing, write_id, is_full_acid=is_full_acid, path=storage.location)
+                listing_at(
+                    listing,
+                    write_id,
+                    self.pinned.valid_txns,
+                    is_full_acid=is_full_acid,
+                    path=storage.location,
+                )
                 for storage, listing in listings
             ),
         )
@@ -194,7 +200,13 @@ class History:
             if found.renumbers and found.transaction_id
         }
         kept = (
-            listing_since(listing, since, is_full_acid=is_full_acid, renumbering=renumbering)
+            listing_since(
+                listing,
+                since,
+                self.pinned.valid_txns,
+                is_full_acid=is_full_acid,
+                renumbering=renumbering,
+            )
             for listing in instant.listings
         )
         return replace(instant, listings=tuple(kept))

@@ -71,7 +71,7 @@ def read_at(warehouse: Warehouse, write_id: int, *, is_full_acid: bool) -> set[i
         if obstacle.hides(write_id):
             return obstacle
     earlier = cut(valid, write_id)
-    state = select(listing_at(listing, write_id, is_full_acid=is_full_acid), earlier, txns)
+    state = select(listing_at(listing, write_id, txns, is_full_acid=is_full_acid), earlier, txns)
     rows = [
         row
         for selected in state.of_rows
@@ -182,9 +182,9 @@ def test_a_compacted_delta_hides_only_rows_without_a_write_id() -> None:
     assert hidden(directories) == []
     assert hidden(directories, is_full_acid=False) == [2, 3, 4]
     assert hidden(directories, Cleaning(frozenset({7})), is_full_acid=False) == []
-    kept = listing_at(directories, 3, is_full_acid=False)
+    kept = listing_at(directories, 3, TXNS, is_full_acid=False)
     assert kept.directories == ("delta_2_2",) and [f.name for f in kept.files] == ["b"]
-    assert listing_at(directories, 5, is_full_acid=False) == directories
+    assert listing_at(directories, 5, TXNS, is_full_acid=False) == directories
 
 
 def test_a_compaction_that_may_have_lost_rows_hides_them() -> None:
@@ -195,21 +195,39 @@ def test_a_compaction_that_may_have_lost_rows_hides_them() -> None:
     assert hidden(no_data, path="/t/city=Zürich") == [2, 3, 4]
     pending = listing("delta_2_2_0000/b", "delta_2_5_v0000007")
     assert hidden(pending, Cleaning(frozenset({7})), path="/t/Zürich") == []
-    kept = listing_at(pending, 3, is_full_acid=True, path="/t/Zürich")
+    kept = listing_at(pending, 3, TXNS, is_full_acid=True, path="/t/Zürich")
     assert kept.directories == ("delta_2_2_0000",)
 
 
 def test_changes_are_told_by_what_a_compaction_took_in() -> None:
     directories = listing("delta_1_1/b", "delta_2_2/b", "base_2_v0000007/b", "base_1/b")
-    assert listing_since(directories, 1, is_full_acid=True).directories == (
+    assert listing_since(directories, 1, TXNS, is_full_acid=True).directories == (
         "delta_1_1",
         "delta_2_2",
         "base_1",
     )
-    assert listing_since(directories, 2, is_full_acid=True) == directories
+    assert listing_since(directories, 2, TXNS, is_full_acid=True) == directories
     # Deletes after a REBALANCE compaction name the row ids that it gave.
-    kept = listing_since(directories, 1, is_full_acid=True, renumbering={7})
+    kept = listing_since(directories, 1, TXNS, is_full_acid=True, renumbering={7})
     assert kept == directories
+
+
+@pytest.mark.parametrize("is_full_acid", [True, False])
+@pytest.mark.parametrize("name", ["base_3_v0000009", "delta_1_3_v0000009"])
+@pytest.mark.parametrize("txns", [ValidTxnList(8), ValidTxnList(20, frozenset({9}))])
+def test_a_compaction_that_is_not_seen_stays_to_be_told_of(
+    txns: ValidTxnList, name: str, is_full_acid: bool
+) -> None:
+    """It may be another metastore's, whose rows appear without a write once it is seen."""
+    directories = listing("delta_4_4_0000/b", f"{name}/b")
+    at = listing_at(directories, 2, txns, is_full_acid=is_full_acid)
+    since = listing_since(directories, 2, txns, is_full_acid=is_full_acid)
+    for kept in (at, since):
+        (ahead,) = select(kept, cut(ValidWriteIdList(4), 2), txns).ahead
+        assert ahead.name == name
+    seen = ValidTxnList(20)
+    if name.startswith("base"):
+        assert name not in listing_at(directories, 2, seen, is_full_acid=True).directories
 
 
 def test_a_write_id_without_a_directory_is_traceless() -> None:
