@@ -112,7 +112,8 @@ def snapshot(
         orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name".
             None: by position if the metastore is one of Hive 4. With Hive 3, files in which it
             makes a difference are refused then. Like the next two: a word for all tables, or a
-            mapping that has a word for some, by their names.
+            mapping that has a word for some, by their names. A name that the metastore does not
+            have is refused when the block is entered.
         old_dates: the calendar of days before 1582-10-15 in files that do not name theirs:
             "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
@@ -153,6 +154,7 @@ def snapshot(
         tables=lambda: names,
         footers=open_footers(footer_cache),
         spark=spark,
+        with_settings=frozenset(of_some),
     )
 
 
@@ -204,6 +206,7 @@ class Snapshot(RunSnapshot):
         tables: Callable[[], Iterable[TableName]],
         footers: OrcFooters,
         spark: SparkSession | None = None,
+        with_settings: frozenset[TableName] = frozenset(),
         before_pin: Callable[[frozenset[TableName]], None] = lambda names: None,
         on_held: Callable[[], None] = lambda: None,
         on_lost: Callable[[TransactionLostError], None] | None = None,
@@ -215,6 +218,8 @@ class Snapshot(RunSnapshot):
             tables: names the tables that are locked together, with the first that is read.
             footers: the footers of ORC files that are known.
             spark: the session that reads where a method is given none; None takes the active one.
+            with_settings: the tables that have settings of their own. Entering the block checks
+                that the metastore has them.
         """
         super().__init__(
             client_factory,
@@ -229,6 +234,7 @@ class Snapshot(RunSnapshot):
         self.footers = footers
         self._spark = spark
         self._together = tables
+        self._with_settings = with_settings
         self._warnings = ReadWarnings()
         self._plans_lock = threading.Lock()
         self._plans: dict[_PlanKey, _Planned] = {}
@@ -239,10 +245,13 @@ class Snapshot(RunSnapshot):
         Raises:
             LockTimeoutError: a lock was not granted in time.
             TableNotFoundError: there is no such table.
+            InvalidSettingError: a setting is for a table that the metastore does not have.
             UnreadableTableError: a table is not transactional.
             MetastoreError: the metastore could not be asked.
         """
-        self.pin(self._together())
+        together = frozenset(self._together())
+        self._check_settings(together)
+        self.pin(together)
         return self
 
     def __exit__(
@@ -618,6 +627,23 @@ class Snapshot(RunSnapshot):
         """
         self.check_alive()
         self._warnings.warn_of_unknown(whole, choice)
+
+    def _check_settings(self, together: frozenset[TableName]) -> None:
+        """Refuse settings for tables that do not exist: a table with another name lacks them.
+
+        A table that is locked late may have settings, too.
+        """
+        late = self._with_settings - together
+        if not late:
+            return
+        with self._client_factory() as client:
+            unknown = sorted(late - client.get_tables(late).keys())
+        if unknown:
+            raise InvalidSettingError(
+                f"There are settings for {', '.join(map(str, unknown))}, and the metastore has no "
+                "such table. So another table may be read without its settings. Correct the name "
+                "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out."
+            )
 
     def _session(self, spark: SparkSession | None) -> SparkSession:
         return spark or self._spark or SparkSession.active()

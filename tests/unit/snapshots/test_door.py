@@ -506,3 +506,21 @@ def test_each_table_can_have_settings_of_its_own(take):
         pinned = snapshot.pin([ORDERS, CUSTOMERS])
     found = {name: (table.gregorian, table.parquet_time_zone) for name, table in pinned.items()}
     assert found == {ORDERS: (True, "Asia/Tokyo"), CUSTOMERS: (False, "Asia/Tokyo")}
+
+
+class TestSettingsOfTables:
+    def test_a_table_that_does_not_exist_has_no_settings(self, metastore, take):
+        with pytest.raises(InvalidSettingError) as error:
+            with take("shop.orders", orc_columns={"shop.ordres": "name", "shop.orders": "name"}):
+                pytest.fail("the block is not entered")
+        assert error.value.message.startswith("There are settings for shop.ordres, and the ")
+        assert metastore.calls("open_txn") == [] and metastore.open_clients == 0
+
+    def test_a_table_that_may_be_locked_late_is_asked_for(self, metastore, take):
+        with take("shop.orders", old_dates={"Shop.customers": "gregorian"}) as snapshot:
+            assert snapshot.pin([CUSTOMERS])[CUSTOMERS].gregorian
+        assert metastore.calls("get_tables")[0] == ("get_tables", [CUSTOMERS])
+
+    def test_nothing_more_is_asked_about_the_tables_of_the_snapshot(self, metastore, take):
+        with take("shop.orders", orc_columns={"shop.orders": "name"}):
+            assert metastore.order()[0] == "server_info"
