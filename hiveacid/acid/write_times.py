@@ -21,7 +21,7 @@ class WriteTimes:
 
     `known` has the write ids with files of their own. `merged` are the others that a directory
     stands for: the lowest, the highest, the time at which all of them were there, and the path of
-    the directory. The time is None if the directory has no file.
+    the directory. The time is None if the directory has no file, or one that is being written.
     """
 
     known: Mapping[int, int]
@@ -55,19 +55,28 @@ class UnknownTime:
     latest: int | None
 
 
-def write_times(listings: Iterable[Listing], write_ids: ValidWriteIdList) -> WriteTimes:
-    """Return what the files of some locations tell about the times of valid write ids."""
+def write_times(
+    listings: Iterable[Listing], write_ids: ValidWriteIdList, *, names_compactions: bool = True
+) -> WriteTimes:
+    """Return what the files of some locations tell about the times of valid write ids.
+
+    Args:
+        write_ids: the write ids of the snapshot.
+        names_compactions: whether the names of compacted directories have a transaction, as since
+            Hive 4. Without it a delta of one write id and without a statement may be a compaction
+            of the write's statements.
+    """
     known: dict[int, int] = {}
     merged: list[tuple[int, int, int | None, str]] = []
     for listing in listings:
-        times = _times(listing)
+        times, being_written = _times(listing), _being_written(listing)
         for name in listing.directories:
             directory = None if "/" in name else try_parse_directory(name)
             if directory is None:
                 continue
             high = directory.write_id_range[1]
             of_files = times.get(name, [])
-            if _is_of_one_write(listing, directory):
+            if _is_of_one_write(listing, directory, names_compactions):
                 if write_ids.is_valid(high) and of_files:
                     known[high] = max(*of_files, known.get(high, 0))
                 elif write_ids.is_valid(high):
@@ -77,15 +86,27 @@ def write_times(listings: Iterable[Listing], write_ids: ValidWriteIdList) -> Wri
                 # The first file of a compaction is younger than all that it has read. Another
                 # writer of several transactions is done with its last file.
                 earliest = min if directory.visibility_txn else max
-                time = earliest(of_files) if of_files else None
+                time = earliest(of_files) if of_files and name not in being_written else None
                 merged.append((low, high, time, f"{listing.location}/{name}"))
     return WriteTimes(known, tuple(merged))
 
 
-def _is_of_one_write(listing: Listing, directory: BaseDir | DeltaDir) -> bool:
+def _is_of_one_write(
+    listing: Listing, directory: BaseDir | DeltaDir, names_compactions: bool
+) -> bool:
     if isinstance(directory, BaseDir):
         return not is_compacted(listing, directory)
+    if directory.statement_id is None and not names_compactions:
+        return False
     return not directory.visibility_txn and directory.min_write_id == directory.max_write_id
+
+
+def _being_written(listing: Listing) -> set[str]:
+    """Return the directories whose files' times tell nothing: a writer has not closed them.
+
+    HDFS has for such a file the time at which it was created, which is before its writes.
+    """
+    return {f.relative.partition("/")[0] for f in listing.files if is_side_file(f.name)}
 
 
 def _times(listing: Listing) -> dict[str, list[int]]:

@@ -26,7 +26,7 @@ from hiveacid.acid.instants import (
 )
 from hiveacid.acid.layout import Listing
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.acid.write_times import UnknownTime, write_times
+from hiveacid.acid.write_times import UnknownTime, WriteTimes, write_times
 from hiveacid.changes.facts import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.formatting import text_literal
@@ -244,10 +244,17 @@ class History:
         A time is the one in the notification log. Otherwise it is the one at which the write's last
         file was finished.
         """
-        known = dict(write_times(self.listings, self.pinned.write_ids).known)
+        known = dict(self._write_times(self.listings).known)
         if self.evidence.events is not None:
             known |= {i: at * 1000 for i, at in self.evidence.events.committed.items()}
         return {i: at for i, at in known.items() if i in write_ids}
+
+    def _write_times(self, listings: Iterable[Listing]) -> WriteTimes:
+        return write_times(
+            listings,
+            self.pinned.write_ids,
+            names_compactions=self.evidence.server.tells_compaction_transactions,
+        )
 
     @property
     def _first(self) -> int:
@@ -260,7 +267,7 @@ class History:
             found = self.evidence.events.at(milliseconds / 1000, self.newest)
             if found is not None:
                 return min(found, self.newest), "the metastore's notification log"
-        times = write_times(self.list_whole(), self.pinned.write_ids)
+        times = self._write_times(self.list_whole())
         by_files = times.at(milliseconds, self.pinned.write_ids)
         if isinstance(by_files, UnknownTime):
             raise InstantLostError(

@@ -222,6 +222,20 @@ class TestTimes:
         assert ask(of, 9000)[0] == 5, "9 was committed after the snapshot"
         assert ask(of, 999)[1].endswith("by the modification times of its files.")
 
+    @pytest.mark.parametrize(("server", "found"), [(HIVE_4, 1), (HIVE_3, None)])
+    def test_a_compaction_of_hive_3_may_look_like_a_write(self, ask, server, found):
+        of = past(listing("delta_1_1_0000/b", "delta_3_3/b"), evidence=Evidence(server, ()))
+        if found is None:
+            with pytest.raises(
+                InstantLostError, match="which of its write ids 3 had been committed"
+            ):
+                ask(of, 1999)
+        else:
+            assert ask(of, 1999)[0] == found
+        assert ask(of, 2000)[0] == 3
+        known = of.commit_times(WriteIdRanges(((0, 5),)))
+        assert known == ({1: 1000, 3: 2000} if found else {1: 1000})
+
     def test_a_compaction_hides_times(self, ask):
         of = past(listing("base_4_v0000007/b"))
         with pytest.raises(InstantLostError) as error:
