@@ -293,7 +293,7 @@ class History:
         if not traces:
             return (
                 f"a metastore of version {self.evidence.server.version}, before Hive 4, does not "
-                "tell whether a partition was dropped since"
+                "tell whether a partition was dropped or truncated since"
             )
         dropped = self._unexplained.within(write_id + 1, self.newest)
         if dropped:

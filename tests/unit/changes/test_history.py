@@ -180,6 +180,19 @@ class TestTracelessRemovals:
         assert of.at(4).write_id == 4
         assert message(of, 2).endswith("The write ids 4 to 5 can be read.")
 
+    def test_the_notification_log_tells_of_a_truncate(self):
+        """Hive 3 removes the files of a partition; Hive 4 leaves a base."""
+        truncated = TableEvents(0, {}, frozenset({1, 2, 3, 4, 5}), (), True, (4,))
+        kept, options = listing("delta_1_1_0000/b", "delta_3_3_0000/b"), {"newest": 4, "keys": "p"}
+        of_hive_3 = Evidence(HIVE_3, (), lambda: truncated)
+        of = past(kept, listing(), evidence=of_hive_3, **options)
+        assert "does not tell whether a partition was dropped or truncated" in message(of, 3)
+        not_since = replace(of_hive_3, read_events=lambda: replace(truncated, truncated=(2,)))
+        assert past(kept, listing(), evidence=not_since, **options).at(3).write_id == 3
+        of_hive_4 = Evidence(HIVE_4, (), lambda: truncated)
+        emptied = listing("delta_2_2_0000/b", "base_4/b")
+        assert past(kept, emptied, evidence=of_hive_4, **options).at(3).write_id == 3
+
     def test_hive_3_tells_nothing_of_dropped_partitions(self):
         of = past(listing("delta_1_1_0000/b"), keys=("p",), evidence=Evidence(HIVE_3, ()))
         assert message(of, 2).endswith("Only the newest write id, 5, can be read.")
