@@ -299,8 +299,9 @@ class Snapshot(RunSnapshot):
                 listed.
             version_as_of: the rows as of a write id of the table: everything that write ids up to
                 it wrote and the snapshot shows. 0 is the table before its first write.
-            timestamp_as_of: the rows as of a time, which is mapped to a write id. A text or a
-                datetime without a zone is in the time zone of the session.
+            timestamp_as_of: the rows as of a time, which is mapped to a write id. Lower write ids
+                that are known to have been committed later do not count. A text or a datetime
+                without a zone is in the time zone of the session.
             read: "snapshot" (the default), or "optimized" for bases and compacted deltas alone,
                 which may be behind.
             spark: another session than the snapshot's.
@@ -570,7 +571,7 @@ class Snapshot(RunSnapshot):
             listings = list_locations(spark, [s.location for s in pinned.storages])
         else:
             with self._history(spark, name, choice) as history:
-                instant = history.at(history.resolve(spark, as_of))
+                instant = history.at_point(history.resolve(spark, as_of))
             pinned, listings = instant.pinned, list(instant.listings)
         if read is ReadKind.SNAPSHOT:
             return plan_listed(spark, pinned, listings, self.footers)

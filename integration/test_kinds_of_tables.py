@@ -457,5 +457,22 @@ def test_times_are_mapped_by_the_notification_log(
             assert canonical(snapshot.table(name).collect()) == [("3", "a")]
             with pytest.raises(hiveacid.InstantLostError, match="was dropped since, by the metas"):
                 snapshot.table(name, version_as_of=3)
+        overlapped = TableName("logged", "overlapped")
+        client.execute(f"CREATE TABLE {overlapped} (id int) {ACID}")
+        client.execute(f"INSERT INTO {overlapped} VALUES (1)")
+        with MetastoreClient(hive_3.metastore_uri, timeout=30) as metastore:
+            writer = OpenWriter.begin(metastore, overlapped, None, deletes=False)
+            writer.insert([2])
+            client.execute(f"INSERT INTO {overlapped} VALUES (3)")
+            expected = canonical(client.query(f"SELECT * FROM {overlapped}"))
+            time.sleep(1.1)
+            at = dt.datetime.fromtimestamp(time.time(), dt.timezone.utc)
+            time.sleep(1.1)
+            metastore.commit_txn(writer.txn_id)
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [overlapped]) as snapshot:
+            rows = snapshot.table(overlapped, timestamp_as_of=at).collect()
+            assert canonical(rows) == expected == [("1",), ("3",)]
+            assert "is its write id 3 without 2, committed later, by the metastore's" in said.pop()
+            assert snapshot.table(overlapped, version_as_of=3).count() == 3
         client.execute("USE default")
         client.execute("DROP DATABASE logged CASCADE")

@@ -1,6 +1,7 @@
 """Earlier instants of a location: which of them its directories still show. Pure.
 
-An instant is a write id: all write ids up to it count that are valid in the snapshot. The cleaner
+An instant is a write id: all write ids up to it count that are valid in the snapshot. At a time,
+some of them may have been open: they do not count (`later`, the ones committed later). The cleaner
 removes a directory once another one stands for it. So the directories that stand for several write
 ids decide which instants are lost:
 
@@ -56,15 +57,17 @@ class Cleaning:
     may_be_partial: bool = False
 
 
-def cut(write_ids: ValidWriteIdList, write_id: int) -> ValidWriteIdList:
+def cut(
+    write_ids: ValidWriteIdList, write_id: int, later: frozenset[int] = frozenset()
+) -> ValidWriteIdList:
     """Return the list of a reader that sees nothing above a write id.
 
-    Write ids that are open or aborted stay invalid.
+    Write ids that are open or aborted stay invalid, and those of `later` were open.
     """
     return replace(
         write_ids,
         high_watermark=min(write_id, write_ids.high_watermark),
-        open=frozenset(i for i in write_ids.open if i <= write_id),
+        open=frozenset(i for i in write_ids.open | later if i <= write_id),
         aborted=frozenset(i for i in write_ids.aborted if i <= write_id),
     )
 
@@ -115,6 +118,14 @@ def obstacles(
     return found
 
 
+def instants_needed(write_id: int, later: Collection[int]) -> list[int]:
+    """Return the instants at which a read must have no obstacle, the lowest first.
+
+    What has taken in one of the later write ids stands in the way of the others.
+    """
+    return sorted({write_id, *later, *(i - 1 for i in later)})
+
+
 def listing_at(
     listing: Listing,
     write_id: int,
@@ -122,18 +133,21 @@ def listing_at(
     *,
     is_full_acid: bool,
     path: str = "",
+    later: Collection[int] = (),
 ) -> Listing:
     """Return a listing without the directories that stand for an instant and for later ones.
 
-    It must have no obstacle at this instant: what the directories took in is there. Compactions
-    that the snapshot does not see stay in the listing: nobody reads them, and they may be ahead
-    (`AcidState.ahead`).
+    It must have no obstacle at `instants_needed`: what the directories took in is there.
+    Compactions that the snapshot does not see stay in the listing: nobody reads them, and they may
+    be ahead (`AcidState.ahead`).
     """
 
     def is_later(directory: BaseDir | DeltaDir) -> bool:
+        low, high = directory.write_id_range
+        has_later = any(low <= i <= high for i in later)
         if isinstance(directory, BaseDir):
-            return directory.write_id > write_id
-        spans = directory.min_write_id <= write_id < directory.max_write_id
+            return high > write_id or (has_later and is_compacted(listing, directory))
+        spans = low <= write_id < high or (has_later and low < high)
         return spans and (not is_full_acid or _may_lack_rows(listing, directory, path))
 
     return _without(listing, valid_txns, is_later)

@@ -64,6 +64,10 @@ class TableEvents:
             return max(before)
         return min(self.allocated) - 1 if self.allocated else high_watermark
 
+    def later(self, time: float, write_id: int) -> frozenset[int]:
+        """Return the write ids below one that were committed after a time, in seconds."""
+        return frozenset(i for i, when in self.committed.items() if i < write_id and when > time)
+
     def rules_out_drops(self, after: int, *, has_write_id: bool) -> bool:
         """Whether no partition was dropped, and nothing truncated, after an instant.
 

@@ -18,6 +18,7 @@ from hiveacid.acid.instants import (
     compacted_part,
     cut,
     has_something_at,
+    instants_needed,
     listing_at,
     listing_since,
     obstacles,
@@ -53,7 +54,9 @@ def warehouses(draw: st.DrawFn, kinds: st.SearchStrategy = writes) -> Warehouse:
     return warehouse
 
 
-def read_at(warehouse: Warehouse, write_id: int, *, is_full_acid: bool) -> set[int] | Obstacle:
+def read_at(
+    warehouse: Warehouse, write_id: int, later: frozenset[int] = frozenset(), *, is_full_acid: bool
+) -> set[int] | Obstacle:
     """The rows of an instant, or what hides it."""
     valid = warehouse.valid(len(warehouse.states))
     txns = ValidTxnList(FIRST_COMPACTION * 2, frozenset(warehouse.hidden_compactions))
@@ -68,10 +71,12 @@ def read_at(warehouse: Warehouse, write_id: int, *, is_full_acid: bool) -> set[i
         first=2 if had_originals else 1,
     )
     for obstacle in found:
-        if obstacle.hides(write_id):
+        if any(map(obstacle.hides, instants_needed(write_id, later))):
             return obstacle
-    earlier = cut(valid, write_id)
-    state = select(listing_at(listing, write_id, txns, is_full_acid=is_full_acid), earlier, txns)
+    earlier = cut(valid, write_id, later)
+    state = select(
+        listing_at(listing, write_id, txns, is_full_acid=is_full_acid, later=later), earlier, txns
+    )
     rows = [
         row
         for selected in state.of_rows
@@ -115,6 +120,52 @@ def test_an_instant_is_shown_as_it_was_or_refused(warehouse: Warehouse) -> None:
 @given(warehouses(INSERTS))
 def test_so_is_an_instant_of_an_insert_only_table(warehouse: Warehouse) -> None:
     check(warehouse, is_full_acid=False)
+
+
+@st.composite
+def overlapping(draw: st.DrawFn, kinds: st.SearchStrategy = writes) -> Warehouse:
+    """Writes whose transactions end in another order than they began."""
+    warehouse = Warehouse()
+    opened: list[int] = []
+    for _ in range(draw(st.integers(2, 8))):
+        kind, state, victims = draw(kinds)
+        is_open = not opened and draw(st.booleans()) and kind not in ("overwrite", "truncate")
+        if opened and kind in ("overwrite", "truncate"):
+            continue  # Hive's lock keeps them from each other.
+        warehouse.write(kind, "open" if is_open else state, victims)
+        if is_open:
+            opened.append(len(warehouse.states))
+        elif opened and draw(st.booleans()):
+            warehouse.commit(opened.pop())
+    for write_id in opened:
+        warehouse.commit(write_id)
+    for compaction in draw(st.lists(compactions, max_size=2)):
+        warehouse.compact(*compaction)
+    return warehouse
+
+
+@pytest.mark.parametrize("is_full_acid", [True, False])
+def test_a_time_does_not_show_what_was_committed_later(is_full_acid: bool) -> None:
+    seen: Counter[str] = Counter()
+    kinds = writes if is_full_acid else INSERTS
+
+    @settings(max_examples=500, deadline=None)
+    @given(overlapping(kinds.filter(lambda write: write[1] != "open")))
+    def check_times(warehouse: Warehouse) -> None:
+        valid = warehouse.valid(len(warehouse.states))
+        for i in range(1, len(warehouse.commits)):
+            write_id = max(warehouse.commits[:i])
+            later = frozenset(w for w in warehouse.commits[i:] if w < write_id)
+            shown = read_at(warehouse, write_id, later, is_full_acid=is_full_acid)
+            if isinstance(shown, Obstacle):
+                seen["refused"] += 1
+                continue
+            seen["read"] += 1
+            seen["less"] += bool(later)
+            assert shown == warehouse.rows_of(cut(valid, write_id, later)), (write_id, later)
+
+    check_times()
+    assert min(seen[what] for what in ("read", "refused", "less")) > 20, seen
 
 
 def test_both_were_seen() -> None:

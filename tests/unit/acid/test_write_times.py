@@ -44,6 +44,21 @@ def test_a_writer_of_several_transactions_is_done_with_its_last_file():
     assert times.at(20, IDS) == 2
 
 
+def test_write_ids_that_were_committed_later_are_told():
+    times = times_of({"delta_1_1_0000/a": 10, "delta_2_2_0000/a": 50, "delta_4_4_0000/a": 40})
+    assert (times.at(40, IDS), times.later(40, 4)) == (4, {2})
+    assert times.later(50, 4) == frozenset()
+
+
+def test_the_transactions_of_a_batch_may_have_ended_one_after_the_other():
+    """A higher write id says nothing of them; those of a compaction had all ended."""
+    batch = {"delta_1_2/a": 30, "delta_4_4_0000/a": 10}
+    times = times_of(batch)
+    assert times.at(20, IDS) == UnknownTime("/t/delta_1_2", WriteIdRanges(((0, 2),)), 30)
+    assert times.at(30, IDS) == 4
+    assert times_of({"delta_1_2_v0000009/a": 30, "delta_4_4_0000/a": 10}).at(20, IDS) == 4
+
+
 def test_a_file_that_is_being_written_has_no_time():
     """HDFS has the time of its creation: the batch was opened at 10, and committed in at 30."""
     committed = {"delta_1_1_0000/a": 5}
@@ -62,6 +77,7 @@ def test_hive_3_gives_the_compaction_of_one_write_the_name_of_a_write():
     )
     assert times.known == {1: 10} and times.at(40, IDS) == 4
     assert times.at(39, IDS) == UnknownTime("/t/delta_4_4", WriteIdRanges(((3, 4),)), 40)
+    assert times.at(41, IDS) == 4
     # The time of the write is known while its own directory is there.
     own = listing({"delta_4_4_0000/a": 30})
     times = write_times([own, compacted], IDS, names_compactions=False)

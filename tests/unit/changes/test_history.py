@@ -10,7 +10,7 @@ import pytest
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList, WriteIdRanges
 from hiveacid.changes import history as module
-from hiveacid.changes.history import Evidence, History, look_back
+from hiveacid.changes.history import Evidence, History, Point, look_back
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.event_log import TableEvents
@@ -207,13 +207,14 @@ class TestTimes:
         monkeypatch.setattr(module.logger, "info", said.append)
 
         def ask(of: History, milliseconds: float) -> tuple[int, str]:
-            write_id = of.resolve(None, AsOf(timestamp=str(int(milliseconds))))
-            return write_id, said[-1]
+            point = of.resolve(None, AsOf(timestamp=str(int(milliseconds))))
+            assert not point.later
+            return point.write_id, said[-1]
 
         return ask
 
     def test_a_write_id_needs_no_mapping(self):
-        assert past(listing("delta_1_1_0000/b")).resolve(None, AsOf(3)) == 3
+        assert past(listing("delta_1_1_0000/b")).resolve(None, AsOf(3)) == Point(3)
 
     def test_times_of_files(self, ask):
         of = past(listing("delta_1_1_0000/b", "delta_3_3_0000/b"))
@@ -259,6 +260,29 @@ class TestTimes:
             " The write ids 4 to 5 can be read. Give one of them as `version_as_of`."
         )
         assert ask(of, 1000)[0] == 4
+
+    @pytest.mark.parametrize("has_log", [False, True])
+    def test_what_was_committed_later_does_not_count(self, ask, has_log):
+        directories = listing("delta_1_1_0000/b", "delta_3_3_0000/b", "delta_2_2_0000/b")
+        events = TableEvents(1, {1: 1, 3: 2, 2: 3}, frozenset({1, 2, 3})) if has_log else None
+        of = past(directories, newest=3, evidence=Evidence(HIVE_4, (), lambda: events))
+        point = of.resolve(None, AsOf(timestamp="2000"))
+        assert point == Point(3, frozenset({2}))
+        instant = of.at_point(point)
+        assert instant.pinned.write_ids == ValidWriteIdList(3, frozenset({2}))
+        compacted = listing("base_2_v0000007/b", "delta_3_3_0000/b")
+        with pytest.raises(InstantLostError) as error:
+            past(compacted, newest=3).at_point(point)
+        assert error.value.message.startswith(
+            "shop.orders can no longer be read as of write id 3 without 2, committed later: "
+            "/t/base_2_v0000007 is a compaction"
+        )
+
+    def test_a_partition_that_was_dropped_by_a_later_commit_is_missed(self):
+        of = past(listing("delta_1_1_0000/b", "delta_3_3_0000/b"), newest=3, keys=("p",))
+        assert of.at(3).write_id == 3
+        with pytest.raises(InstantLostError, match="no directory is named after write id 2"):
+            of.at_point(Point(3, frozenset({2})))
 
     def test_times_of_commits(self):
         directories = listing("delta_1_1_0000/b", "delta_3_3_0000/b", "delta_5_5_0000/b")

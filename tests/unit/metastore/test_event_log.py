@@ -91,6 +91,15 @@ def test_the_write_id_of_a_time():
     assert [events.at(t, 9) for t in (1000, 1001, 1003, 1004, 1006, 1007)] == [None, 3, 3, 4, 4, 5]
 
 
+def test_write_ids_that_were_committed_later_are_told():
+    log = Log().write(7, 4, commit=False).write(9, 5).add("COMMIT_TXN", {"txnid": 7}, table="")
+    events = log.of_orders
+    assert [(events.at(t, 9), events.later(t, 5)) for t in (1005, 1006)] == [
+        (5, {4}),
+        (5, frozenset()),
+    ]
+
+
 def test_hive_3_names_the_table_of_a_write_id_in_the_message_only():
     def allocated(id_, table):
         ids = {"dbName": "shop", "tableName": table, "txnIdList": [7], "writeIdList": [4]}
