@@ -37,7 +37,6 @@ from hiveacid.metastore.models import HiveView, Table, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
-from hiveacid.reader.locations import compactions_ahead
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
@@ -51,6 +50,7 @@ from hiveacid.reader.read import (
     write_ids_without_directory,
 )
 from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
+from hiveacid.reader.replicas import compactions_ahead, find_foreign
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -112,7 +112,8 @@ def snapshot(
         orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name".
             None: by position if the metastore is one of Hive 4. With Hive 3, files in which it
             makes a difference are refused then. Like the next two: a word for all tables, or a
-            mapping that has a word for some, by their names.
+            mapping that has a word for some, by their names. A name that the metastore does not
+            have is refused when the block is entered.
         old_dates: the calendar of days before 1582-10-15 in files that do not name theirs:
             "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
             metastore's version does.
@@ -153,6 +154,7 @@ def snapshot(
         tables=lambda: names,
         footers=open_footers(footer_cache),
         spark=spark,
+        with_settings=frozenset(of_some),
     )
 
 
@@ -204,6 +206,7 @@ class Snapshot(RunSnapshot):
         tables: Callable[[], Iterable[TableName]],
         footers: OrcFooters,
         spark: SparkSession | None = None,
+        with_settings: frozenset[TableName] = frozenset(),
         before_pin: Callable[[frozenset[TableName]], None] = lambda names: None,
         on_held: Callable[[], None] = lambda: None,
         on_lost: Callable[[TransactionLostError], None] | None = None,
@@ -215,6 +218,8 @@ class Snapshot(RunSnapshot):
             tables: names the tables that are locked together, with the first that is read.
             footers: the footers of ORC files that are known.
             spark: the session that reads where a method is given none; None takes the active one.
+            with_settings: the tables that have settings of their own. Entering the block checks
+                that the metastore has them.
         """
         super().__init__(
             client_factory,
@@ -229,6 +234,7 @@ class Snapshot(RunSnapshot):
         self.footers = footers
         self._spark = spark
         self._together = tables
+        self._with_settings = with_settings
         self._warnings = ReadWarnings()
         self._plans_lock = threading.Lock()
         self._plans: dict[_PlanKey, _Planned] = {}
@@ -239,10 +245,13 @@ class Snapshot(RunSnapshot):
         Raises:
             LockTimeoutError: a lock was not granted in time.
             TableNotFoundError: there is no such table.
+            InvalidSettingError: a setting is for a table that the metastore does not have.
             UnreadableTableError: a table is not transactional.
             MetastoreError: the metastore could not be asked.
         """
-        self.pin(self._together())
+        together = frozenset(self._together())
+        self._check_settings(together)
+        self.pin(together)
         return self
 
     def __exit__(
@@ -290,8 +299,9 @@ class Snapshot(RunSnapshot):
                 listed.
             version_as_of: the rows as of a write id of the table: everything that write ids up to
                 it wrote and the snapshot shows. 0 is the table before its first write.
-            timestamp_as_of: the rows as of a time, which is mapped to a write id. A text or a
-                datetime without a zone is in the time zone of the session.
+            timestamp_as_of: the rows as of a time, which is mapped to a write id. Lower write ids
+                that are known to have been committed later do not count. A text or a datetime
+                without a zone is in the time zone of the session.
             read: "snapshot" (the default), or "optimized" for bases and compacted deltas alone,
                 which may be behind.
             spark: another session than the snapshot's.
@@ -498,7 +508,7 @@ class Snapshot(RunSnapshot):
                 self._warnings.warn_of_missing(name, plan.missing)
                 self._warnings.warn_of_passed_over(name, plan.passed_over)
                 self._warnings.warn_of_unseen(whole)
-                self._warnings.warn_of_foreign(name, self._foreign(plan.ahead))
+                self._warnings.warn_of_foreign(name, self._foreign(name, plan.ahead))
             return planned.plan
 
     def plan_changes(
@@ -561,7 +571,7 @@ class Snapshot(RunSnapshot):
             listings = list_locations(spark, [s.location for s in pinned.storages])
         else:
             with self._history(spark, name, choice) as history:
-                instant = history.at(history.resolve(spark, as_of))
+                instant = history.at_point(history.resolve(spark, as_of))
             pinned, listings = instant.pinned, list(instant.listings)
         if read is ReadKind.SNAPSHOT:
             return plan_listed(spark, pinned, listings, self.footers)
@@ -595,25 +605,20 @@ class Snapshot(RunSnapshot):
         self._warnings.warn_of_passed_over(whole.table.name, plan.passed_over)
         self._warnings.warn_of_unseen(whole)
         ahead = [it for location in plan.locations for it in compactions_ahead(location)]
-        foreign = self._foreign(ahead)
+        foreign = self._foreign(whole.table.name, ahead)
         if foreign:
             raise UnreadableTableError(
                 f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
                 "state can rest on what is shown now, and changes cannot be followed. Read the "
-                "table as a whole until then."
+                "table as a whole until then, and take a new snapshot after that."
             )
 
-    def _foreign(self, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Return the compactions that are above all of the metastore's transactions by now.
-
-        A compaction of this metastore that began after the snapshot was taken is not: its
-        transaction was open when its directory was listed.
-        """
+    def _foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         if not ahead:
             return []
         with self._client_factory() as client:
-            highest = client.get_valid_txns().high_watermark
-        return [(path, transaction) for path, transaction in ahead if transaction > highest]
+            server = self.server or client.server_info()
+            return find_foreign(client, server, name, ahead)
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.
@@ -623,6 +628,23 @@ class Snapshot(RunSnapshot):
         """
         self.check_alive()
         self._warnings.warn_of_unknown(whole, choice)
+
+    def _check_settings(self, together: frozenset[TableName]) -> None:
+        """Refuse settings for tables that do not exist: a table with another name lacks them.
+
+        A table that is locked late may have settings, too.
+        """
+        late = self._with_settings - together
+        if not late:
+            return
+        with self._client_factory() as client:
+            unknown = sorted(late - client.get_tables(late).keys())
+        if unknown:
+            raise InvalidSettingError(
+                f"There are settings for {', '.join(map(str, unknown))}, and the metastore has no "
+                "such table. So another table may be read without its settings. Correct the name "
+                "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out."
+            )
 
     def _session(self, spark: SparkSession | None) -> SparkSession:
         return spark or self._spark or SparkSession.active()

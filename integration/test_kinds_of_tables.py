@@ -318,23 +318,32 @@ def test_renamed_columns_of_hive_3_are_refused_without_a_word(
                 snapshot.table(name)
 
 
-def test_partitioned_tables_of_hive_3_that_are_met_late(
-    hive_3: HiveServer, spark: SparkSession
-) -> None:
-    """It does not trace dropped partitions, but its notification log tells of them."""
+def test_tables_of_hive_3_that_are_met_late(hive_3: HiveServer, spark: SparkSession) -> None:
+    """It does not trace what is dropped or truncated, but its notification log tells of it."""
     with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
         client.execute("CREATE DATABASE late")
         client.execute(f"CREATE TABLE late.first (id int) {ACID}")
-        for table in ("kept", "dropped"):
+        for table in ("plain", "emptied"):
+            client.execute(f"CREATE TABLE late.{table} (id int) {ACID}")
+            client.execute(f"INSERT INTO late.{table} VALUES (1)")
+        for table in ("kept", "dropped", "truncated"):
             name = f"late.{table}"
             client.execute(f"CREATE TABLE {name} (id int) PARTITIONED BY (p string) {ACID}")
             client.execute(f"INSERT INTO {name} PARTITION (p) VALUES (1, 'a'), (2, 'b')")
         hives = canonical(client.query("SELECT * FROM late.kept"))
         with hiveacid.snapshot(spark, hive_3.metastore_uri, ["late.first"]) as snapshot:
             client.execute("ALTER TABLE late.dropped DROP PARTITION (p = 'b')")
+            client.execute("TRUNCATE TABLE late.truncated PARTITION (p = 'b')")
+            client.execute("TRUNCATE TABLE late.emptied")
             assert canonical(map(tuple, snapshot.table("late.kept").collect())) == hives
-            with pytest.raises(ConcurrentDdlError, match="dropped has partitions and was not loc"):
-                snapshot.table("late.dropped")
+            assert canonical(map(tuple, snapshot.table("late.plain").collect())) == [("1",)]
+            for table, what in (
+                ("dropped", "has partitions and was not locked"),
+                ("truncated", "has partitions and was not locked"),
+                ("emptied", "was not locked .* and nothing on disk is from the write ids"),
+            ):
+                with pytest.raises(ConcurrentDdlError, match=f"late.{table} {what}"):
+                    snapshot.table(f"late.{table}")
         client.execute("DROP DATABASE late CASCADE")
 
 
@@ -438,10 +447,32 @@ def test_times_are_mapped_by_the_notification_log(
                 committed = row["_commit_timestamp"].timestamp()
                 write_id = row["_commit_version"]
                 assert moments[write_id - 1] - 1 < committed <= moments[write_id], row
+        client.execute("TRUNCATE TABLE visits PARTITION (day = 'b')")
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [name], lock_timeout=60) as snapshot:
+            assert canonical(snapshot.table(name).collect()) == [("3", "a")]
+            with pytest.raises(hiveacid.InstantLostError, match="was dropped or truncated since"):
+                snapshot.table(name, version_as_of=3)
         client.execute("ALTER TABLE visits DROP PARTITION (day = 'b')")
         with hiveacid.snapshot(spark, hive_3.metastore_uri, [name], lock_timeout=60) as snapshot:
             assert canonical(snapshot.table(name).collect()) == [("3", "a")]
             with pytest.raises(hiveacid.InstantLostError, match="was dropped since, by the metas"):
                 snapshot.table(name, version_as_of=3)
+        overlapped = TableName("logged", "overlapped")
+        client.execute(f"CREATE TABLE {overlapped} (id int) {ACID}")
+        client.execute(f"INSERT INTO {overlapped} VALUES (1)")
+        with MetastoreClient(hive_3.metastore_uri, timeout=30) as metastore:
+            writer = OpenWriter.begin(metastore, overlapped, None, deletes=False)
+            writer.insert([2])
+            client.execute(f"INSERT INTO {overlapped} VALUES (3)")
+            expected = canonical(client.query(f"SELECT * FROM {overlapped}"))
+            time.sleep(1.1)
+            at = dt.datetime.fromtimestamp(time.time(), dt.timezone.utc)
+            time.sleep(1.1)
+            metastore.commit_txn(writer.txn_id)
+        with hiveacid.snapshot(spark, hive_3.metastore_uri, [overlapped]) as snapshot:
+            rows = snapshot.table(overlapped, timestamp_as_of=at).collect()
+            assert canonical(rows) == expected == [("1",), ("3",)]
+            assert "is its write id 3 without 2, committed later, by the metastore's" in said.pop()
+            assert snapshot.table(overlapped, version_as_of=3).count() == 3
         client.execute("USE default")
         client.execute("DROP DATABASE logged CASCADE")

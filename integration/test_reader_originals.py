@@ -223,7 +223,18 @@ def test_a_hive_that_shows_original_files(tmp_path: Path, spark: SparkSession) -
         story.then("INSERT INTO {t} VALUES (3)")
         found = differential.check(table, where="id > 1", hive_counts=True)
         assert "" in found.directories and len(found.rows) == 3
-        story.then("INSERT OVERWRITE TABLE {t} SELECT 4", {"converted": ["overw"]})
+        place = server.warehouse / "shown"
+        story.then(
+            lambda: shutil.copy(place / "000000_0", place / "000000_0_copy_1"),
+            {"converted": ["the files of no ACID directory in it are not those"]},
+        )
+        story.remember("converted")
+        story.then("INSERT INTO {t} VALUES (5)")
+        assert len(differential.check(table, where="id > 1").rows) == 6
+        story.remember("all")
+        story.then(story.compact("major"), {"converted": ["took in write ids 3"]})
+        assert len(differential.check(table, where="id > 1").rows) == 6
+        story.then("INSERT OVERWRITE TABLE {t} SELECT 4", {"all": ["overw"]})
         assert differential.check(table, where="id > 1").rows == [(4,)]
 
 

@@ -52,11 +52,31 @@ def test_rows_that_hive_does_not_show_yet(
             assert snapshot.table(table).count() == 1
             (told,) = warnings(caplog)
             assert f"{table} has rows that Hive does not show yet: file:{replica} was made" in told
-            assert f"once transaction {later} has passed here" in told
-            with pytest.raises(UnreadableTableError, match="changes cannot be followed"):
+            assert f"once transaction {later} has ended here" in told
+            for read in (
+                lambda: snapshot.changes(table),
+                # What follows looks only at what is above the write id.
+                lambda: snapshot.changes(table, since=0),
+                lambda: snapshot.changes(table, until=2),
+                lambda: snapshot.table_changes(table, 0),
+            ):
+                with pytest.raises(UnreadableTableError, match="changes cannot be followed"):
+                    read()
+        caplog.clear()
+        with (
+            caplog.at_level(logging.WARNING, "hiveacid"),
+            hiveacid.snapshot(spark, uri, [table]) as snapshot,
+        ):
+            assert snapshot.table(table, version_as_of=2).count() == 0
+            assert f"{table} has rows that Hive does not show yet" in "".join(warnings(caplog))
+        # A transaction of this metastore with the number of the directory, which has not ended.
+        same = metastore.open_txn("test", "localhost", "test", read_only=False)
+        replica = replica.rename(replica.with_name(f"base_0000003_v{same:07d}"))
+        assert [tuple(row) for row in differential.check(table, where="id > 0").rows] == [(100,)]
+        with hiveacid.snapshot(spark, uri, [table]) as snapshot:
+            metastore.commit_txn(same)
+            with pytest.raises(UnreadableTableError, match=f"{replica.name} was made by"):
                 snapshot.changes(table)
-        while metastore.get_valid_txns().high_watermark <= later:
-            metastore.commit_txn(metastore.open_txn("test", "localhost", "test", read_only=True))
     caplog.clear()
     assert len(differential.check(table, where="id > 0").rows) == 4
     with (
@@ -79,6 +99,7 @@ def test_a_compaction_of_this_metastore_is_none_of_another(
     uri = differential.hive.metastore_uri
     with hiveacid.snapshot(differential.spark, uri, [table]) as snapshot:
         hive_client.compact(table, "minor")
-        changes = snapshot.changes(table)
-        assert changes.plan.locations[0].state.ahead
-        assert sorted(row.id for row in changes.rows.select("id").collect()) == [0, 1]
+        for since, ids in ((None, [0, 1]), (1, [1])):
+            changes = snapshot.changes(table, since=since)
+            assert changes.plan.locations[0].state.ahead
+            assert sorted(row.id for row in changes.rows.select("id").collect()) == ids

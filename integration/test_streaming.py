@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import hiveacid
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm import scratch
@@ -105,7 +106,14 @@ def test_what_counts_of_a_file_that_is_being_written(
         with MetastoreClient(hive.metastore_uri) as metastore:
             metastore.commit_txn(third.txn_id)
 
-    story.then(grow)
+    # A table that is locked late: the batch has gone on since.
+    hive_client.execute(f"CREATE TABLE {database}.other (id int) {ORC}")
+    with hiveacid.snapshot(
+        *(differential.spark, hive.metastore_uri, [f"{database}.other"]),
+        scratch_directory=scratch_directory.as_uri(),
+    ) as snapshot:
+        story.then(grow)
+        assert canonical(snapshot.table(table).collect()) == canonical(found.rows)
     story.then("DELETE FROM {t} WHERE id = 21")
     differential.check(table, where="id > 11")
 

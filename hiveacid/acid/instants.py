@@ -1,6 +1,7 @@
 """Earlier instants of a location: which of them its directories still show. Pure.
 
-An instant is a write id: all write ids up to it count that are valid in the snapshot. The cleaner
+An instant is a write id: all write ids up to it count that are valid in the snapshot. At a time,
+some of them may have been open: they do not count (`later`, the ones committed later). The cleaner
 removes a directory once another one stands for it. So the directories that stand for several write
 ids decide which instants are lost:
 
@@ -56,15 +57,17 @@ class Cleaning:
     may_be_partial: bool = False
 
 
-def cut(write_ids: ValidWriteIdList, write_id: int) -> ValidWriteIdList:
+def cut(
+    write_ids: ValidWriteIdList, write_id: int, later: frozenset[int] = frozenset()
+) -> ValidWriteIdList:
     """Return the list of a reader that sees nothing above a write id.
 
-    Write ids that are open or aborted stay invalid.
+    Write ids that are open or aborted stay invalid, and those of `later` were open.
     """
     return replace(
         write_ids,
         high_watermark=min(write_id, write_ids.high_watermark),
-        open=frozenset(i for i in write_ids.open if i <= write_id),
+        open=frozenset(i for i in write_ids.open | later if i <= write_id),
         aborted=frozenset(i for i in write_ids.aborted if i <= write_id),
     )
 
@@ -115,24 +118,45 @@ def obstacles(
     return found
 
 
-def listing_at(listing: Listing, write_id: int, *, is_full_acid: bool, path: str = "") -> Listing:
+def instants_needed(write_id: int, later: Collection[int]) -> list[int]:
+    """Return the instants at which a read must have no obstacle, the lowest first.
+
+    What has taken in one of the later write ids stands in the way of the others.
+    """
+    return sorted({write_id, *later, *(i - 1 for i in later)})
+
+
+def listing_at(
+    listing: Listing,
+    write_id: int,
+    valid_txns: ValidTxnList,
+    *,
+    is_full_acid: bool,
+    path: str = "",
+    later: Collection[int] = (),
+) -> Listing:
     """Return a listing without the directories that stand for an instant and for later ones.
 
-    It must have no obstacle at this instant: what the directories took in is there.
+    It must have no obstacle at `instants_needed`: what the directories took in is there.
+    Compactions that the snapshot does not see stay in the listing: nobody reads them, and they may
+    be ahead (`AcidState.ahead`).
     """
 
     def is_later(directory: BaseDir | DeltaDir) -> bool:
+        low, high = directory.write_id_range
+        has_later = any(low <= i <= high for i in later)
         if isinstance(directory, BaseDir):
-            return directory.write_id > write_id
-        spans = directory.min_write_id <= write_id < directory.max_write_id
+            return high > write_id or (has_later and is_compacted(listing, directory))
+        spans = low <= write_id < high or (has_later and low < high)
         return spans and (not is_full_acid or _may_lack_rows(listing, directory, path))
 
-    return _without(listing, is_later)
+    return _without(listing, valid_txns, is_later)
 
 
 def listing_since(
     listing: Listing,
     write_id: int,
+    valid_txns: ValidTxnList,
     *,
     is_full_acid: bool,
     renumbering: Collection[int] = (),
@@ -140,6 +164,7 @@ def listing_since(
     """Return a listing whose directories tell the changes since a write id.
 
     It must have no obstacle at this instant: what compactions have taken in since is there.
+    Compactions that the snapshot does not see stay in the listing, as in `listing_at`.
 
     Args:
         renumbering: the transactions of compactions that gave rows new row ids. Later delete events
@@ -153,7 +178,7 @@ def listing_since(
         spans = directory.min_write_id <= write_id < directory.max_write_id
         return spans and not is_full_acid
 
-    return _without(listing, hides_changes)
+    return _without(listing, valid_txns, hides_changes)
 
 
 def traceless(
@@ -247,6 +272,11 @@ def _visible(
     return [directory for directory in _parsed(listing) if is_visible(directory)]
 
 
+def _is_compaction_seen(directory: BaseDir | DeltaDir, valid_txns: ValidTxnList) -> bool:
+    """Whether a reader sees the compaction that made a directory, or none made it."""
+    return not directory.visibility_txn or valid_txns.is_valid(directory.visibility_txn)
+
+
 def _has_older(
     listing: Listing, base: BaseDir, write_ids: ValidWriteIdList, valid_txns: ValidTxnList
 ) -> bool:
@@ -289,8 +319,14 @@ def _may_lack_rows(listing: Listing, directory: DeltaDir, path: str) -> bool:
     return bool(directory.visibility_txn) and not path.isascii() and not has_data
 
 
-def _without(listing: Listing, is_left_out: Callable[[BaseDir | DeltaDir], bool]) -> Listing:
-    names = {directory.name for directory in _parsed(listing) if is_left_out(directory)}
+def _without(
+    listing: Listing, valid_txns: ValidTxnList, is_left_out: Callable[[BaseDir | DeltaDir], bool]
+) -> Listing:
+    names = {
+        directory.name
+        for directory in _parsed(listing)
+        if _is_compaction_seen(directory, valid_txns) and is_left_out(directory)
+    }
     if not names:
         return listing
     return replace(

@@ -20,8 +20,9 @@ from hiveacid.acid.layout import (
     is_side_file,
     parse_directory,
 )
-from hiveacid.acid.selection import is_compacted, select
+from hiveacid.acid.selection import AcidState, is_compacted, select
 from hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
 
 ORIGINALS = 0
 """The write id that stands for files from before the table's first write id."""
@@ -69,9 +70,10 @@ def location_writes(
     """Return the writes that a listing shows.
 
     Raises:
-        UnreadableTableError: see `selection.select`.
+        UnreadableTableError: see `selection.select`; or a file is being written.
     """
     state = select(listing, write_ids, valid_txns)
+    _check_closed(state)
     files = dict(_files(listing))
     directories = [d for d in map(parse_directory, _top(listing)) if d is not None]
     overwrites = [
@@ -105,6 +107,17 @@ def location_writes(
         tuple(known),
         tuple(Compacted(write_id, _not_after(write_id, merged)) for write_id in sorted(highest)),
     )
+
+
+def _check_closed(state: AcidState) -> None:
+    """Refuse open files: HDFS has for them the time of their creation, and no length."""
+    for each in state.open_files:
+        raise UnreadableTableError(
+            f"{each.file.path} is being written, and its time tells nothing of the writes in it: "
+            "HDFS keeps the time at which a file was created until the file is closed. Give the "
+            "source a loaded_at_field or a loaded_at_query, or wait until the writer has closed "
+            "the file."
+        )
 
 
 def compactions(listing: Listing) -> Iterator[int]:

@@ -213,10 +213,13 @@ def decode_bucket(value: int) -> BucketProperty:
 def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> frozenset[int]:
     """Return the write ids that no base, delta or delete delta in the listings is named after.
 
-    A directory that a compaction made stands for none of its write ids. Its range may include a
-    write id that left nothing behind, such as the write id of a dropped partition.
+    A directory that a compaction of Hive 4 made stands for none of its write ids. Its range may
+    include a write id that left nothing behind, such as the write id of a dropped partition. The
+    write ids of a streaming batch are all its own. A compaction of Hive 3 has the same name, but
+    Hive 3 drops partitions and truncates tables without a write id.
     """
     named: set[int] = set()
+    ranges: set[tuple[int, int]] = set()
     for listing in listings:
         for name in listing.directories:
             directory = None if "/" in name else try_parse_directory(name)
@@ -224,6 +227,10 @@ def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> 
                 continue
             if isinstance(directory, BaseDir):
                 named.add(directory.write_id)
-            elif directory.min_write_id == directory.max_write_id:
-                named.add(directory.max_write_id)
-    return frozenset(write_ids) - named
+            else:
+                ranges.add(directory.write_id_range)
+    return frozenset(
+        write_id
+        for write_id in frozenset(write_ids) - named
+        if not any(low <= write_id <= high for low, high in ranges)
+    )

@@ -64,12 +64,12 @@ class AcidState:
 
     `originals` are the files outside of any ACID directory in Hive's order, which numbers their
     rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
-    compaction has left without any file; they cover nothing. `ahead` are directories of compactions
-    whose transactions are above all of `valid_txns`. `to_be_lost` are the ones among them
+    compaction has left without any file; they cover nothing. `to_be_lost` are the ones among them
     whose names cover rows that are still there: Hive's cleaner will remove the rows, although the
     compaction has not taken them in. `passed_over` are the original files that Hive does not show
     (`without_originals`). `open_files` are files that are being written; no directory has them
-    among its files.
+    among its files. `ahead` are directories of compactions whose transactions have not ended in
+    `valid_txns`.
     """
 
     base: SelectedDir | None
@@ -118,7 +118,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
             skipped.append(Skipped(name, reason))
-            if directory.visibility_txn > valid_txns.high_watermark:
+            if directory.visibility_txn not in valid_txns.aborted:
                 ahead.append(directory)
         elif name in listing.without_files:
             # Hive lists the files below a location, and so does not see the directory

@@ -16,34 +16,59 @@ from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
 
 
 @dataclass(frozen=True)
-class WriteTimes:
-    """Times of some write ids, in milliseconds since the epoch.
+class Merged:
+    """Write ids `low` to `high` that a directory stands for together.
 
-    `known` has the write ids with files of their own. `merged` are the others that a directory
-    stands for: the lowest, the highest, the time at which all of them were there, and the path of
-    the directory. The time is None if the directory has no file.
+    All of them were there at `time`, in milliseconds since the epoch. It is None if the directory
+    has no file, or one that is being written. `is_batch` says that they may have been committed
+    one after the other, until then: in a directory of streaming ingest.
+    """
+
+    low: int
+    high: int
+    time: int | None
+    path: str
+    is_batch: bool = False
+
+    def was_there(self, time: int) -> bool:
+        """Whether all of the write ids were there at a time."""
+        return self.time is not None and self.time <= time
+
+
+@dataclass(frozen=True)
+class WriteTimes:
+    """Times of some write ids.
+
+    `known` has the times of the write ids with files of their own, in milliseconds since the epoch.
+    `merged` are the others that a directory stands for.
     """
 
     known: Mapping[int, int]
-    merged: tuple[tuple[int, int, int | None, str], ...]
+    merged: tuple[Merged, ...]
 
     def at(self, time: int, write_ids: ValidWriteIdList) -> int | UnknownTime:
         """Return the highest write id whose files were there at a time; 0 before the first write.
 
-        A directory whose write ids may belong to either side of the time makes it unknown.
+        A directory whose write ids may belong to either side of the time makes it unknown. Those of
+        a compaction had ended before it began, which says nothing of higher ones.
         """
         before = [write_id for write_id, when in self.known.items() if when <= time]
-        before += [high for _, high, when, _ in self.merged if when is not None and when <= time]
+        before += [merged.high for merged in self.merged if merged.was_there(time)]
         found = max(before, default=0)
         own = WriteIdRanges.of_ids(self.known)
-        for low, high, when, path in self.merged:
-            if when is not None and when <= time:
+        for merged in self.merged:
+            if merged.was_there(time):
                 continue
-            valid = WriteIdRanges.of([(max(low, 1) - 1, min(high, write_ids.high_watermark))])
+            low, high = max(merged.low, 1), min(merged.high, write_ids.high_watermark)
+            valid = WriteIdRanges.of([(low - 1, high)])
             unknown = valid.without(own).without(WriteIdRanges.of_ids(write_ids.invalid))
-            if unknown.last is not None and unknown.last > found:
-                return UnknownTime(path, unknown, when)
+            if unknown.last is not None and (merged.is_batch or unknown.last > found):
+                return UnknownTime(merged.path, unknown, merged.time)
         return found
+
+    def later(self, time: int, write_id: int) -> frozenset[int]:
+        """Return the write ids below one whose files were finished after a time."""
+        return frozenset(i for i, when in self.known.items() if i < write_id and when > time)
 
 
 @dataclass(frozen=True)
@@ -55,37 +80,59 @@ class UnknownTime:
     latest: int | None
 
 
-def write_times(listings: Iterable[Listing], write_ids: ValidWriteIdList) -> WriteTimes:
-    """Return what the files of some locations tell about the times of valid write ids."""
+def write_times(
+    listings: Iterable[Listing], write_ids: ValidWriteIdList, *, names_compactions: bool = True
+) -> WriteTimes:
+    """Return what the files of some locations tell about the times of valid write ids.
+
+    Args:
+        write_ids: the write ids of the snapshot.
+        names_compactions: whether the names of compacted directories have a transaction, as since
+            Hive 4. Without it a delta of one write id and without a statement may be a compaction
+            of the write's statements.
+    """
     known: dict[int, int] = {}
-    merged: list[tuple[int, int, int | None, str]] = []
+    merged: list[Merged] = []
     for listing in listings:
-        times = _times(listing)
+        times, being_written = _times(listing), _being_written(listing)
         for name in listing.directories:
             directory = None if "/" in name else try_parse_directory(name)
             if directory is None:
                 continue
-            high = directory.write_id_range[1]
+            low, high = directory.write_id_range
+            path = f"{listing.location}/{name}"
             of_files = times.get(name, [])
-            if _is_of_one_write(listing, directory):
+            if _is_of_one_write(listing, directory, names_compactions):
                 if write_ids.is_valid(high) and of_files:
                     known[high] = max(*of_files, known.get(high, 0))
                 elif write_ids.is_valid(high):
-                    merged.append((high, high, None, f"{listing.location}/{name}"))
+                    merged.append(Merged(high, high, None, path))
             else:
-                low = directory.write_id_range[0]
                 # The first file of a compaction is younger than all that it has read. Another
                 # writer of several transactions is done with its last file.
                 earliest = min if directory.visibility_txn else max
-                time = earliest(of_files) if of_files else None
-                merged.append((low, high, time, f"{listing.location}/{name}"))
+                time = earliest(of_files) if of_files and name not in being_written else None
+                is_batch = isinstance(directory, DeltaDir) and not directory.visibility_txn
+                merged.append(Merged(low, high, time, path, is_batch))
     return WriteTimes(known, tuple(merged))
 
 
-def _is_of_one_write(listing: Listing, directory: BaseDir | DeltaDir) -> bool:
+def _is_of_one_write(
+    listing: Listing, directory: BaseDir | DeltaDir, names_compactions: bool
+) -> bool:
     if isinstance(directory, BaseDir):
         return not is_compacted(listing, directory)
+    if directory.statement_id is None and not names_compactions:
+        return False
     return not directory.visibility_txn and directory.min_write_id == directory.max_write_id
+
+
+def _being_written(listing: Listing) -> set[str]:
+    """Return the directories whose files' times tell nothing: a writer has not closed them.
+
+    HDFS has for such a file the time at which it was created, which is before its writes.
+    """
+    return {f.relative.partition("/")[0] for f in listing.files if is_side_file(f.name)}
 
 
 def _times(listing: Listing) -> dict[str, list[int]]:

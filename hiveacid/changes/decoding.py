@@ -58,6 +58,11 @@ def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
     return found
 
 
+def are_originals_shown(settings: Mapping[str, str]) -> bool:
+    """Tell whether the original files of an insert-only table were shown."""
+    return settings.get(_ORIGINALS) == "true"
+
+
 def _has_parquet(pinned: PinnedTable) -> bool:
     storages = (pinned.table.storage, *pinned.storages)
     return any("parquet" in (storage.input_format or "").lower() for storage in storages)

@@ -10,6 +10,9 @@ from hiveacid.acid.layout import BaseDir, ListedFile
 from hiveacid.acid.selection import AcidState, SelectedDir
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList, WriteIdRanges
 
+OF_ORIGINALS = ""
+"""The name that stands for the original files, which have no directory (`files_fingerprint`)."""
+
 
 def grown_part(state: AcidState, new: WriteIdRanges) -> AcidState:
     """Return the directories of a location that can hold rows or delete events of new write ids.
@@ -85,14 +88,22 @@ def last_write_id(state: AcidState) -> int | None:
 def files_fingerprint(state: AcidState) -> tuple[str, str] | None:
     """Return the name of the newest directory that nobody writes into any more, with a digest.
 
-    The digest is that of the directory's files. Original files have no directory, and the empty
-    name stands for them. None if there is neither such a directory nor an original file.
+    The digest is that of the directory's files. Original files have no directory, and the name
+    `OF_ORIGINALS` stands for them. None if there is neither such a directory nor an original file.
     """
     closed = [directory for directory in state.directories if _is_closed(directory)]
     newest = max(closed, key=lambda d: (d.write_id_range[1], d.directory.name), default=None)
     if newest is not None:
         return newest.directory.name, _digest(newest.files)
-    return ("", _digest(state.originals)) if state.originals else None
+    return (OF_ORIGINALS, _digest(state.originals)) if state.originals else None
+
+
+def originals_digest(state: AcidState) -> str | None:
+    """Return a digest of the original files; None without any.
+
+    They have no write id. So nothing but the digest tells that somebody has added one.
+    """
+    return _digest(state.originals) if state.originals else None
 
 
 def is_contradicted(state: AcidState, fingerprint: tuple[str, str]) -> bool:
@@ -100,7 +111,7 @@ def is_contradicted(state: AcidState, fingerprint: tuple[str, str]) -> bool:
     name, digest = fingerprint
     found = {d.directory.name: d.files for d in state.directories}
     if state.originals:
-        found[""] = state.originals
+        found[OF_ORIGINALS] = state.originals
     return name in found and _digest(found[name]) != digest
 
 

@@ -19,6 +19,7 @@ from hiveacid.acid.instants import (
     Obstacle,
     cut,
     has_something_at,
+    instants_needed,
     listing_at,
     listing_since,
     obstacles,
@@ -26,7 +27,7 @@ from hiveacid.acid.instants import (
 )
 from hiveacid.acid.layout import Listing
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.acid.write_times import UnknownTime, write_times
+from hiveacid.acid.write_times import UnknownTime, WriteTimes, write_times
 from hiveacid.changes.facts import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.formatting import text_literal
@@ -94,8 +95,21 @@ def _may_be_partial(compaction: Compaction) -> bool:
 
 
 @dataclass(frozen=True)
+class Point:
+    """A write id at which a table is read, less the ones below it that were committed `later`."""
+
+    write_id: int
+    later: frozenset[int] = frozenset()
+
+    def __str__(self) -> str:
+        if not self.later:
+            return str(self.write_id)
+        return f"{self.write_id} without {WriteIdRanges.of_ids(self.later)}, committed later"
+
+
+@dataclass(frozen=True)
 class Instant:
-    """A table at one write id: the pinned table, and listings that show nothing later."""
+    """A table at one point: the pinned table, and listings that show nothing later."""
 
     pinned: PinnedTable
     listings: tuple[Listing, ...]
@@ -149,28 +163,41 @@ class History:
         return tuple(found)
 
     def at(self, write_id: int) -> Instant:
-        """Return the table as of a write id.
+        """Return the table as of a write id; raises as `at_point` does."""
+        return self.at_point(Point(write_id))
+
+    def at_point(self, point: Point) -> Instant:
+        """Return the table as of a write id, less some lower ones.
 
         Raises:
             InvalidSettingError: the snapshot has no such write id.
             InstantLostError: the instant cannot be told with certainty; the message says why.
         """
+        write_id, later = point.write_id, point.later
         self.check_known(write_id)
-        pinned = replace(self.pinned, write_ids=cut(self.pinned.write_ids, write_id))
-        if write_id == self.newest:
+        pinned = replace(self.pinned, write_ids=cut(self.pinned.write_ids, write_id, later))
+        if write_id == self.newest and not later:
             return Instant(pinned, self.listings)
+        needed = instants_needed(write_id, later)
         for obstacle in self.obstacles:
-            if obstacle.hides(write_id):
-                raise self._lost(write_id, f"{obstacle.directory} {obstacle.why}")
-        removed = self._removed_since(write_id)
-        if removed:
-            raise self._lost(write_id, removed)
+            if any(map(obstacle.hides, needed)):
+                raise self._lost(point, f"{obstacle.directory} {obstacle.why}")
+        for removed in map(self._removed_since, needed):
+            if removed:
+                raise self._lost(point, removed)
         listings = zip(self.pinned.storages, self.listings, strict=True)
         is_full_acid = self.pinned.table.is_full_acid
         return Instant(
             pinned,
             tuple(
-                listing_at(listing, write_id, is_full_acid=is_full_acid, path=storage.location)
+                listing_at(
+                    listing,
+                    write_id,
+                    self.pinned.valid_txns,
+                    is_full_acid=is_full_acid,
+                    path=storage.location,
+                    later=later,
+                )
                 for storage, listing in listings
             ),
         )
@@ -194,7 +221,13 @@ class History:
             if found.renumbers and found.transaction_id
         }
         kept = (
-            listing_since(listing, since, is_full_acid=is_full_acid, renumbering=renumbering)
+            listing_since(
+                listing,
+                since,
+                self.pinned.valid_txns,
+                is_full_acid=is_full_acid,
+                renumbering=renumbering,
+            )
             for listing in instant.listings
         )
         return replace(instant, listings=tuple(kept))
@@ -212,19 +245,22 @@ class History:
                 "snapshot if the write was committed since."
             )
 
-    def resolve(self, spark: SparkSession, as_of: AsOf) -> int:
-        """Return the write id of an instant, and say in the log how a time was mapped.
+    def resolve(self, spark: SparkSession, as_of: AsOf) -> Point:
+        """Return the point of an instant, and say in the log how a time was mapped.
+
+        As of a write id, all lower ones count. As of a time, only the ones that were committed by
+        then, as far as this is known.
 
         Raises:
             InvalidSettingError: the text is no timestamp.
             InstantLostError: nothing says which writes were there at the time.
         """
         if as_of.version is not None:
-            return as_of.version
+            return Point(as_of.version)
         milliseconds = milliseconds_of(spark, str(as_of.timestamp))
-        write_id, means = self._at_time(as_of, milliseconds)
-        logger.info(f"{self.name} as of {as_of} is its write id {write_id}, by {means}.")
-        return write_id
+        point, means = self._at_time(as_of, milliseconds)
+        logger.info(f"{self.name} as of {as_of} is its write id {point}, by {means}.")
+        return point
 
     def commit_times(self, write_ids: WriteIdRanges) -> Mapping[int, int]:
         """Return when write ids were committed, in milliseconds since the epoch, where known.
@@ -232,23 +268,33 @@ class History:
         A time is the one in the notification log. Otherwise it is the one at which the write's last
         file was finished.
         """
-        known = dict(write_times(self.listings, self.pinned.write_ids).known)
+        known = dict(self._write_times(self.listings).known)
         if self.evidence.events is not None:
             known |= {i: at * 1000 for i, at in self.evidence.events.committed.items()}
         return {i: at for i, at in known.items() if i in write_ids}
+
+    def _write_times(self, listings: Iterable[Listing]) -> WriteTimes:
+        return write_times(
+            listings,
+            self.pinned.write_ids,
+            names_compactions=self.evidence.server.tells_compaction_transactions,
+        )
 
     @property
     def _first(self) -> int:
         return CONVERSION_WRITE_ID + 1 if self.newest > CONVERSION_WRITE_ID else 1
 
-    def _at_time(self, as_of: AsOf, milliseconds: int) -> tuple[int, str]:
+    def _at_time(self, as_of: AsOf, milliseconds: int) -> tuple[Point, str]:
         if milliseconds >= time.time() * 1000:
-            return self.newest, "the clock, for the time has not passed"
-        if self.evidence.events is not None:
-            found = self.evidence.events.at(milliseconds / 1000, self.newest)
+            return Point(self.newest), "the clock, for the time has not passed"
+        events = self.evidence.events
+        if events is not None:
+            found = events.at(milliseconds / 1000, self.newest)
             if found is not None:
-                return min(found, self.newest), "the metastore's notification log"
-        times = write_times(self.list_whole(), self.pinned.write_ids)
+                found = min(found, self.newest)
+                later = self._valid(events.later(milliseconds / 1000, found))
+                return Point(found, later), "the metastore's notification log"
+        times = self._write_times(self.list_whole())
         by_files = times.at(milliseconds, self.pinned.write_ids)
         if isinstance(by_files, UnknownTime):
             raise InstantLostError(
@@ -258,7 +304,11 @@ class History:
                 f"{self._readable((by_files.write_ids.first or 1) - 1)} Give one of them as "
                 "`version_as_of`."
             )
-        return by_files, "the modification times of its files"
+        later = self._valid(times.later(milliseconds, by_files))
+        return Point(by_files, later), "the modification times of its files"
+
+    def _valid(self, write_ids: Iterable[int]) -> frozenset[int]:
+        return frozenset(filter(self.pinned.write_ids.is_valid, write_ids))
 
     def _removed_since(self, write_id: int) -> str:
         """Return what may have removed rows since an instant, without leaving a directory."""
@@ -274,7 +324,7 @@ class History:
         if not traces:
             return (
                 f"a metastore of version {self.evidence.server.version}, before Hive 4, does not "
-                "tell whether a partition was dropped since"
+                "tell whether a partition was dropped or truncated since"
             )
         dropped = self._unexplained.within(write_id + 1, self.newest)
         if dropped:
@@ -307,10 +357,10 @@ class History:
         found = traceless(ids, self.listings, by_name=True, first=first)
         return traceless(ids, self.list_whole(), by_name=True, first=first) if found else found
 
-    def _lost(self, write_id: int, why: str) -> InstantLostError:
+    def _lost(self, point: Point, why: str) -> InstantLostError:
         return InstantLostError(
-            f"{self.name} can no longer be read as of write id {write_id}: {why}. "
-            f"{self._readable(write_id)}"
+            f"{self.name} can no longer be read as of write id {point}: {why}. "
+            f"{self._readable(point.write_id)}"
         )
 
     def _readable(self, write_id: int) -> str:

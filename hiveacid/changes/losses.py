@@ -12,7 +12,7 @@ from enum import Enum
 
 from hiveacid.acid.layout import BASE_OF_ORIGINALS, BaseDir, decode_bucket, parse_directory
 from hiveacid.acid.write_ids import WriteIdRanges, valid_only_in
-from hiveacid.changes.decoding import changed_settings
+from hiveacid.changes.decoding import are_originals_shown, changed_settings
 from hiveacid.changes.evidence import base_directory, covers, has_seen, is_contradicted, meets
 from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.state import LocationState, SourceState
@@ -184,6 +184,11 @@ def _other_files(before: SourceState, old: LocationState, now: LocationFacts) ->
             "been seen: another partition was given its name (RENAME PARTITION), or the files were "
             "replaced"
         )
+    if _has_other_originals(before, old, now):
+        return (
+            "the files of no ACID directory in it are not those that had been seen: somebody has "
+            "added, removed or replaced files, which have no write id that would tell"
+        )
     # A compaction's transaction is in the name of its directory, and belongs to one location.
     for directory in now.selected.directories:
         name = directory.directory.name
@@ -194,6 +199,17 @@ def _other_files(before: SourceState, old: LocationState, now: LocationFacts) ->
                 "(RENAME PARTITION)"
             )
     return None
+
+
+def _has_other_originals(before: SourceState, old: LocationState, now: LocationFacts) -> bool:
+    """Whether original files are shown that are not the ones that have been seen.
+
+    A base takes their place, and a truncate of Hive 3 removes all of them.
+    """
+    seen, shown = old.originals, now.state.originals
+    if seen is None and not are_originals_shown(before.decoding_settings):
+        return False
+    return shown is not None and shown != seen
 
 
 def _gone_rows(
@@ -210,11 +226,12 @@ def _gone_rows(
             "nothing to compact where a path is not ASCII, nor in an insert-only table next to an "
             "aborted and an open write id: rows and delete events may have gone"
         )
-    if old.last_write_id is not None and not covers(now.selected, old.last_write_id):
-        return (
-            f"what write id {old.last_write_id} wrote has gone, and no compaction took it in: it "
-            "was truncated, or dropped and created again, without a trace"
-        )
+    for write_id in (old.last_write_id, None if old.originals is None else 0):
+        if write_id is not None and not covers(now.selected, write_id):
+            return (
+                f"what write id {write_id} wrote has gone, and no compaction took it in: it "
+                "was truncated, or dropped and created again, without a trace"
+            )
     return None
 
 

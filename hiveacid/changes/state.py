@@ -16,10 +16,12 @@ from hiveacid.acid.layout import parse_directory
 from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.changes.decoding import Decoding, decoding_settings
 from hiveacid.changes.evidence import (
+    OF_ORIGINALS,
     emptied_by_compaction,
     files_fingerprint,
     has_seen,
     last_write_id,
+    originals_digest,
 )
 from hiveacid.errors import InvalidStateError
 from hiveacid.metastore.models import TableName
@@ -39,7 +41,8 @@ class LocationState:
     rows and that Hive's cleaner is going to remove. `files_fingerprint` names one of the
     directories, with a digest of its files: it tells this partition from another one that was given
     its name. `decoding_fingerprint` tells how the files were decoded. Both are None in states of
-    earlier releases.
+    earlier releases. `other_originals` is a digest of the original files where
+    `files_fingerprint` names a directory; see `originals`.
     """
 
     values: tuple[str, ...]
@@ -51,12 +54,15 @@ class LocationState:
     to_be_lost: tuple[str, ...] = ()
     files_fingerprint: tuple[str, str] | None = None
     decoding_fingerprint: str | None = None
+    other_originals: str | None = None
 
     @classmethod
     def of(cls, pinned: PinnedTable, location: Location) -> LocationState:
         """Return the state of a target that has seen this location of the snapshot."""
         partition = pinned.partitions[location.partition] if pinned.table.partition_keys else None
         path, selected = location.storage.location, location.state
+        fingerprint = files_fingerprint(selected)
+        names_directory = fingerprint is not None and fingerprint[0] != OF_ORIGINALS
         return cls(
             values=() if partition is None else partition.values,
             path=path,
@@ -69,8 +75,9 @@ class LocationState:
                 for d in selected.to_be_lost
                 if has_seen(pinned.write_ids, *d.write_id_range)
             ),
-            files_fingerprint=files_fingerprint(selected),
+            files_fingerprint=fingerprint,
             decoding_fingerprint=Decoding.of(pinned.table, location.storage).fingerprint,
+            other_originals=originals_digest(selected) if names_directory else None,
         )
 
     @property
@@ -78,12 +85,21 @@ class LocationState:
         """Whether the location had neither a base nor any file."""
         return self.base is None and self.last_write_id is None
 
+    @property
+    def originals(self) -> str | None:
+        """A digest of the original files. None without any, and in states of earlier releases."""
+        if self.files_fingerprint is not None and self.files_fingerprint[0] == OF_ORIGINALS:
+            return self.files_fingerprint[1]
+        return self.other_originals
+
     def to_json(self) -> list[Any]:
         """Return a list, which is short: a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
         fingerprints = {} if self.files_fingerprint is None else dict([self.files_fingerprint])
         if self.decoding_fingerprint is not None:
             fingerprints[_DECODING_KEY] = self.decoding_fingerprint
+        if self.other_originals is not None:
+            fingerprints[_ORIGINALS_KEY] = self.other_originals
         # Both are rare: a usual location ends here.
         to_be_lost = [list(self.to_be_lost)] if self.to_be_lost else []
         return [*known, *([fingerprints] if fingerprints else []), *self.emptied, *to_be_lost]
@@ -104,13 +120,15 @@ class LocationState:
         of_files = dict(given or {})
         decoding = of_files.pop(_DECODING_KEY, None)
         _check("decoding", decoding, decoding is None or _is_decoding_fingerprint(decoding))
+        originals = of_files.pop(_ORIGINALS_KEY, None)
+        _check("original files", originals, originals is None or isinstance(originals, str))
         _check("fingerprint", of_files, not of_files or _is_files_fingerprint(of_files))
         to_be_lost = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
         names = [*emptied, *to_be_lost]
         _check("directories", names, all(isinstance(name, str) for name in names))
         known = (tuple(values), path, create_time, base, last_write_id)
         fingerprint = next(iter(of_files.items()), None)
-        return cls(*known, tuple(emptied), tuple(to_be_lost), fingerprint, decoding)
+        return cls(*known, tuple(emptied), tuple(to_be_lost), fingerprint, decoding, originals)
 
 
 @dataclass(frozen=True)
@@ -291,7 +309,8 @@ _KEYS = {
 _BACKLOG_KEY = "backlog_since"
 _SETTINGS_KEY = "shown"
 _DECODING_KEY = "read by"
-"""The key stands next to the name of a directory; no directory is called so."""
+_ORIGINALS_KEY = "originals"
+"""Keys that stand next to the name of a directory; no ACID directory is called so."""
 
 
 def _is_int(value: Any) -> bool:

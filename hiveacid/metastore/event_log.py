@@ -40,8 +40,9 @@ class TableEvents:
     `since` is the time of the oldest entry of the log, in seconds since the epoch. `committed` has
     the time of the commit by write id; `allocated` are the write ids that were given. `dropped` has
     for each time that a partition was dropped, renamed or moved the last write id that was given
-    before, None if that is not in the log. `knows_tables` says whether the log has events of tables
-    and partitions at all: another listener writes those.
+    before, None if that is not in the log; so has `truncated` for each time that the table or a
+    partition was truncated. `knows_tables` says whether the log has events of tables and partitions
+    at all: another listener writes those.
     """
 
     since: int
@@ -49,6 +50,7 @@ class TableEvents:
     allocated: frozenset[int] = frozenset()
     dropped: tuple[int | None, ...] = ()
     knows_tables: bool = False
+    truncated: tuple[int | None, ...] = ()
 
     def at(self, time: float, high_watermark: int) -> int | None:
         """Return the highest write id that was committed at a time, in seconds.
@@ -62,13 +64,20 @@ class TableEvents:
             return max(before)
         return min(self.allocated) - 1 if self.allocated else high_watermark
 
-    def rules_out_drops(self, after: int, *, has_write_id: bool) -> bool:
-        """Whether no partition was dropped after an instant.
+    def later(self, time: float, write_id: int) -> frozenset[int]:
+        """Return the write ids below one that were committed after a time, in seconds."""
+        return frozenset(i for i, when in self.committed.items() if i < write_id and when > time)
 
-        The log must have the instant's write id or an earlier one, so that it reaches back so far.
+    def rules_out_drops(self, after: int, *, has_write_id: bool) -> bool:
+        """Whether no partition was dropped, and nothing truncated, after an instant.
+
+        Before Hive 4, TRUNCATE removes the files and leaves nothing. The log must have the
+        instant's write id or an earlier one, so that it reaches back so far.
         """
         reaches_back = self.knows_tables and any(i <= after for i in self.allocated)
-        return reaches_back and not self.drops_since(after, has_write_id=has_write_id)
+        if not reaches_back or self.drops_since(after, has_write_id=has_write_id):
+            return False
+        return not self._is_any_since(self.truncated, after, has_write_id)
 
     def drops_since(self, after: int, *, has_write_id: bool) -> bool:
         """Whether a partition was dropped after an instant, as far as the log reaches.
@@ -78,8 +87,11 @@ class TableEvents:
             has_write_id: whether a drop takes a write id, as since Hive 4. It is at most the one
                 that was given last.
         """
+        return self._is_any_since(self.dropped, after, has_write_id)
+
+    def _is_any_since(self, removals: Iterable[int | None], after: int, has_write_id: bool) -> bool:
         before_log = min(self.allocated) - 1 if self.allocated else None
-        for given in self.dropped:
+        for given in removals:
             last = before_log if given is None else given
             if last is None or last > after or (last == after and not has_write_id):
                 return True
@@ -119,6 +131,7 @@ def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableE
     allocated: set[int] = set()
     committed: dict[int, int] = {}
     dropped: list[int | None] = []
+    truncated: list[int | None] = []
     knows_tables = False
     for event in events:
         since = event.time if since is None else min(since, event.time)
@@ -145,12 +158,16 @@ def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableE
                 committed[write_ids[txn_id]] = event.time
         elif is_ours and event.type in ("CREATE_TABLE", "DROP_TABLE"):
             # Another table of the name counts its write ids from the start.
-            write_ids, allocated, committed, dropped = {}, set(), {}, []
+            write_ids, allocated, committed, dropped, truncated = {}, set(), {}, [], []
         elif is_ours and not _is_harmless(event):
             dropped.append(max(allocated, default=None))
+        elif is_ours and _is_truncation(event):
+            truncated.append(max(allocated, default=None))
     if since is None:
         return None
-    return TableEvents(since, committed, frozenset(allocated), tuple(dropped), knows_tables)
+    return TableEvents(
+        since, committed, frozenset(allocated), tuple(dropped), knows_tables, tuple(truncated)
+    )
 
 
 def _is_harmless(event: NotificationEvent) -> bool:
@@ -160,6 +177,13 @@ def _is_harmless(event: NotificationEvent) -> bool:
         before, after = message.get("partitionObjBeforeJson"), message.get("partitionObjAfterJson")
         return _values_and_location(before) == _values_and_location(after) != (None, None)
     return event.type in _HARMLESS or "_STAT_" in event.type
+
+
+def _is_truncation(event: NotificationEvent) -> bool:
+    """Whether an event that alters a table or a partition is that of a TRUNCATE."""
+    if event.type not in ("ALTER_TABLE", _ALTERED):
+        return False
+    return str(message_of(event).get("isTruncateOp")).lower() == "true"
 
 
 def _values_and_location(text: object) -> tuple[Any, Any]:

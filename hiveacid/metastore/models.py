@@ -323,6 +323,14 @@ class ServerInfo:
         return self._is_hive_4
 
     @property
+    def tells_compaction_transactions(self) -> bool:
+        """Whether a compaction that has a transaction is listed with it, as in Hive 4.
+
+        Apache Hive 3 compacts without transactions; what others have made of it may not.
+        """
+        return self._is_hive_4
+
+    @property
     def marks_calendars(self) -> bool:
         """Whether Hive writes and reads in which calendar a file's old days are counted.
 

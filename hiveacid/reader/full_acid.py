@@ -34,7 +34,6 @@ from hiveacid.reader.deletes import (
 from hiveacid.reader.locations import (
     Location,
     check_depth,
-    compactions_ahead,
     missing_locations,
     paths_to_be_lost,
     refusal,
@@ -46,6 +45,7 @@ from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
 from hiveacid.reader.raw_rows import Bitmaps, Hit, RawScan, by_key, hit_files, hit_of
+from hiveacid.reader.replicas import compactions_ahead
 from hiveacid.reader.scan import acid_scan
 from hiveacid.reader.timestamps import orc_calendar, orc_clock
 from hiveacid.snapshots.tables import PinnedTable

@@ -19,7 +19,6 @@ from hiveacid.reader.formats.base import FileFormat, TableRead
 from hiveacid.reader.locations import (
     Location,
     check_depth,
-    compactions_ahead,
     missing_locations,
     passed_over,
     paths_to_be_lost,
@@ -34,6 +33,7 @@ from hiveacid.reader.partition_columns import (
 from hiveacid.reader.partition_lookup import number_by_path, numbers_column, partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan, converted_columns
 from hiveacid.reader.projection import project
+from hiveacid.reader.replicas import compactions_ahead
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.snapshots.tables import PinnedTable
 

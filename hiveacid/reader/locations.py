@@ -137,12 +137,6 @@ def passed_over(locations: Iterable[Location]) -> tuple[ListedFile, ...]:
     return tuple(file for location in locations for file in location.state.passed_over)
 
 
-def compactions_ahead(location: Location) -> Iterator[tuple[str, int]]:
-    """Yield the directories of compactions above the snapshot's transactions, with theirs."""
-    for directory in location.state.ahead:
-        yield f"{location.path}/{directory.name}", directory.visibility_txn
-
-
 def skipped_entries(location: Location) -> Iterator[Skipped]:
     """Yield what the snapshot passes over in the location, by whole paths."""
     for skipped in location.state.skipped:

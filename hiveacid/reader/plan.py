@@ -72,7 +72,7 @@ class ReadPlan:
     there are rows that the compaction had to take in, and that Hive's cleaner will remove.
     `missing` are the locations that do not exist. `passed_over` are the files of an insert-only
     table that are in no base and no delta, which Hive does not show. `ahead` are the directories of
-    compactions whose transactions are above all of the snapshot's, with these transactions.
+    compactions that the snapshot does not see yet, with their transactions.
     `deleted_rows` keeps the delete events that have been read, for all the plan's users.
     """
 

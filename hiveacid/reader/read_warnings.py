@@ -102,11 +102,11 @@ class ReadWarnings:
             )
 
     def warn_of_foreign(self, name: TableName, foreign: Sequence[tuple[str, int]]) -> None:
-        """Warn of compactions that another metastore's transactions have made.
+        """Warn of compactions of another metastore that Hive does not show yet.
 
         Args:
             name: the table.
-            foreign: directories, and the transactions that their names have.
+            foreign: see `find_foreign`.
         """
         if foreign and self._is_first(name, "foreign"):
             logger.warning(about_foreign(name, foreign))
@@ -133,7 +133,7 @@ def about_foreign(name: TableName, foreign: Sequence[tuple[str, int]]) -> str:
     highest = max(transaction for _, transaction in foreign)
     return (
         f"{name} has rows that Hive does not show yet: {paths} was made by a compaction of another "
-        "metastore, as REPL LOAD brings it, and this metastore's transactions have not reached its "
-        f"transaction. Hive shows the rows once transaction {highest} has passed here. Until then "
-        "the rows that Hive shows are read."
+        "metastore, as REPL LOAD brings it, and this metastore's transactions had not passed its "
+        f"transaction when the snapshot was taken. Hive shows the rows once transaction {highest} "
+        "has ended here. Until then the rows that Hive shows are read."
     )

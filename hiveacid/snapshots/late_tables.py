@@ -5,6 +5,7 @@ come between. A late table is locked afterwards. Its write ids show what happene
 
 - Data that was written lies in a directory of its own and is simply not visible.
 - A dropped partition leaves a write id without a directory. Before Hive 4 it leaves nothing.
+- TRUNCATE leaves an empty base. Before Hive 4 it removes everything, and leaves nothing.
 - A table that was dropped and created again has no write id that the snapshot may see.
 """
 
@@ -19,7 +20,7 @@ from hiveacid.metastore.models import ServerInfo
 from hiveacid.snapshots.tables import PinnedTable
 
 UnexplainedWriteIds = Callable[[PinnedTable, frozenset[int]], frozenset[int]]
-"""Finds those of some committed write ids of a table that no directory stands for."""
+"""Finds those of some committed write ids of a table that no directory is named after."""
 
 CLOCK_TOLERANCE = 10
 """Seconds that the clocks of the metastore and of its database may differ."""
@@ -39,7 +40,7 @@ def nothing_explained(pinned: PinnedTable, write_ids: frozenset[int]) -> frozens
 
 
 def nothing_ruled_out(pinned: PinnedTable) -> bool:
-    """Return that a partition may have been dropped: without a log the result is an error."""
+    """Return that something may have been removed: without a log the result is an error."""
     return False
 
 
@@ -57,8 +58,8 @@ def check_unchanged(
         pinned: the table with the write ids that the snapshot may see.
         fresh: the write ids committed once the lock was granted.
         snapshot_time: in seconds since the epoch, by the clock of the metastore's database.
-        rules_out_drops: whether the metastore's notification log has no drop of a partition since;
-            asked only about partitioned tables of a metastore before Hive 4.
+        rules_out_drops: whether the metastore's notification log has no drop of a partition and no
+            TRUNCATE since; asked only if the metastore is before Hive 4.
 
     Raises:
         ConcurrentDdlError: naming the table and the write id.
@@ -91,15 +92,27 @@ def check_unchanged(
             f"as DROP PARTITION or ALTER TABLE: nothing on disk explains write id {ids}. (An "
             f"INSERT that wrote no row leaves the same trace.) {_ADVICE}"
         )
-    if server.traces_dropped_partitions or not pinned.table.partition_keys:
+    if server.traces_dropped_partitions:
         return
-    if not rules_out_drops(pinned):
+    if pinned.table.partition_keys and not rules_out_drops(pinned):
         raise ConcurrentDdlError(
             f"{name} has partitions and was not locked when the snapshot was taken (transaction "
             f"{pinned.transaction_id}). A metastore of version {server.version}, before Hive 4, "
-            "does not tell whether a partition was dropped since, and it has no notification log "
-            "that rules it out. Name the table when the snapshot is opened, so that it is locked "
-            "with the others."
+            "does not tell whether a partition was dropped or truncated since, and it has no "
+            "notification log that rules it out. Name the table when the snapshot is opened, so "
+            "that it is locked with the others."
+        )
+    shown = frozenset(i for i in range(lowest, seen.high_watermark + 1) if seen.is_valid(i))
+    if pinned.table.partition_keys or not shown:
+        return
+    if unexplained(pinned, shown) == shown and not rules_out_drops(pinned):
+        raise ConcurrentDdlError(
+            f"{name} was not locked when the snapshot was taken (transaction "
+            f"{pinned.transaction_id}), and nothing on disk is from the write ids that the "
+            f"snapshot shows. A metastore of version {server.version}, before Hive 4, does not "
+            "tell whether the table was truncated since, and it has no notification log that rules "
+            "it out. Name the table when the snapshot is opened, so that it is locked with the "
+            "others."
         )
 
 

@@ -18,5 +18,11 @@ def test_a_compacted_directory_is_evidence_of_no_write_id():
     assert without_directory([5, 7, 9], listings) == {5, 7, 9}
 
 
+def test_the_write_ids_of_a_streaming_batch_are_its_own():
+    """A table may be locked late while a batch goes on."""
+    listings = [listing("delta_2_6", "delta_8_8"), listing("delete_delta_9_10")]
+    assert without_directory([1, 2, 5, 6, 7, 8, 10, 11], listings) == {1, 7, 11}
+
+
 def test_other_directories_are_evidence_of_none():
     assert without_directory([1], [listing("HIVE_UNION_SUBDIR_1", "delta_x")]) == {1}

@@ -18,6 +18,7 @@ from hiveacid.acid.instants import (
     compacted_part,
     cut,
     has_something_at,
+    instants_needed,
     listing_at,
     listing_since,
     obstacles,
@@ -53,7 +54,9 @@ def warehouses(draw: st.DrawFn, kinds: st.SearchStrategy = writes) -> Warehouse:
     return warehouse
 
 
-def read_at(warehouse: Warehouse, write_id: int, *, is_full_acid: bool) -> set[int] | Obstacle:
+def read_at(
+    warehouse: Warehouse, write_id: int, later: frozenset[int] = frozenset(), *, is_full_acid: bool
+) -> set[int] | Obstacle:
     """The rows of an instant, or what hides it."""
     valid = warehouse.valid(len(warehouse.states))
     txns = ValidTxnList(FIRST_COMPACTION * 2, frozenset(warehouse.hidden_compactions))
@@ -68,10 +71,12 @@ def read_at(warehouse: Warehouse, write_id: int, *, is_full_acid: bool) -> set[i
         first=2 if had_originals else 1,
     )
     for obstacle in found:
-        if obstacle.hides(write_id):
+        if any(map(obstacle.hides, instants_needed(write_id, later))):
             return obstacle
-    earlier = cut(valid, write_id)
-    state = select(listing_at(listing, write_id, is_full_acid=is_full_acid), earlier, txns)
+    earlier = cut(valid, write_id, later)
+    state = select(
+        listing_at(listing, write_id, txns, is_full_acid=is_full_acid, later=later), earlier, txns
+    )
     rows = [
         row
         for selected in state.of_rows
@@ -115,6 +120,52 @@ def test_an_instant_is_shown_as_it_was_or_refused(warehouse: Warehouse) -> None:
 @given(warehouses(INSERTS))
 def test_so_is_an_instant_of_an_insert_only_table(warehouse: Warehouse) -> None:
     check(warehouse, is_full_acid=False)
+
+
+@st.composite
+def overlapping(draw: st.DrawFn, kinds: st.SearchStrategy = writes) -> Warehouse:
+    """Writes whose transactions end in another order than they began."""
+    warehouse = Warehouse()
+    opened: list[int] = []
+    for _ in range(draw(st.integers(2, 8))):
+        kind, state, victims = draw(kinds)
+        is_open = not opened and draw(st.booleans()) and kind not in ("overwrite", "truncate")
+        if opened and kind in ("overwrite", "truncate"):
+            continue  # Hive's lock keeps them from each other.
+        warehouse.write(kind, "open" if is_open else state, victims)
+        if is_open:
+            opened.append(len(warehouse.states))
+        elif opened and draw(st.booleans()):
+            warehouse.commit(opened.pop())
+    for write_id in opened:
+        warehouse.commit(write_id)
+    for compaction in draw(st.lists(compactions, max_size=2)):
+        warehouse.compact(*compaction)
+    return warehouse
+
+
+@pytest.mark.parametrize("is_full_acid", [True, False])
+def test_a_time_does_not_show_what_was_committed_later(is_full_acid: bool) -> None:
+    seen: Counter[str] = Counter()
+    kinds = writes if is_full_acid else INSERTS
+
+    @settings(max_examples=500, deadline=None)
+    @given(overlapping(kinds.filter(lambda write: write[1] != "open")))
+    def check_times(warehouse: Warehouse) -> None:
+        valid = warehouse.valid(len(warehouse.states))
+        for i in range(1, len(warehouse.commits)):
+            write_id = max(warehouse.commits[:i])
+            later = frozenset(w for w in warehouse.commits[i:] if w < write_id)
+            shown = read_at(warehouse, write_id, later, is_full_acid=is_full_acid)
+            if isinstance(shown, Obstacle):
+                seen["refused"] += 1
+                continue
+            seen["read"] += 1
+            seen["less"] += bool(later)
+            assert shown == warehouse.rows_of(cut(valid, write_id, later)), (write_id, later)
+
+    check_times()
+    assert min(seen[what] for what in ("read", "refused", "less")) > 20, seen
 
 
 def test_both_were_seen() -> None:
@@ -182,9 +233,9 @@ def test_a_compacted_delta_hides_only_rows_without_a_write_id() -> None:
     assert hidden(directories) == []
     assert hidden(directories, is_full_acid=False) == [2, 3, 4]
     assert hidden(directories, Cleaning(frozenset({7})), is_full_acid=False) == []
-    kept = listing_at(directories, 3, is_full_acid=False)
+    kept = listing_at(directories, 3, TXNS, is_full_acid=False)
     assert kept.directories == ("delta_2_2",) and [f.name for f in kept.files] == ["b"]
-    assert listing_at(directories, 5, is_full_acid=False) == directories
+    assert listing_at(directories, 5, TXNS, is_full_acid=False) == directories
 
 
 def test_a_compaction_that_may_have_lost_rows_hides_them() -> None:
@@ -195,21 +246,39 @@ def test_a_compaction_that_may_have_lost_rows_hides_them() -> None:
     assert hidden(no_data, path="/t/city=Zürich") == [2, 3, 4]
     pending = listing("delta_2_2_0000/b", "delta_2_5_v0000007")
     assert hidden(pending, Cleaning(frozenset({7})), path="/t/Zürich") == []
-    kept = listing_at(pending, 3, is_full_acid=True, path="/t/Zürich")
+    kept = listing_at(pending, 3, TXNS, is_full_acid=True, path="/t/Zürich")
     assert kept.directories == ("delta_2_2_0000",)
 
 
 def test_changes_are_told_by_what_a_compaction_took_in() -> None:
     directories = listing("delta_1_1/b", "delta_2_2/b", "base_2_v0000007/b", "base_1/b")
-    assert listing_since(directories, 1, is_full_acid=True).directories == (
+    assert listing_since(directories, 1, TXNS, is_full_acid=True).directories == (
         "delta_1_1",
         "delta_2_2",
         "base_1",
     )
-    assert listing_since(directories, 2, is_full_acid=True) == directories
+    assert listing_since(directories, 2, TXNS, is_full_acid=True) == directories
     # Deletes after a REBALANCE compaction name the row ids that it gave.
-    kept = listing_since(directories, 1, is_full_acid=True, renumbering={7})
+    kept = listing_since(directories, 1, TXNS, is_full_acid=True, renumbering={7})
     assert kept == directories
+
+
+@pytest.mark.parametrize("is_full_acid", [True, False])
+@pytest.mark.parametrize("name", ["base_3_v0000009", "delta_1_3_v0000009"])
+@pytest.mark.parametrize("txns", [ValidTxnList(8), ValidTxnList(20, frozenset({9}))])
+def test_a_compaction_that_is_not_seen_stays_to_be_told_of(
+    txns: ValidTxnList, name: str, is_full_acid: bool
+) -> None:
+    """It may be another metastore's, whose rows appear without a write once it is seen."""
+    directories = listing("delta_4_4_0000/b", f"{name}/b")
+    at = listing_at(directories, 2, txns, is_full_acid=is_full_acid)
+    since = listing_since(directories, 2, txns, is_full_acid=is_full_acid)
+    for kept in (at, since):
+        (ahead,) = select(kept, cut(ValidWriteIdList(4), 2), txns).ahead
+        assert ahead.name == name
+    seen = ValidTxnList(20)
+    if name.startswith("base"):
+        assert name not in listing_at(directories, 2, seen, is_full_acid=True).directories
 
 
 def test_a_write_id_without_a_directory_is_traceless() -> None:

@@ -1,6 +1,9 @@
+import pytest
+
 from hiveacid.acid.last_write import Compacted, compactions, location_writes
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
+from hiveacid.errors import UnreadableTableError
 
 TXNS = ValidTxnList(100, frozenset({90}))
 
@@ -85,6 +88,21 @@ def test_a_writer_with_several_transactions_is_done_with_its_last_file():
     }
     assert found(times) == ({}, (Compacted(3, 12),))
     assert found({"delta_4_4/bucket_00000": 10}) == ({4: 10}, ())
+
+
+def test_a_file_that_is_being_written_has_no_time():
+    """HDFS has the time of its creation, so a table that is streamed into would look stale."""
+    times = {
+        "delta_1_1_0000/bucket_00000": 10,
+        "delta_2_6/bucket_00000": 20,
+        "delta_2_6/bucket_00000_flush_length": 20,
+    }
+    with pytest.raises(UnreadableTableError, match="^/t/delta_2_6/bucket_00000 is being written"):
+        found(times)
+    # Nothing of the batch is committed yet, or all of it has been closed.
+    assert found(times, high_watermark=1) == ({1: 10}, ())
+    del times["delta_2_6/bucket_00000_flush_length"]
+    assert found(times) == ({1: 10}, (Compacted(6, 20),))
 
 
 def test_compactions_name_their_transactions():

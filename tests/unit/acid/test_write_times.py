@@ -44,6 +44,46 @@ def test_a_writer_of_several_transactions_is_done_with_its_last_file():
     assert times.at(20, IDS) == 2
 
 
+def test_write_ids_that_were_committed_later_are_told():
+    times = times_of({"delta_1_1_0000/a": 10, "delta_2_2_0000/a": 50, "delta_4_4_0000/a": 40})
+    assert (times.at(40, IDS), times.later(40, 4)) == (4, {2})
+    assert times.later(50, 4) == frozenset()
+
+
+def test_the_transactions_of_a_batch_may_have_ended_one_after_the_other():
+    """A higher write id says nothing of them; those of a compaction had all ended."""
+    batch = {"delta_1_2/a": 30, "delta_4_4_0000/a": 10}
+    times = times_of(batch)
+    assert times.at(20, IDS) == UnknownTime("/t/delta_1_2", WriteIdRanges(((0, 2),)), 30)
+    assert times.at(30, IDS) == 4
+    assert times_of({"delta_1_2_v0000009/a": 30, "delta_4_4_0000/a": 10}).at(20, IDS) == 4
+
+
+def test_a_file_that_is_being_written_has_no_time():
+    """HDFS has the time of its creation: the batch was opened at 10, and committed in at 30."""
+    committed = {"delta_1_1_0000/a": 5}
+    opened = {"delta_2_6/bucket_00000": 10, "delta_2_6/bucket_00000_flush_length": 10}
+    times = times_of({**committed, **opened})
+    assert times.at(20, IDS) == UnknownTime("/t/delta_2_6", WriteIdRanges(((1, 2), (3, 6))), None)
+    closed = times_of({**committed, "delta_2_6/bucket_00000": 40})
+    assert closed.at(40, IDS) == 6
+
+
+def test_hive_3_gives_the_compaction_of_one_write_the_name_of_a_write():
+    """The statements of a transaction, compacted: they were there before."""
+    compacted = Listing("/t", (ListedFile("delta_4_4/b", "/t/delta_4_4/b", 9, 40),), ("delta_4_4",))
+    times = write_times(
+        [listing({"delta_1_1_0000/a": 10}), compacted], IDS, names_compactions=False
+    )
+    assert times.known == {1: 10} and times.at(40, IDS) == 4
+    assert times.at(39, IDS) == UnknownTime("/t/delta_4_4", WriteIdRanges(((3, 4),)), 40)
+    assert times.at(41, IDS) == 4
+    # The time of the write is known while its own directory is there.
+    own = listing({"delta_4_4_0000/a": 30})
+    times = write_times([own, compacted], IDS, names_compactions=False)
+    assert (times.at(29, IDS), times.at(30, IDS)) == (0, 4)
+
+
 def test_what_a_compaction_took_in_tells_more_while_it_is_there():
     of_writes = {"delta_1_1_0000/a": 10, "delta_2_2_0000/a": 20}
     times = times_of({**of_writes, "base_2_v0000009/a": 40})

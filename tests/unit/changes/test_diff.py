@@ -37,7 +37,7 @@ INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only
 NOTHING = frozenset()
 
 
-def pinned_table(write_ids, *partitions, **changes):
+def pinned_table(write_ids, *partitions, shows_originals=False, **changes):
     """`partitions`: values of the key `p`, or Partitions. Without any the table has no key."""
     keys = (Column("p", "string"),) if partitions else ()
     parts = tuple(
@@ -48,7 +48,13 @@ def pinned_table(write_ids, *partitions, **changes):
     )
     table = replace(TABLE, partition_keys=keys, **changes)
     return PinnedTable(
-        table, parts, write_ids, ValidTxnList(10_000), transaction_id=1, scratch=Scratch()
+        table,
+        parts,
+        write_ids,
+        ValidTxnList(10_000),
+        transaction_id=1,
+        shows_originals=shows_originals,
+        scratch=Scratch(),
     )
 
 
@@ -64,7 +70,7 @@ def locations(pinned, *listings):
     storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
     found = []
     for i, (storage, names) in enumerate(zip(storages, listings, strict=True)):
-        paths = [n if n.endswith("/") or n == "000000_0" else f"{n}/bucket_00000" for n in names]
+        paths = [n if n.endswith("/") or n[0] == "0" else f"{n}/bucket_00000" for n in names]
         files = tuple(
             ListedFile(path, f"{storage.location}/{path}", 1)
             for path in paths
@@ -278,6 +284,49 @@ def test_a_lost_history(old, new, what):
     assert change.kind is Kind.LOST
     assert what in change.loss.what
     assert change.loss.reconcilable
+
+
+SHOWN = {"parameters": INSERT_ONLY, "shows_originals": True}
+CONVERTED = {}
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new"),
+    [
+        (SHOWN, ["000000_0", "delta_3_3_0"], ["000000_0", "000000_0_copy_1", "delta_3_3_0"]),
+        (SHOWN, ["000000_0", "delta_3_3_0"], ["000000_0_copy_1", "delta_3_3_0"]),
+        (SHOWN, ["000000_0"], ["000000_0", "000000_0_copy_1"]),
+        (SHOWN, ["delta_3_3_0"], ["000000_0", "delta_3_3_0"]),
+        (CONVERTED, ["000000_0", "delta_3_3_0"], ["000000_0", "000000_0_copy_1", "delta_3_3_0"]),
+    ],
+)
+@pytest.mark.parametrize("is_new_id", [False, True])
+def test_an_original_file_that_was_added_is_noticed(table, old, new, is_new_id):
+    """It has no write id, so that nothing but the files tell."""
+    new = [*new, *(["delta_4_4_0"] if is_new_id else [])]
+    change = compared(valid(3), valid(4 if is_new_id else 3), old, new, **table)
+    assert change.kind is Kind.LOST and change.loss.extent is Extent.TABLE
+    assert "the files of no ACID directory in it are not those" in change.loss.what
+
+
+@pytest.mark.parametrize("table", [SHOWN, CONVERTED])
+def test_original_files_that_have_gone_are_noticed(table):
+    old = ["000000_0", "delta_3_3_0"]
+    gone = compared(valid(3), valid(3), old, ["delta_3_3_0"], **table)
+    assert gone.kind is Kind.LOST and "what write id 0 wrote has gone" in gone.loss.what
+    for now in (old, ["base_3_v0000009"]):
+        kept = compared(valid(3), valid(4), old, [*now, "delta_4_4_0"], **table)
+        assert (kept.kind, kept.loss) == (Kind.GROWN, None)
+
+
+def test_a_state_of_an_earlier_release_says_nothing_of_original_files():
+    pinned = pinned_table(valid(3))
+    state = state_of(pinned, locations(pinned, ["000000_0", "delta_3_3_0"]))
+    (location,) = state.locations
+    earlier = replace(state, locations=(replace(location, other_originals=None),))
+    now = facts_of(pinned, locations(pinned, ["000000_0", "000000_0_copy_1", "delta_3_3_0"]))
+    (change,) = diff(earlier, now, new_write_ids(valid(3), valid(3)))
+    assert (change.kind, change.loss) == (Kind.UNCHANGED, None)
 
 
 @pytest.mark.parametrize("emptied", ["delta_2_3_v0000009/", "base_3_v0000009/"])

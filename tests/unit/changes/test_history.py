@@ -10,7 +10,7 @@ import pytest
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList, WriteIdRanges
 from hiveacid.changes import history as module
-from hiveacid.changes.history import Evidence, History, look_back
+from hiveacid.changes.history import Evidence, History, Point, look_back
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.event_log import TableEvents
@@ -180,6 +180,19 @@ class TestTracelessRemovals:
         assert of.at(4).write_id == 4
         assert message(of, 2).endswith("The write ids 4 to 5 can be read.")
 
+    def test_the_notification_log_tells_of_a_truncate(self):
+        """Hive 3 removes the files of a partition; Hive 4 leaves a base."""
+        truncated = TableEvents(0, {}, frozenset({1, 2, 3, 4, 5}), (), True, (4,))
+        kept, options = listing("delta_1_1_0000/b", "delta_3_3_0000/b"), {"newest": 4, "keys": "p"}
+        of_hive_3 = Evidence(HIVE_3, (), lambda: truncated)
+        of = past(kept, listing(), evidence=of_hive_3, **options)
+        assert "does not tell whether a partition was dropped or truncated" in message(of, 3)
+        not_since = replace(of_hive_3, read_events=lambda: replace(truncated, truncated=(2,)))
+        assert past(kept, listing(), evidence=not_since, **options).at(3).write_id == 3
+        of_hive_4 = Evidence(HIVE_4, (), lambda: truncated)
+        emptied = listing("delta_2_2_0000/b", "base_4/b")
+        assert past(kept, emptied, evidence=of_hive_4, **options).at(3).write_id == 3
+
     def test_hive_3_tells_nothing_of_dropped_partitions(self):
         of = past(listing("delta_1_1_0000/b"), keys=("p",), evidence=Evidence(HIVE_3, ()))
         assert message(of, 2).endswith("Only the newest write id, 5, can be read.")
@@ -194,13 +207,14 @@ class TestTimes:
         monkeypatch.setattr(module.logger, "info", said.append)
 
         def ask(of: History, milliseconds: float) -> tuple[int, str]:
-            write_id = of.resolve(None, AsOf(timestamp=str(int(milliseconds))))
-            return write_id, said[-1]
+            point = of.resolve(None, AsOf(timestamp=str(int(milliseconds))))
+            assert not point.later
+            return point.write_id, said[-1]
 
         return ask
 
     def test_a_write_id_needs_no_mapping(self):
-        assert past(listing("delta_1_1_0000/b")).resolve(None, AsOf(3)) == 3
+        assert past(listing("delta_1_1_0000/b")).resolve(None, AsOf(3)) == Point(3)
 
     def test_times_of_files(self, ask):
         of = past(listing("delta_1_1_0000/b", "delta_3_3_0000/b"))
@@ -222,6 +236,20 @@ class TestTimes:
         assert ask(of, 9000)[0] == 5, "9 was committed after the snapshot"
         assert ask(of, 999)[1].endswith("by the modification times of its files.")
 
+    @pytest.mark.parametrize(("server", "found"), [(HIVE_4, 1), (HIVE_3, None)])
+    def test_a_compaction_of_hive_3_may_look_like_a_write(self, ask, server, found):
+        of = past(listing("delta_1_1_0000/b", "delta_3_3/b"), evidence=Evidence(server, ()))
+        if found is None:
+            with pytest.raises(
+                InstantLostError, match="which of its write ids 3 had been committed"
+            ):
+                ask(of, 1999)
+        else:
+            assert ask(of, 1999)[0] == found
+        assert ask(of, 2000)[0] == 3
+        known = of.commit_times(WriteIdRanges(((0, 5),)))
+        assert known == ({1: 1000, 3: 2000} if found else {1: 1000})
+
     def test_a_compaction_hides_times(self, ask):
         of = past(listing("base_4_v0000007/b"))
         with pytest.raises(InstantLostError) as error:
@@ -232,6 +260,29 @@ class TestTimes:
             " The write ids 4 to 5 can be read. Give one of them as `version_as_of`."
         )
         assert ask(of, 1000)[0] == 4
+
+    @pytest.mark.parametrize("has_log", [False, True])
+    def test_what_was_committed_later_does_not_count(self, ask, has_log):
+        directories = listing("delta_1_1_0000/b", "delta_3_3_0000/b", "delta_2_2_0000/b")
+        events = TableEvents(1, {1: 1, 3: 2, 2: 3}, frozenset({1, 2, 3})) if has_log else None
+        of = past(directories, newest=3, evidence=Evidence(HIVE_4, (), lambda: events))
+        point = of.resolve(None, AsOf(timestamp="2000"))
+        assert point == Point(3, frozenset({2}))
+        instant = of.at_point(point)
+        assert instant.pinned.write_ids == ValidWriteIdList(3, frozenset({2}))
+        compacted = listing("base_2_v0000007/b", "delta_3_3_0000/b")
+        with pytest.raises(InstantLostError) as error:
+            past(compacted, newest=3).at_point(point)
+        assert error.value.message.startswith(
+            "shop.orders can no longer be read as of write id 3 without 2, committed later: "
+            "/t/base_2_v0000007 is a compaction"
+        )
+
+    def test_a_partition_that_was_dropped_by_a_later_commit_is_missed(self):
+        of = past(listing("delta_1_1_0000/b", "delta_3_3_0000/b"), newest=3, keys=("p",))
+        assert of.at(3).write_id == 3
+        with pytest.raises(InstantLostError, match="no directory is named after write id 2"):
+            of.at_point(Point(3, frozenset({2})))
 
     def test_times_of_commits(self):
         directories = listing("delta_1_1_0000/b", "delta_3_3_0000/b", "delta_5_5_0000/b")

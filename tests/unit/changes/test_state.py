@@ -34,6 +34,11 @@ STATE = SourceState(
             files_fingerprint=("delta_5_5_0", "0a1b2c3d"),
             decoding_fingerprint="0:0a1b2c3d",
         ),
+        LocationState(
+            *(("d", ""), "file:/t/d", 7, None, 5),
+            files_fingerprint=("delta_5_5_0", "0a1b2c3d"),
+            other_originals="1b2c3d4e",
+        ),
     ),
     decoding_settings={"session's time zone": "Europe/Berlin"},
 )
@@ -52,7 +57,7 @@ def test_a_location_without_base_and_files_is_empty():
     assert [location.is_empty for location in STATE.locations] == [
         *[False] * 3,
         True,
-        *[False] * 5,
+        *[False] * 6,
     ]
 
 
@@ -146,5 +151,10 @@ def test_a_state_is_stored_as_earlier_releases_stored_it():
     }
     stored, read = json.loads(STORED), SourceState.from_json(json.loads(STORED))
     stored["shown"] |= later
+    stored["locations"][2][5]["originals"] = state.locations[2].originals
     assert state.to_json() == stored
-    assert replace(read, decoding_settings={**read.decoding_settings, **later}) == state
+    assert read.locations[2].originals is None
+    *others, last = read.locations
+    last = replace(last, other_originals=state.locations[2].originals)
+    settings = {**read.decoding_settings, **later}
+    assert replace(read, decoding_settings=settings, locations=(*others, last)) == state

@@ -40,7 +40,7 @@ class Log:
             self.add("COMMIT_TXN", {"txnid": txn_id}, table="", zipped=zipped)
         return self
 
-    def alter(self, before, after):
+    def alter(self, before, after, **more):
         def partition(value, location):
             fields = {"1": {"lst": ["str", 1, value]}, "6": {"rec": {"2": {"str": location}}}}
             return json.dumps(fields)
@@ -50,6 +50,7 @@ class Log:
             {
                 "partitionObjBeforeJson": partition(*before),
                 "partitionObjAfterJson": partition(*after),
+                **more,
             },
         )
 
@@ -88,6 +89,15 @@ def test_messages_that_hive_4_has_written():
 def test_the_write_id_of_a_time():
     events = Log().add("OPEN_TXN", {}, "").write(7, 4).write(9, 5).of_orders
     assert [events.at(t, 9) for t in (1000, 1001, 1003, 1004, 1006, 1007)] == [None, 3, 3, 4, 4, 5]
+
+
+def test_write_ids_that_were_committed_later_are_told():
+    log = Log().write(7, 4, commit=False).write(9, 5).add("COMMIT_TXN", {"txnid": 7}, table="")
+    events = log.of_orders
+    assert [(events.at(t, 9), events.later(t, 5)) for t in (1005, 1006)] == [
+        (5, {4}),
+        (5, frozenset()),
+    ]
 
 
 def test_hive_3_names_the_table_of_a_write_id_in_the_message_only():
@@ -144,6 +154,25 @@ def test_a_log_without_events_of_tables_rules_nothing_out():
 def test_a_partition_that_was_renamed_or_moved_counts_as_dropped(after, is_dropped):
     log = Log().add("CREATE_TABLE").write(7, 1).alter(("x", "/t/p=x"), after)
     assert log.of_orders.drops_since(1, has_write_id=False) is is_dropped
+
+
+@pytest.mark.parametrize("is_partition", [False, True])
+def test_what_was_truncated_is_not_ruled_out(is_partition):
+    """Hive 3 removes the files. In Hive 4 an empty base tells of it."""
+    log = Log().add("CREATE_TABLE").write(7, 1).write(8, 2)
+    for is_truncated in ("false", "true"):
+        if is_partition:
+            log.alter(("x", "/t/p=x"), ("x", "/t/p=x"), isTruncateOp=is_truncated)
+        else:
+            log.add("ALTER_TABLE", {"isTruncateOp": is_truncated})
+        if is_truncated == "false":
+            assert log.of_orders.rules_out_drops(1, has_write_id=False)
+    events = log.write(9, 3).of_orders
+    assert (events.dropped, events.truncated) == ((), (2,))
+    assert not events.drops_since(0, has_write_id=False)
+    for has_write_id, since in ((True, [0, 1]), (False, [0, 1, 2])):
+        ruled_out = [i for i in range(4) if events.rules_out_drops(i, has_write_id=has_write_id)]
+        assert ruled_out == [i for i in range(4) if i not in since]
 
 
 def test_what_is_not_known_counts_as_dropped():

@@ -11,6 +11,7 @@ from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import MetastoreError, MetastoreUnavailableError, TransactionLostError
 from hiveacid.metastore.models import (
     Column,
+    Compaction,
     LockInfo,
     LockResponse,
     LockState,
@@ -77,6 +78,7 @@ class FakeMetastore:
     log: list[tuple] = field(default_factory=list)
     min_history: dict[TableName, int] = field(default_factory=dict)
     events: list[NotificationEvent] = field(default_factory=list)
+    compactions: tuple[Compaction, ...] = ()
     shows_originals: bool = False
     now: int = CREATED + 1000
     down: bool = False
@@ -180,8 +182,7 @@ class FakeClient:
         self._metastore.open_clients -= 1
 
     def get_compactions(self, name: TableName) -> tuple:
-        self._answer("get_compactions", name)
-        return ()
+        return self._answer("get_compactions", name).compactions
 
     def get_events(self, after: int, at_most: int, skipped_types: tuple = ()) -> tuple:
         metastore = self._answer("get_events", after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -23,10 +24,12 @@ from hiveacid.errors import (
     LockTimeoutError,
     SnapshotEndedError,
     TransactionLostError,
+    UnreadableTableError,
 )
-from hiveacid.metastore.models import Column, TransactionState
+from hiveacid.metastore.models import Column, Compaction, CompactionState, TransactionState
 from hiveacid.reader.locations import locations
 from hiveacid.reader.plan import DataFile, ReadPlan
+from hiveacid.reader.replicas import compactions_ahead
 
 STATE = SourceState(
     ORDERS, 1, 5, True, (("id", "int"),), ValidWriteIdList(2, table="shop.orders"), "", ()
@@ -253,12 +256,14 @@ class TestTable:
         assert "LOAD DATA INPATH" in hidden
 
 
-class TestEarlierInstants:
-    """Reads of a table whose one location has three writes."""
+class Listed:
+    """A table whose one location has the directories `NAMES`, and as many writes."""
+
+    NAMES = ("delta_1_1_0000", "delta_2_2_0000", "delta_3_3_0000")
 
     @pytest.fixture
     def listed(self, metastore, monkeypatch):
-        names = ("delta_1_1_0000", "delta_2_2_0000", "delta_3_3_0000")
+        names = self.NAMES
         files = tuple(
             ListedFile(f"{name}/bucket_00000", f"file:/w/{name}/bucket_00000", 9, 1000 * i)
             for i, name in enumerate(names, 1)
@@ -272,7 +277,8 @@ class TestEarlierInstants:
         def plan_listed(spark, pinned, listings, footers):
             (location,) = locations(pinned, listings)
             data = tuple(DataFile(file, 0, ("id",), is_acid=True) for file in location.orc_files())
-            return ReadPlan(pinned, data, (), ())
+            ahead = tuple(compactions_ahead(location))
+            return ReadPlan(pinned, data, (), (), ahead=ahead)
 
         monkeypatch.setattr(history, "list_locations", list_locations)
         monkeypatch.setattr(history, "milliseconds_of", lambda spark, text: int(text))
@@ -288,6 +294,8 @@ class TestEarlierInstants:
             metastore.write(ORDERS)
         return listed
 
+
+class TestEarlierInstants(Listed):
     @staticmethod
     def directories(plan):
         return [data.file.relative.partition("/")[0] for data in plan.data]
@@ -363,6 +371,71 @@ def change_plan(pinned, since, **changes):
     return replace(plan, **changes)
 
 
+class TestReplicas(Listed):
+    """A base that REPL LOAD has brought, with a transaction of the other metastore."""
+
+    NAMES = ("base_2_v0000070", "delta_2_2_0000", "delta_3_3_0000")
+    OWN = Compaction(1, "", CompactionState.WORKING, 70, False, "")
+
+    @pytest.fixture
+    def changed(self, monkeypatch):
+        """Plans of changes that have nothing but the locations."""
+
+        def plan_changes(spark, pinned, since, footers, *, listings, **options):
+            return change_plan(pinned, since, locations=tuple(locations(pinned, listings)))
+
+        def plan_listed_changes(spark, pinned, since, footers, **options):
+            listings = history.list_locations(spark, [None])
+            return plan_changes(spark, pinned, since, footers, listings=listings)
+
+        monkeypatch.setattr(api, "plan_changes", plan_listed_changes)
+        monkeypatch.setattr(between, "plan_changes", plan_changes)
+        monkeypatch.setattr(
+            between, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
+        )
+
+    @staticmethod
+    def reads(snapshot):
+        """Reads of changes, each of which would leave a state or rows that lack the base's."""
+        yield partial(snapshot.changes, "shop.orders")
+        for since, until in ((0, None), (1, None), (None, 1), (0, 1)):
+            yield partial(snapshot.changes, "shop.orders", since=since, until=until)
+        yield partial(snapshot.table_changes, "shop.orders", 0)
+
+    @pytest.mark.parametrize("is_passed", [False, True])
+    @pytest.mark.parametrize("is_open", [False, True])
+    def test_no_changes_are_followed(self, metastore, take, listed, changed, is_passed, is_open):
+        """Nor where the transaction goes by, or begins, while the snapshot is there."""
+        if is_open:
+            metastore.states[70] = TransactionState.OPEN
+        with take("shop.orders") as snapshot:
+            if is_passed:
+                metastore.states[70] = metastore.states[90] = TransactionState.UNKNOWN
+            for read in self.reads(snapshot):
+                with pytest.raises(UnreadableTableError) as error:
+                    read()
+                assert "changes cannot be followed" in error.value.message
+                assert "file:/w/base_2_v0000070 was made by a compaction" in error.value.message
+
+    @pytest.mark.parametrize("write_id", [None, 0, 1, 2, 3])
+    def test_reads_are_warned(self, take, listed, warnings, planned, write_id):
+        planned.change = lambda plan: replace(plan, ahead=(("file:/w/base_2_v0000070", 70),))
+        with take("shop.orders") as snapshot:
+            snapshot.table("shop.orders", version_as_of=write_id)
+        (told,) = warnings
+        assert told.startswith("shop.orders has rows that Hive does not show yet: file:/w/base_2_v")
+
+    def test_compactions_of_this_metastore_are_known(
+        self, metastore, take, listed, changed, warnings
+    ):
+        metastore.compactions = (self.OWN,)
+        with take("shop.orders") as snapshot:
+            for read in list(self.reads(snapshot))[:-1]:
+                assert read().plan.locations[0].state.ahead
+            snapshot.table("shop.orders", version_as_of=2)
+        assert warnings == []
+
+
 class TestChanges:
     @pytest.fixture
     def asked(self, monkeypatch):
@@ -433,3 +506,21 @@ def test_each_table_can_have_settings_of_its_own(take):
         pinned = snapshot.pin([ORDERS, CUSTOMERS])
     found = {name: (table.gregorian, table.parquet_time_zone) for name, table in pinned.items()}
     assert found == {ORDERS: (True, "Asia/Tokyo"), CUSTOMERS: (False, "Asia/Tokyo")}
+
+
+class TestSettingsOfTables:
+    def test_a_table_that_does_not_exist_has_no_settings(self, metastore, take):
+        with pytest.raises(InvalidSettingError) as error:
+            with take("shop.orders", orc_columns={"shop.ordres": "name", "shop.orders": "name"}):
+                pytest.fail("the block is not entered")
+        assert error.value.message.startswith("There are settings for shop.ordres, and the ")
+        assert metastore.calls("open_txn") == [] and metastore.open_clients == 0
+
+    def test_a_table_that_may_be_locked_late_is_asked_for(self, metastore, take):
+        with take("shop.orders", old_dates={"Shop.customers": "gregorian"}) as snapshot:
+            assert snapshot.pin([CUSTOMERS])[CUSTOMERS].gregorian
+        assert metastore.calls("get_tables")[0] == ("get_tables", [CUSTOMERS])
+
+    def test_nothing_more_is_asked_about_the_tables_of_the_snapshot(self, metastore, take):
+        with take("shop.orders", orc_columns={"shop.orders": "name"}):
+            assert metastore.order()[0] == "server_info"

@@ -470,16 +470,17 @@ class TestLaterTables:
         assert str(error.value.message) == (
             "shop.customers has partitions and was not locked when the snapshot was taken "
             f"(transaction 4). A metastore of version {version}, before Hive 4, does not tell "
-            "whether a partition was dropped since, and it has no notification log that rules it "
-            "out. Name the table when the snapshot is opened, so that it is locked with the others."
+            "whether a partition was dropped or truncated since, and it has no notification log "
+            "that rules it out. Name the table when the snapshot is opened, so that it is locked "
+            "with the others."
         )
         snapshot.end()
         snapshot.renew()
         assert CUSTOMERS in snapshot.pin([ORDERS, CUSTOMERS]), "locked before the snapshot"
 
-    @pytest.mark.parametrize("drops", [False, True])
+    @pytest.mark.parametrize("removal", [None, "DROP_PARTITION", "ALTER_TABLE"])
     def test_before_hive_4_the_notification_log_may_rule_out_a_drop(
-        self, metastore, make_snapshot, drops
+        self, metastore, make_snapshot, removal
     ):
         metastore.server = ServerInfo("3.0", True, 300.0, False)
         metastore.tables[CUSTOMERS] = acid_table(CUSTOMERS, partition_keys=(Column("d", "date"),))
@@ -490,18 +491,41 @@ class TestLaterTables:
             event(1, "CREATE_TABLE", CUSTOMERS),
             event(2, "ALLOC_WRITE_ID_EVENT", CUSTOMERS, txnIdList=[9], writeIdList=[seen]),
         ]
-        if drops:
-            metastore.events.append(event(3, "DROP_PARTITION", CUSTOMERS))
+        if removal:
+            metastore.events.append(event(3, removal, CUSTOMERS, isTruncateOp="true"))
             with pytest.raises(ConcurrentDdlError, match="no notification log that rules it out"):
                 snapshot.pin([CUSTOMERS])
         else:
             assert CUSTOMERS in snapshot.pin([CUSTOMERS])
 
-    def test_of_a_table_without_partitions_any_metastore_tells(self, metastore, make_snapshot):
+    @pytest.mark.parametrize("truncates", [None, False, True])
+    @pytest.mark.parametrize("gone", [{1}, {1, 2}])
+    def test_before_hive_4_a_truncate_leaves_nothing(
+        self, metastore, make_snapshot, gone, truncates
+    ):
+        """Anything that is left shows that there was none; else the log must, if there is one."""
         metastore.server = ServerInfo("3.0", True, 300.0, False)
-        snapshot = make_snapshot()
+        metastore.write(CUSTOMERS)
+        if truncates is not None:
+            metastore.events = [
+                event(1, "CREATE_TABLE", CUSTOMERS),
+                event(2, "ALLOC_WRITE_ID_EVENT", CUSTOMERS, txnIdList=[9], writeIdList=[2]),
+                event(3, "ALTER_TABLE", CUSTOMERS, isTruncateOp=str(truncates).lower()),
+            ]
+        snapshot = make_snapshot(unexplained=lambda pinned, write_ids: write_ids & gone)
         snapshot.pin([ORDERS])
-        assert CUSTOMERS in snapshot.pin([CUSTOMERS])
+        if gone == {1} or truncates is False:
+            assert CUSTOMERS in snapshot.pin([CUSTOMERS])
+            return
+        with pytest.raises(ConcurrentDdlError) as error:
+            snapshot.pin([CUSTOMERS])
+        assert str(error.value.message) == (
+            "shop.customers was not locked when the snapshot was taken (transaction 5), and "
+            "nothing on disk is from the write ids that the snapshot shows. A metastore of version "
+            "3.0, before Hive 4, does not tell whether the table was truncated since, and it has "
+            "no notification log that rules it out. Name the table when the snapshot is opened, so "
+            "that it is locked with the others."
+        )
 
     def test_a_table_that_was_dropped_and_created_anew(self, metastore, make_snapshot):
         snapshot = make_snapshot(unexplained=lambda pinned, write_ids: frozenset())

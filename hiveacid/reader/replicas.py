@@ -1,0 +1,47 @@
+"""Directories that compactions of another metastore have made, as REPL LOAD brings them.
+
+Their names have transactions of that metastore. Hive hides a directory until its own transaction of
+this number has ended. Then the rows appear without any write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import ServerInfo, TableName
+from hiveacid.reader.locations import Location
+
+
+def compactions_ahead(location: Location) -> Iterator[tuple[str, int]]:
+    """Yield the directories of compactions that the snapshot does not see yet, with transactions.
+
+    A compaction of this metastore is among them while it runs, and if it began after the snapshot.
+    """
+    for directory in location.state.ahead:
+        yield f"{location.path}/{directory.name}", directory.visibility_txn
+
+
+def find_foreign(
+    client: MetastoreClient, server: ServerInfo, name: TableName, ahead: Sequence[tuple[str, int]]
+) -> list[tuple[str, int]]:
+    """Return the compactions ahead that are none of the metastore's own.
+
+    The metastore knows the transaction of its compaction before the directory is made, and forgets
+    a compaction after its cleaning, for which the snapshot's transaction makes it wait. By numbers
+    alone nothing can be told: transactions go on, and may have passed the number of a foreign
+    directory that the snapshot does not see.
+
+    Args:
+        ahead: see `compactions_ahead`; listed before.
+
+    Raises:
+        MetastoreError: the metastore could not be asked.
+    """
+    if not ahead:
+        return []
+    own = {compaction.transaction_id for compaction in client.get_compactions(name)}
+    if own == {None} and not server.tells_compaction_transactions:
+        highest = client.get_valid_txns().high_watermark
+        return [(path, transaction) for path, transaction in ahead if transaction > highest]
+    return [(path, transaction) for path, transaction in ahead if transaction not in own]

@@ -1,0 +1,51 @@
+"""Compactions that are another metastore's, by what this one remembers of its own."""
+
+import pytest
+
+from hiveacid.acid.write_ids import ValidTxnList
+from hiveacid.metastore.models import Compaction, CompactionState, ServerInfo, TableName
+from hiveacid.reader.replicas import find_foreign
+
+ORDERS = TableName("shop", "orders")
+HIVE_4, VENDOR = (ServerInfo(v, True, 300.0, False) for v in ("4.0.1", "3.1.3000.7.1.9.0-387"))
+AHEAD = [("/t/base_3_v0000070", 70), ("/t/base_4_v0000090", 90)]
+
+
+class Client:
+    """A metastore at transaction 80."""
+
+    def __init__(self, *transactions):
+        self.transactions = transactions
+
+    def get_compactions(self, name):
+        assert name == ORDERS
+        state = CompactionState.READY_FOR_CLEANING
+        return tuple(
+            Compaction(i, "", state, it, False, "") for i, it in enumerate(self.transactions)
+        )
+
+    def get_valid_txns(self):
+        return ValidTxnList(80)
+
+
+@pytest.mark.parametrize(
+    ("server", "own", "foreign"),
+    [
+        (HIVE_4, (), [70, 90]),
+        (HIVE_4, (70,), [90]),
+        (HIVE_4, (70, 90, 60), []),
+        # A compaction that waits has no transaction yet.
+        (HIVE_4, (None,), [70, 90]),
+        # These have transactions, which nobody tells: their numbers must do.
+        (VENDOR, (None, None), [90]),
+        (VENDOR, (70, None), [90]),
+        (VENDOR, (), [70, 90]),
+    ],
+)
+def test_the_metastores_own_compactions_are_known_by_their_transactions(server, own, foreign):
+    found = find_foreign(Client(*own), server, ORDERS, AHEAD)
+    assert [transaction for _, transaction in found] == foreign
+
+
+def test_nobody_is_asked_without_a_compaction_ahead():
+    assert find_foreign(None, HIVE_4, ORDERS, []) == []
