@@ -35,6 +35,7 @@ TIMES = [
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 
 EVERY_FORMAT = in_storages("full acid", "parquet", "json", "text", in_long=("orc", "avro"))
+CASE_SENSITIVE = "spark.sql.caseSensitive"
 
 
 def test_old_dates_in_files_of_sparks(
@@ -80,7 +81,13 @@ def test_types_and_names_in_files_of_others(
         frame.write.format(format).save(str(written))
         (file,) = written.glob(f"*.{format}")
         hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{file}' INTO TABLE {table}")
-    differential.check_columns(f"{database}.parquet", ["orderid", "x", "s.a"], ["UTC"])
+    # Also in a session that tells upper from lower case.
+    for value in ("false", "true"):
+        with differential.session_setting(CASE_SENSITIVE, value):
+            shown = ["orderid", "x", "s.a"]
+            differential.check_columns(f"{database}.parquet", shown, ["UTC"])
+            filters = ["orderid = 5", "orderid = 6"]
+            differential.check_filters(f"{database}.parquet", filters, shown)
     assert hive_client.query(f"SELECT orderid FROM {database}.avro") == [(None,)]
     with pytest.raises(UnreadableTableError, match="has names in another case in column orderid"):
         differential.check(f"{database}.avro")

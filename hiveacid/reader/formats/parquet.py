@@ -11,7 +11,6 @@ from pyspark.sql.types import DecimalType, LongType, StructField, StructType, Ti
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
-from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
 from hiveacid.reader.file_headers import FileHeader, ask_file
@@ -38,8 +37,6 @@ _BY_POSITION = "parquet.column.index.access"
 
 _CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 """Setting that has Spark move the INT96 of writers other than Java to the session's zone."""
-
-_SESSIONS = SessionsLike()
 
 
 class Parquet(DescribedFormat):
@@ -74,8 +71,8 @@ class Parquet(DescribedFormat):
             read.spark, layout.columns, layout.times, layout.stored, layout.names
         )
         listed = [file.file for file in files]
-        session = _unconverted(read.spark)
-        frame, by_path = scan(read.spark, self.name, listed, schema, options, session=session)
+        settings = _unconverted(read.spark)
+        frame, by_path = scan(read.spark, self.name, listed, schema, options, settings=settings)
         return ScannedFiles(frame, by_path, data)
 
     def has_rows(
@@ -85,14 +82,13 @@ class Parquet(DescribedFormat):
         return any(ask_file(spark, file, self.name, _has_records) for file in files)
 
 
-def _unconverted(spark: SparkSession) -> Any:
-    """Return a session of Java's in which Spark leaves the timestamps of INT96 as they are.
+def _unconverted(spark: SparkSession) -> dict[str, str | None]:
+    """Return the setting with which Spark leaves the timestamps of INT96 as they are.
 
-    None if the session itself does. The conversion has no option of a reader.
+    None is needed where the session does so itself. The conversion has no option of a reader.
     """
-    if str(spark.conf.get(_CONVERSION, "false")).lower() != "true":
-        return None
-    return _SESSIONS.of(spark, {_CONVERSION: "false"})
+    converts = str(spark.conf.get(_CONVERSION, "false")).lower() == "true"
+    return {_CONVERSION: "false"} if converts else {}
 
 
 def _has_records(reader: Any) -> bool:
