@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import AtomicType, DataType, StructField, StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
@@ -223,16 +223,27 @@ def _parquet_columns(
     known: list[StructField] = []
     for i in range(schema.getFieldCount()):
         one = message(schema.getName(), schema.getFields().subList(i, i + 1))
-        with suppress(*JAVA_ERRORS):
+        try:
             known += _converted(spark, one, one.toString()).fields
+        except JAVA_ERRORS:
+            # It may have nanoseconds inside. Of others the conversion fails again.
+            with suppress(*JAVA_ERRORS):
+                numbers = _converted(spark, one, one.toString(), nanos_as_long=True).fields
+                known += [it for it in numbers if not isinstance(it.dataType, AtomicType)]
     names = tuple(str(schema.getFieldName(i)) for i in range(schema.getFieldCount()))
     return names, StructType(known)
 
 
-def _converted(spark: SparkSession, schema: Any, text: str) -> StructType:
+def _converted(
+    spark: SparkSession, schema: Any, text: str, nanos_as_long: bool = False
+) -> StructType:
     package = "org.apache.spark.sql.execution.datasources.parquet"
     converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
-    columns = _from_java(converter(spark._jsparkSession.sessionState().conf()).convert(schema))
+    conf = spark._jsparkSession.sessionState().conf()
+    if nanos_as_long:
+        conf = conf.clone()
+        conf.setConfString("spark.sql.legacy.parquet.nanosAsLong", "true")
+    columns = _from_java(converter(conf).convert(schema))
     if not _UNSIGNED.search(text):
         return columns
     return StructType(
@@ -250,6 +261,7 @@ def _avro(spark: SparkSession, reader: Any) -> FileHeader:
         reader.getMetaString("writer.time.zone"),
         reader.getMetaString("writer.proleptic"),
         reader.getMetaString("writer.zone.conversion.legacy"),
+        rebased=(INT64,) if _is_rebased(INT64, reader.getMetaString) else (),
     )
 
 
@@ -261,4 +273,3 @@ def _from_java(schema: Any) -> StructType:
 def _from_json(text: str) -> StructType:
     """Return the columns of a schema. The files of a table share one object."""
     return StructType.fromJson(json.loads(text))
-        rebased=(INT64,) if _is_rebased(INT64, reader.getMetaString) else (),
