@@ -59,6 +59,7 @@ from hiveacid.snapshots.tables import FileSettings, PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.describe import describe_table
+from hiveacid.sql.parameters import Parameters, parse_with
 from hiveacid.sql.relations import (
     AcidRead,
     ChangesRead,
@@ -67,7 +68,6 @@ from hiveacid.sql.relations import (
     find_changes,
     tables_of,
 )
-from hiveacid.sql.statement import parse
 from hiveacid.sql.swap import SwappedStatement, swap
 
 _ANSI = "spark.sql.ansi.enabled"
@@ -313,7 +313,9 @@ class Snapshot(RunSnapshot):
         with _hives_casts(spark):
             return to_dataframe(spark, plan)
 
-    def sql(self, text: str, *, spark: SparkSession | None = None) -> DataFrame:
+    def sql(
+        self, text: str, args: Parameters | None = None, *, spark: SparkSession | None = None
+    ) -> DataFrame:
         """Run a statement of Spark SQL in which each transactional table shows its snapshot.
 
         Tables go by their own names, also behind stored views. All of them are read as of the same
@@ -329,12 +331,14 @@ class Snapshot(RunSnapshot):
             AcidTargetError: the statement would change or remove a transactional table.
             InvalidSettingError: an option of a table is unknown or wrong.
             UnreadableTableError: a table cannot be read exactly; the message says why.
+            args: values for the parameters in the text, as `SparkSession.sql` takes them: by name
+                for `:name`, or in their order for `?`.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
             PySparkException: Spark's own errors.
         """
         session = self._session(spark)
-        statement = parse(session, text)
+        statement = parse_with(session, text, args)
         if statement.plan is None:
             return session.sql(text)
         known = _Known(self)

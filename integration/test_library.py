@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import io
 import os
 import runpy
@@ -10,12 +11,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyspark
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import hiveacid
+from hiveacid.spark_lines import line_of
 from integration.support.dbt_project import SMALL_JVM
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
@@ -197,6 +203,47 @@ def test_a_session_of_ansi_casts_reads_hives_values(
         changed = inserts.select("id", "large", "exact").collect()
     assert rows == canonical(changed) == canonical(differential.shown(f"{database}.readings"))
     assert session.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def test_statements_with_parameters(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, database: str
+) -> None:
+    """In a session with the parsers of Delta and Iceberg, too."""
+    hive_client.script(
+        f"""
+        CREATE TABLE orders (id int, day date, amount decimal(9,2), status string) {ACID};
+        INSERT INTO orders VALUES (1, '2026-03-01', 1.5, "it's"), (2, '2026-03-02', 20, null),
+          (3, '1500-03-01', 12.34, 'x'), (4, '2026-03-02', 20, 'gone');
+        DELETE FROM orders WHERE id = 4
+        """
+    )
+    cases: list[tuple[str, Any, str]] = [
+        ("day >= :day", {"day": dt.date(2026, 3, 1)}, "day >= date '2026-03-01'"),
+        ("amount = :exact", {"exact": Decimal("12.340")}, "amount = 12.340"),
+        ("status = ? and id = ?", ["it's", 1], 'status = "it\'s" AND id = 1'),
+        ("array_contains(:ids, id)", {"ids": [1, 3]}, "id IN (1, 3)"),
+        ("status <=> :nothing", {"nothing": None}, "status IS NULL"),
+        ("id in (select max(id) from orders where id < :n)", {"n": 4}, "id = 3"),
+    ]
+    session = spark.newSession()
+    session.sql(f"use {database}")
+    with hiveacid.snapshot(session, hive.metastore_uri, [f"{database}.orders"]) as snapshot:
+        for ours, args, hives in cases:
+            query = "SELECT id, day, amount, status FROM orders WHERE "
+            shown = snapshot.sql(f"with o as (select * from orders) {query}{ours}", args)
+            assert canonical(shown.collect()) == canonical(hive_client.query(query + hives)), ours
+        snapshot.sql("create table few using parquet as select id from orders limit :n", {"n": 2})
+        assert session.table("few").count() == 2
+        changes = f"select count(*) from table_changes('{database}.orders', :since)"
+        assert snapshot.sql(changes, {"since": 1}).first() == (1,)
+        if line_of(pyspark.__version__).binds_in_text:
+            before = "select count(*) from orders version as of :id"
+            assert snapshot.sql(before, {"id": 1}).first() == (4,)
+        with pytest.raises(PySparkException, match="UNBOUND_SQL_PARAMETER"):
+            snapshot.sql("select :a from orders", {"b": 1})
+        with pytest.raises(hiveacid.RawAcidReferenceError, match="IDENTIFIER"):
+            snapshot.sql("select * from identifier(concat(:a, 'ers'))", {"a": "ord"})
+        assert hive_client.query("SELECT count(*) FROM orders") == [(3,)]
 
 
 def test_tables_and_changes_are_of_one_moment(
