@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -266,6 +266,13 @@ class Snapshot(RunSnapshot):
         finally:
             self.end()
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to go to another process, as in a function that Spark's workers would run."""
+        raise TypeError(
+            "A snapshot stays in the process that has taken it. Read from it in the driver, and "
+            "give the rows to what runs elsewhere."
+        )
+
     @property
     def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
         """Tables read so far with rows that Hive is going to lose, and directories that show it."""
@@ -324,6 +331,8 @@ class Snapshot(RunSnapshot):
 
         Args:
             text: one statement.
+            args: values for the parameters in the text, as `SparkSession.sql` takes them: by name
+                for `:name`, or in their order for `?`.
             spark: another session than the snapshot's.
 
         Raises:
@@ -331,8 +340,6 @@ class Snapshot(RunSnapshot):
             AcidTargetError: the statement would change or remove a transactional table.
             InvalidSettingError: an option of a table is unknown or wrong.
             UnreadableTableError: a table cannot be read exactly; the message says why.
-            args: values for the parameters in the text, as `SparkSession.sql` takes them: by name
-                for `:name`, or in their order for `?`.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
             PySparkException: Spark's own errors.
