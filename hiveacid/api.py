@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -59,6 +59,7 @@ from hiveacid.snapshots.tables import FileSettings, PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.describe import describe_table
+from hiveacid.sql.parameters import Parameters, parse_with
 from hiveacid.sql.relations import (
     AcidRead,
     ChangesRead,
@@ -67,7 +68,6 @@ from hiveacid.sql.relations import (
     find_changes,
     tables_of,
 )
-from hiveacid.sql.statement import parse
 from hiveacid.sql.swap import SwappedStatement, swap
 
 _ANSI = "spark.sql.ansi.enabled"
@@ -275,6 +275,13 @@ class Snapshot(RunSnapshot):
         finally:
             self.end()
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to go to another process, as in a function that Spark's workers would run."""
+        raise TypeError(
+            "A snapshot stays in the process that has taken it. Read from it in the driver, and "
+            "give the rows to what runs elsewhere."
+        )
+
     @property
     def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
         """Tables read so far with rows that Hive is going to lose, and directories that show it."""
@@ -323,7 +330,9 @@ class Snapshot(RunSnapshot):
         with _hives_casts(spark):
             return to_dataframe(spark, plan)
 
-    def sql(self, text: str, *, spark: SparkSession | None = None) -> DataFrame:
+    def sql(
+        self, text: str, args: Parameters | None = None, *, spark: SparkSession | None = None
+    ) -> DataFrame:
         """Run a statement of Spark SQL in which each transactional table shows its snapshot.
 
         Tables go by their own names, also behind stored views. All of them are read as of the same
@@ -332,6 +341,8 @@ class Snapshot(RunSnapshot):
 
         Args:
             text: one statement.
+            args: values for the parameters in the text, as `SparkSession.sql` takes them: by name
+                for `:name`, or in their order for `?`.
             spark: another session than the snapshot's.
 
         Raises:
@@ -344,7 +355,7 @@ class Snapshot(RunSnapshot):
             PySparkException: Spark's own errors.
         """
         session = self._session(spark)
-        statement = parse(session, text)
+        statement = parse_with(session, text, args)
         if statement.plan is None:
             return session.sql(text)
         known = _Known(self)

@@ -40,6 +40,8 @@ class SparkLine:
         has_try_cast: whether its Python has `Column.try_cast`; the expression all lines have.
         has_sql_functions: whether it stores functions that are written in SQL.
         has_view_schema_modes: whether its views say how they follow the columns of their tables.
+        binds_in_text: whether it puts the values of a statement's parameters into the text, and so
+            takes them wherever the text may have a literal.
     """
 
     name: str
@@ -57,6 +59,7 @@ class SparkLine:
     has_try_cast: bool = True
     has_sql_functions: bool = True
     has_view_schema_modes: bool = True
+    binds_in_text: bool = True
 
 
 LINES = (
@@ -76,8 +79,9 @@ LINES = (
         has_try_cast=False,
         has_sql_functions=False,
         has_view_schema_modes=False,
+        binds_in_text=False,
     ),
-    SparkLine("4.0", "4.0.5", BUILDS, (17,), whole_schema=True),
+    SparkLine("4.0", "4.0.5", BUILDS, (17,), whole_schema=True, binds_in_text=False),
     SparkLine(
         "4.1",
         "4.1.4",

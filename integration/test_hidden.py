@@ -135,6 +135,11 @@ def model(dbt, session):
     session.sql("create temporary view mine as select id from {orders}")
     assert session.table("mine").count() == seen
     assert session.createDataFrame([(1,)], "id int").sparkSession.table("{orders}").count() == seen
+    more = session.sql("select id from {orders} where id > :id", args={{"id": 1}})
+    again = session.sql("select id from {{o}} where id > ?", [1], o=session.table("{orders}"))
+    assert more.count() == again.count() == 1
+    session.sql("create temporary view few as select id from {orders} limit :n", args={{"n": 1}})
+    assert session.table("few").count() == 1
     return session.sql("select id, amount, day from {orders}")
 """
 

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import io
 import os
+import pickle
 import runpy
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyspark
 import pytest
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 import hiveacid
-from integration.support.dbt_project import SMALL_JVM
+from hiveacid.spark_lines import line_of
+from integration.support.dbt_project import SLOW, SMALL_JVM
 from integration.support.differential import Differential, canonical
+from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.without_dbt import WITHOUT_DBT
 
@@ -197,6 +210,141 @@ def test_a_session_of_ansi_casts_reads_hives_values(
         changed = inserts.select("id", "large", "exact").collect()
     assert rows == canonical(changed) == canonical(differential.shown(f"{database}.readings"))
     assert session.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def test_statements_with_parameters(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, database: str
+) -> None:
+    """In a session with the parsers of Delta and Iceberg, too."""
+    hive_client.script(
+        f"""
+        CREATE TABLE orders (id int, day date, amount decimal(9,2), status string) {ACID};
+        INSERT INTO orders VALUES (1, '2026-03-01', 1.5, "it's"), (2, '2026-03-02', 20, null),
+          (3, '1500-03-01', 12.34, 'x'), (4, '2026-03-02', 20, 'gone');
+        DELETE FROM orders WHERE id = 4
+        """
+    )
+    cases: list[tuple[str, Any, str]] = [
+        ("day >= :day", {"day": dt.date(2026, 3, 1)}, "day >= date '2026-03-01'"),
+        ("amount = :exact", {"exact": Decimal("12.340")}, "amount = 12.340"),
+        ("status = ? and id = ?", ["it's", 1], 'status = "it\'s" AND id = 1'),
+        ("array_contains(:ids, id)", {"ids": [1, 3]}, "id IN (1, 3)"),
+        ("status <=> :nothing", {"nothing": None}, "status IS NULL"),
+        ("id in (select max(id) from orders where id < :n)", {"n": 4}, "id = 3"),
+    ]
+    session = spark.newSession()
+    session.sql(f"use {database}")
+    with hiveacid.snapshot(session, hive.metastore_uri, [f"{database}.orders"]) as snapshot:
+        for ours, args, hives in cases:
+            query = "SELECT id, day, amount, status FROM orders WHERE "
+            shown = snapshot.sql(f"with o as (select * from orders) {query}{ours}", args)
+            assert canonical(shown.collect()) == canonical(hive_client.query(query + hives)), ours
+        snapshot.sql("create table few using parquet as select id from orders limit :n", {"n": 2})
+        assert session.table("few").count() == 2
+        changes = f"select count(*) from table_changes('{database}.orders', :since)"
+        assert snapshot.sql(changes, {"since": 1}).first() == (1,)
+        if line_of(pyspark.__version__).binds_in_text:
+            before = "select count(*) from orders version as of :id"
+            assert snapshot.sql(before, {"id": 1}).first() == (4,)
+        with pytest.raises(PySparkException, match="UNBOUND_SQL_PARAMETER"):
+            snapshot.sql("select :a from orders", {"b": 1})
+        with pytest.raises(hiveacid.RawAcidReferenceError, match="IDENTIFIER"):
+            snapshot.sql("select * from identifier(concat(:a, 'ers'))", {"a": "ord"})
+        assert hive_client.query("SELECT count(*) FROM orders") == [(3,)]
+
+
+@pytest.fixture
+def numbers(hive_client: HiveClient, database: str) -> Iterator[str]:
+    """A table with the rows 1 and 2. Nothing is left locked."""
+    hive_client.script(
+        f"""
+        CREATE TABLE numbers (id int) {ACID};
+        INSERT INTO numbers VALUES (1), (2), (3);
+        DELETE FROM numbers WHERE id = 3
+        """
+    )
+    yield f"{database}.numbers"
+    assert_nothing_held(hive_client, database)
+    assert [lock for lock in hive_client.show_locks() if lock["database"] == database] == []
+
+
+def ids(frame: DataFrame) -> list[int]:
+    return sorted(row.id for row in frame.collect())
+
+
+def test_a_name_is_written_as_in_sql(hive: HiveServer, spark: SparkSession, numbers: str) -> None:
+    database, _, table = numbers.partition(".")
+    names = [numbers, numbers.upper(), f"`{database}`.`{table}`", f"{database}.`Numbers`"]
+    with hiveacid.snapshot(spark, hive.metastore_uri, [*names, *names]) as snapshot:
+        report = snapshot.report()
+        assert report is not None and len(report.write_ids) == 1
+        for name in names:
+            assert ids(snapshot.table(name)) == [1, 2]
+            assert ids(snapshot.sql(f"select * from {name}")) == [1, 2]
+    for name in ("numbers", f"spark_catalog.{numbers}", f"`{numbers}`", "a.", ".b", ""):
+        with pytest.raises(hiveacid.InvalidSettingError, match="is not the name of a table"):
+            hiveacid.snapshot(spark, hive.metastore_uri, [name])
+
+
+def test_snapshots_next_to_and_inside_of_each_other(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, numbers: str
+) -> None:
+    """Each shows its own moment, whatever a thread has cached or named in the session."""
+    uri = hive.metastore_uri
+    with hiveacid.snapshot(spark, uri, [numbers]) as outer:
+        frame = outer.table(numbers).cache()
+        frame.createOrReplaceTempView("numbers_then")
+        assert frame.count() == 2
+        hive_client.execute(f"INSERT INTO {numbers} VALUES (4)")
+        hive_client.execute(f"DELETE FROM {numbers} WHERE id = 1")
+        with hiveacid.snapshot(spark, uri, [numbers]) as inner:
+            assert ids(inner.table(numbers)) == [2, 4]
+            together = f"select n.id from {numbers} n join numbers_then using (id)"
+            assert ids(inner.sql(together)) == [2]
+            with ThreadPoolExecutor(4) as pool:
+                found = pool.map(lambda it: ids(it.table(numbers)), [outer, inner] * 4)
+                assert list(found) == [[1, 2], [2, 4]] * 4
+        assert ids(outer.table(numbers)) == [1, 2]
+    frame.unpersist()
+    with pytest.raises(hiveacid.SnapshotEndedError), outer:
+        pass
+
+
+def test_a_block_that_is_left_in_the_middle(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, numbers: str
+) -> None:
+    """By Ctrl-C while Spark works, or as a generator that nobody reads to its end."""
+    slow = F.expr(SLOW)
+
+    def wait() -> None:
+        with hiveacid.snapshot(spark, hive.metastore_uri, [numbers]) as snapshot:
+            rows = snapshot.table(numbers).crossJoin(spark.range(20))
+            threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            rows.select(slow).collect()
+
+    def read() -> Generator[Row, None, None]:
+        with hiveacid.snapshot(spark, hive.metastore_uri, [numbers]) as snapshot:
+            yield from snapshot.table(numbers).toLocalIterator()
+
+    # PySpark's own handler may meet the connection that waits for the rows.
+    with pytest.raises((KeyboardInterrupt, Py4JError)):
+        wait()
+    assert hive_client.show_locks() == []
+    rows = read()
+    assert next(rows).id in (1, 2)
+    assert hive_client.show_locks() != []
+    rows.close()
+
+
+def test_a_snapshot_stays_in_its_process(
+    hive: HiveServer, spark: SparkSession, numbers: str
+) -> None:
+    with hiveacid.snapshot(spark, hive.metastore_uri, [numbers]) as snapshot:
+        with pytest.raises(TypeError, match="A snapshot stays in the process that has taken it"):
+            pickle.dumps(snapshot)
+        is_large = F.udf(lambda id: snapshot.has_ended, "boolean")
+        with pytest.raises(pickle.PicklingError, match="A snapshot stays in the process"):
+            snapshot.table(numbers).select(is_large("id")).collect()
 
 
 def test_tables_and_changes_are_of_one_moment(

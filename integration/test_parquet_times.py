@@ -209,6 +209,8 @@ def test_nanoseconds_and_several_ways_in_one_file(elsewhere: Differential, tmp_p
     nanos = [1_700_000_000_123_456_000, -1_000, None]
     times = [dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)] * 3
     inside = pyarrow.struct([("x", us), ("y", pyarrow.timestamp("us", "UTC"))])
+    nanos_inside = pyarrow.struct([("at", pyarrow.timestamp("ns")), ("i", pyarrow.int32())])
+    nanos_of_key = pyarrow.map_(pyarrow.string(), pyarrow.timestamp("ns"))
     of_file = pyarrow.table(
         {
             "id": [1, 2, 3],
@@ -218,13 +220,18 @@ def test_nanoseconds_and_several_ways_in_one_file(elsewhere: Differential, tmp_p
             "a": pyarrow.array([[time] for time in times], pyarrow.list_(us)),
             "day": pyarrow.array([dt.date(1500, 3, 1)] * 3),
             "s": pyarrow.array([{"x": time, "y": time} for time in times], inside),
+            "ns": pyarrow.array([{"at": n, "i": 7} for n in nanos[:2]] + [None], nanos_inside),
+            "na": pyarrow.array([[n, None] for n in nanos], pyarrow.list_(nanos_inside[0].type)),
+            "nm": pyarrow.array([[("k", n)] for n in nanos], nanos_of_key),
         }
     )
     pyarrow.parquet.write_table(of_file, path)
     columns = "id bigint, n timestamp, z timestamp, u timestamp, a array<timestamp>, day date"
     both = ", s struct<x:timestamp,y:timestamp>"
-    table = make(elsewhere, "ways", path, columns=columns + both)
-    shown = ["id", *(f"cast({c} AS string)" for c in ("n", "z", "u", "a[0]", "day"))]
+    deep = ", ns struct<at:timestamp,i:int>, na array<timestamp>, nm map<string,timestamp>"
+    table = make(elsewhere, "ways", path, columns=columns + both + deep)
+    times_of = ("n", "z", "u", "a[0]", "day", "ns.at", "na[0]", "na[1]", "nm['k']")
+    shown = ["id", "ns.i", *(f"cast({c} AS string)" for c in times_of)]
     elsewhere.check_columns(table, shown, ZONES)
     elsewhere.check_filters(table, ["n < timestamp '1970-01-01 00:00:00'", "z IS NULL"], shown)
     with (

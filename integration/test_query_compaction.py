@@ -81,6 +81,9 @@ def test_rows_and_changes_over_compactions(
     changes.check(table, seen)
     seen = changes.take(table)
     insert(12)
+    # A session that tells upper from lower case finds the ACID columns, too.
+    with reads.session_setting("spark.sql.caseSensitive", "true"):
+        reads.check(table, where="v = 'x'")
     change("UPDATE {t} SET v = 'y' WHERE id IN (1, 10)", "DELETE FROM {t} WHERE id = 11")
     before = changes.take(table)
     client.compact(table, "major", partition, cleaned=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pyorc
 import pytest
+from pyspark.errors import SparkRuntimeException
 
+import hiveacid
 from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.verify import verify
-from integration.support.differential import Differential
+from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
-from integration.support.tables import FULL_ACID, INSERT_ONLY, in_storages
+from integration.support.tables import FULL_ACID, INSERT_ONLY, in_storages, setting
 
 TIMES = [
     "0001-01-01 00:00:00",
@@ -32,7 +35,11 @@ TIMES = [
     "2026-10-25 02:30:00",
     "9999-12-31 23:59:59.999999",
 ]
+CASE_SENSITIVE = "spark.sql.caseSensitive"
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
+
+#: What stands before the name of the setting by which Hive reads files that name no calendar.
+GREGORIAN_DEFAULT = {"parquet": "date.", "avro": ""}
 
 EVERY_FORMAT = in_storages("full acid", "parquet", "json", "text", in_long=("orc", "avro"))
 
@@ -64,6 +71,41 @@ def test_old_dates_in_files_of_sparks(
         assert frame.where("day = date '1582-10-15'").count() == 1
 
 
+def test_old_dates_that_a_spark_wrote_in_either_calendar(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """What Spark's reader converts by itself is not converted again, or refused."""
+    days = ["1500-03-01", "1582-10-15", "2026-11-25"]
+    rows = ", ".join(f"({i}, date '{day}', array(date '{day}'))" for i, day in enumerate(days))
+    session, shown = differential.spark.newSession(), ["id", "cast(day AS string)", "days[0]"]
+    shown[-1] = f"cast({shown[-1]} AS string)"
+    for format, calendar in itertools.product(("parquet", "avro"), ("CORRECTED", "LEGACY")):
+        table = f"{database}.{format}_{calendar}"
+        session.conf.set(f"spark.sql.{format}.datetimeRebaseModeInWrite", calendar)
+        frame = session.sql(f"select * from values {rows} as v(id, day, days)")
+        frame.coalesce(1).write.format(format).save(f"{tmp_path}/{format}_{calendar}")
+        (written,) = (tmp_path / f"{format}_{calendar}").glob(f"*.{format}")
+        hive_client.execute(
+            f"CREATE TABLE {table} (id int, day date, days array<date>) STORED AS {format} "
+            f"TBLPROPERTIES ({INSERT_ONLY})"
+        )
+        hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{written}' INTO TABLE {table}")
+        differential.check_columns(table, shown, ["UTC"])
+        # As a Hive 3.1 shows them.
+        proleptic = f"hive.{format}.{GREGORIAN_DEFAULT[format]}proleptic.gregorian.default"
+        with setting(hive_client, proleptic, True, default=False):
+            hives = canonical(hive_client.query(f"SELECT {', '.join(shown)} FROM {table}"))
+        uri = differential.hive.metastore_uri
+        with hiveacid.snapshot(session, uri, [table], old_dates="gregorian") as snapshot:
+            ours = snapshot.table(table).selectExpr(*shown)
+            if calendar == "CORRECTED":
+                assert canonical(ours.collect()) == hives
+                continue
+            assert canonical(ours.where("id > 0").collect()) == hives[1:]
+            with pytest.raises(SparkRuntimeException, match="holds a date before 1582-10-15 that"):
+                ours.collect()
+
+
 def test_types_and_names_in_files_of_others(
     differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:
@@ -80,7 +122,13 @@ def test_types_and_names_in_files_of_others(
         frame.write.format(format).save(str(written))
         (file,) = written.glob(f"*.{format}")
         hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{file}' INTO TABLE {table}")
-    differential.check_columns(f"{database}.parquet", ["orderid", "x", "s.a"], ["UTC"])
+    # Also in a session that tells upper from lower case.
+    for value in ("false", "true"):
+        with differential.session_setting(CASE_SENSITIVE, value):
+            shown = ["orderid", "x", "s.a"]
+            differential.check_columns(f"{database}.parquet", shown, ["UTC"])
+            filters = ["orderid = 5", "orderid = 6"]
+            differential.check_filters(f"{database}.parquet", filters, shown)
     assert hive_client.query(f"SELECT orderid FROM {database}.avro") == [(None,)]
     with pytest.raises(UnreadableTableError, match="has names in another case in column orderid"):
         differential.check(f"{database}.avro")

@@ -23,6 +23,8 @@ _LONG_UNITS = {
     "nsec": 1e-9,
 }
 _DURATION = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
+_PART = re.compile(r"`[^`]+`|[^`.]+")
+_NAME = re.compile(rf"({_PART.pattern})\.({_PART.pattern})")
 
 
 @dataclass(frozen=True, order=True)
@@ -38,17 +40,16 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """Read a name such as `shop.orders`.
+        """Read a name such as `shop.orders`, whose parts may stand in backquotes as in SQL.
 
         Raises:
             InvalidSettingError: the text has another form.
         """
-        database, _, table = text.partition(".")
-        if not database or not table:
+        if not _NAME.fullmatch(text):
             raise InvalidSettingError(
                 f"{text!r} is not the name of a table. Write it as database.table."
             )
-        return cls(database, table)
+        return cls(*(part.strip("`") for part in _PART.findall(text)))
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import AtomicType, DataType, StructField, StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
@@ -32,6 +32,14 @@ _UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
 
 INT96 = "int96"
 INT64 = "int64"
+_SPARK_VERSION = "org.apache.spark.version"
+_REBASED = {
+    INT96: ("3.1.0", "org.apache.spark.legacyINT96"),
+    INT64: ("3.0.0", "org.apache.spark.legacyDateTime"),
+}
+"""Ways of timestamps: the first Spark that writes them in the Gregorian calendar, and the key by
+which a later one says that it has not."""
+
 _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\w+,\w+)\)\)", re.M)
 """Timestamps in the text of a Parquet schema: `INT96`, or a unit and whether it is UTC."""
 
@@ -125,7 +133,8 @@ class FileHeader:
     `MICROS,true`) by the name of the column, in lower case. `created_by` names the writer of a
     Parquet file. `by_spark` says that a Spark wrote the file that counts days in the Gregorian
     calendar (3.0 and later, by default). `rebased` has the ways of timestamps in which Spark's
-    reader changes the calendar, whatever it is asked for: `INT96`, and `INT64`.
+    reader changes the calendar, whatever it is asked for: `INT96`, and `INT64`, with which dates
+    go. A file of Avro has `INT64` only.
     """
 
     columns: StructType
@@ -169,14 +178,7 @@ def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
     values, schema = metadata.getKeyValueMetaData(), metadata.getSchema()
     text = schema.toString()
     names, columns = _parquet_columns(spark, schema, text)
-    version = values.get("org.apache.spark.version")
-    # As `DataSourceUtils.getRebaseSpec`.
-    rebased = tuple(
-        way
-        for way, since, legacy in ((INT96, "3.1.0", "INT96"), (INT64, "3.0.0", "DateTime"))
-        if version is not None
-        and (version < since or values.get(f"org.apache.spark.legacy{legacy}") is not None)
-    )
+    rebased = tuple(way for way in (INT96, INT64) if _is_rebased(way, values.get))
     return FileHeader(
         columns,
         values.get("writer.time.zone"),
@@ -185,9 +187,18 @@ def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
         names,
         _stamps(names, text),
         metadata.getCreatedBy() or "",
-        version is not None and INT64 not in rebased,
+        values.get(_SPARK_VERSION) is not None and INT64 not in rebased,
         rebased,
     )
+
+
+def _is_rebased(way: str, value_of: Callable[[str], str | None]) -> bool:
+    """Tell whether Spark's reader changes the calendar, as `DataSourceUtils.getRebaseSpec` does.
+
+    `value_of` returns what a file says under a key.
+    """
+    version, (since, legacy) = value_of(_SPARK_VERSION), _REBASED[way]
+    return version is not None and (version < since or value_of(legacy) is not None)
 
 
 def _stamps(names: Iterable[str], text: str) -> dict[str, tuple[str, ...]]:
@@ -212,16 +223,27 @@ def _parquet_columns(
     known: list[StructField] = []
     for i in range(schema.getFieldCount()):
         one = message(schema.getName(), schema.getFields().subList(i, i + 1))
-        with suppress(*JAVA_ERRORS):
+        try:
             known += _converted(spark, one, one.toString()).fields
+        except JAVA_ERRORS:
+            # It may have nanoseconds inside. Of others the conversion fails again.
+            with suppress(*JAVA_ERRORS):
+                numbers = _converted(spark, one, one.toString(), nanos_as_long=True).fields
+                known += [it for it in numbers if not isinstance(it.dataType, AtomicType)]
     names = tuple(str(schema.getFieldName(i)) for i in range(schema.getFieldCount()))
     return names, StructType(known)
 
 
-def _converted(spark: SparkSession, schema: Any, text: str) -> StructType:
+def _converted(
+    spark: SparkSession, schema: Any, text: str, nanos_as_long: bool = False
+) -> StructType:
     package = "org.apache.spark.sql.execution.datasources.parquet"
     converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
-    columns = _from_java(converter(spark._jsparkSession.sessionState().conf()).convert(schema))
+    conf = spark._jsparkSession.sessionState().conf()
+    if nanos_as_long:
+        conf = conf.clone()
+        conf.setConfString("spark.sql.legacy.parquet.nanosAsLong", "true")
+    columns = _from_java(converter(conf).convert(schema))
     if not _UNSIGNED.search(text):
         return columns
     return StructType(
@@ -239,6 +261,7 @@ def _avro(spark: SparkSession, reader: Any) -> FileHeader:
         reader.getMetaString("writer.time.zone"),
         reader.getMetaString("writer.proleptic"),
         reader.getMetaString("writer.zone.conversion.legacy"),
+        rebased=(INT64,) if _is_rebased(INT64, reader.getMetaString) else (),
     )
 
 

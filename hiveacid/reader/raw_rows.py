@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -33,7 +33,7 @@ from hiveacid.reader.splits import (
     Division,
     Split,
     divide,
-    session_with_splits,
+    split_settings,
     stripe_bytes,
     stripes_of,
 )
@@ -145,17 +145,19 @@ class RawScan:
     def _fields(self) -> list[StructField | None]:
         return own_fields(self.files[0].columns, self.columns.data)
 
-    def _scan(self, session: Any = None) -> tuple[DataFrame, dict[str, ListedFile]]:
+    def _scan(
+        self, settings: Mapping[str, str | None] = MappingProxyType({})
+    ) -> tuple[DataFrame, dict[str, ListedFile]]:
         schema = StructType([field for field in self._fields if field is not None])
         calendar = orc_calendar(self.plan.pinned.gregorian)
-        return scan(self.spark, "orc", self._listed, schema, calendar, session=session)
+        return scan(self.spark, "orc", self._listed, schema, calendar, settings=settings)
 
     def _plain(self, frame: DataFrame, by_path: Mapping[str, ListedFile]) -> DataFrame:
         return project(frame, self._shown(partition_number(by_path, self.files)))
 
     def _divided(self, split_bytes: int) -> tuple[DataFrame, dict[str, ListedFile]]:
         """Scan the files in splits of a size, each a partition of its own."""
-        return self._scan(session_with_splits(self.spark, split_bytes))
+        return self._scan(split_settings(split_bytes))
 
     def _placed(
         self, frame: DataFrame, by_path: Mapping[str, ListedFile], split_bytes: int

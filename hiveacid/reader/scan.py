@@ -26,6 +26,7 @@ from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.filesystem import FILE_STATUS, FILE_SYSTEM, PATH, THREADS, batches, by_file_system
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import java, scala_seq
+from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.reader.pushdown import scan_options
 from hiveacid.spark_lines import line_of
 
@@ -65,6 +66,9 @@ _FIXED = {
 """Options that a session may have set otherwise. Rows must not go missing because Spark or ORC pass
 over files or parts of them; and the schema of a scan has the names that are in the files, in
 Spark's order."""
+
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
+_SESSIONS = SessionsLike()
 
 _WHOLE_SCHEMA = {
     "orc.force.positional.evolution": "${orc.include.columns}",
@@ -204,14 +208,14 @@ def scan(
     schema: StructType | str,
     options: Mapping[str, str] = MappingProxyType({}),
     located: bool = True,
-    session: Any = None,
+    settings: Mapping[str, str | None] = MappingProxyType({}),
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
     """Read files with Spark's reader of `format` and a given schema, and say where rows are from.
 
     `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of its reader.
     Spark makes the columns that say where a row is from even for a query that does not use them;
-    without `located` there are no such columns. With a `session` of Java's, its settings decide how
-    the files are read, not those of `spark`.
+    without `located` there are no such columns. The files are read with the settings of `spark`,
+    but for `settings`; None is Spark's default.
 
     Returns:
         The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
@@ -222,6 +226,7 @@ def scan(
         UnreadableTableError: Spark would read other files than the planned ones.
         VanishedFileError: a planned file is gone.
     """
+    session = _session_with(spark, settings)
     looked_up = files if len(files) <= _LISTED_BY_SPARK and session is None else files[:1]
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in looked_up]
     with _listing_in_driver(spark, len(files)):
@@ -253,6 +258,18 @@ def scan(
         ),
         by_path,
     )
+
+
+def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> Any:
+    """Return Java's session by whose settings files are read; None for `spark` itself.
+
+    Hive finds names in any case, and a compaction on Tez writes the ACID columns in lower case. A
+    session that tells upper from lower case would show NULL.
+    """
+    own = dict(settings)
+    if str(spark.conf.get(_CASE_SENSITIVE)).lower() == "true":
+        own[_CASE_SENSITIVE] = "false"
+    return _SESSIONS.of(spark, own) if own else None
 
 
 def _metadata_column(frame: DataFrame) -> Column:

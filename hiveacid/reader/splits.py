@@ -5,7 +5,7 @@ partitions. A stripe belongs to the split in which it begins. So the footers tel
 in the file before a split, and how many are in it.
 
 How Spark divides and packs follows from settings, which belong to the session of the *relation*.
-Here the relation gets a session of ours (`SessionsLike`), in which a file costs more to open than a
+Here the relation gets a session of ours (`scan`), in which a file costs more to open than a
 partition may hold. What the user sets, before a statement or while it runs, changes nothing.
 """
 
@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.reader.plan import DataFile
 
 _FILES = "spark.sql.files"
@@ -100,12 +99,9 @@ def divide(files: Sequence[DataFile], split_bytes: int) -> list[Split]:
     return sorted(splits, key=lambda split: -split.length)
 
 
-_SESSIONS = SessionsLike()
-
-
-def session_with_splits(spark: SparkSession, split_bytes: int) -> Any:
-    """Return Java's session for a relation with such splits, each a partition of its own."""
-    own: dict[str, str | None] = {
+def split_settings(split_bytes: int) -> dict[str, str | None]:
+    """Return the settings of a relation with such splits, each a partition of its own."""
+    return {
         f"{_FILES}.maxPartitionBytes": str(split_bytes),
         f"{_FILES}.openCostInBytes": str(split_bytes + 1),
         f"{_FILES}.minPartitionNum": None,
@@ -113,4 +109,3 @@ def session_with_splits(spark: SparkSession, split_bytes: int) -> Any:
         # Spark 4.3 may read as many small files in one task: by default one.
         "spark.sql.optimizer.singleTaskExecution.maxNumFiles": None,
     }
-    return _SESSIONS.of(spark, own)

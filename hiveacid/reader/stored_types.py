@@ -57,32 +57,15 @@ def stored_types(
     format: str,
     file: ListedFile,
     types: StructType,
-    case_sensitive: bool = False,
 ) -> StoredTypes:
     """Return the columns to convert, of a file that has these `types`.
-
-    `case_sensitive` says how Spark's reader of Parquet looks for names.
 
     Raises:
         UnreadableTableError: Spark would show other values inside of a column than Hive.
     """
     in_file = {field.name.lower(): field.dataType for field in types}
     if format == "avro":
-        _check_case(
-            columns,
-            file,
-            types,
-            "for which Hive shows NULL, and Spark the values. Load files with the names of the "
-            "table.",
-        )
-    elif case_sensitive:
-        _check_case(
-            columns,
-            file,
-            types,
-            "which Hive finds, and Spark does not with spark.sql.caseSensitive: true. Leave that "
-            "setting out of server_side_parameters.",
-        )
+        _check_case(columns, file, types)
     found = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
         stored = in_file.get(field.name.lower(), field.dataType)
@@ -103,8 +86,8 @@ def stored_types(
     return tuple(found)
 
 
-def _check_case(columns: TableColumns, file: ListedFile, types: StructType, why: str) -> None:
-    """Refuse names in another case, which Hive or Spark does not find."""
+def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> None:
+    """Refuse names in another case, which Hive does not find in Avro."""
     wanted = dict(zip(columns.data.names, columns.data_types, strict=True))
     for field in types:
         file_type, hive_type = field.dataType.simpleString(), wanted.get(field.name.lower())
@@ -113,7 +96,9 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType, why:
         ):
             raise UnreadableTableError(
                 f"{columns.table}: {file.path} has names in another case in column "
-                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), {why}"
+                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), "
+                "for which Hive shows NULL, and Spark the values. Load files with the names of the "
+                "table."
             )
 
 

@@ -72,21 +72,26 @@ class WriterTimes:
     that Hive counts old days in the Julian calendar. `spark_decides` says that Spark's Parquet
     reader treats old days as Spark wrote them, whatever the reader is asked for. `has_int64` says
     that timestamps are stored as INT64, which Spark would convert, so that the reader must be asked
-    for no conversion.
+    for no conversion. `spark_rebases` says that Spark's reader converts old days from the Julian
+    calendar, whatever it is asked for.
     """
 
     stamps: tuple[Stamps | None, ...]
     julian_dates: bool
     spark_decides: bool = False
     has_int64: bool = False
+    spark_rebases: bool = False
 
     def show(
         self, spark: SparkSession, position: int, column: Column, data_type: DataType
     ) -> Column:
         """Return a column of a scan, with its timestamps as the session must show them.
 
-        A timestamp of unknown meaning ends the query that needs it with an error.
+        A timestamp of unknown meaning ends the query that needs it with an error, as does an old
+        date that Spark's reader converts and Hive does not.
         """
+        if self.spark_rebases and not self.julian_dates:
+            column = change(column, data_type, DateType, _refuse_old)
         stamps = self.stamps[position]
         if stamps is None:
             return column
@@ -134,7 +139,20 @@ def writer_times(
     )
     # Where Spark changes the calendar of old times by itself, it changes that of dates as well.
     unchanged = _has_int64(header) and INT64 not in header.rebased
-    return WriterTimes(stamps, julian_dates, header.by_spark, unchanged)
+    return WriterTimes(
+        stamps, julian_dates, header.by_spark, unchanged, spark_rebases=INT64 in header.rebased
+    )
+
+
+def _refuse_old(date: Column, _: DataType) -> Column:
+    """Return the date, or an error if it is before the Gregorian calendar; NULL is NULL."""
+    told = (
+        " holds a date before 1582-10-15 that a Spark wrote in its legacy calendar, and Spark's "
+        f"reader shows such a date otherwise than Hive. To read it, {_AGAIN}"
+    )
+    message = F.concat(F.lit("hiveacid: "), F.col(FILE_PATH), F.lit(told))
+    is_old = date < F.lit("1582-10-15").cast("date")
+    return F.when(is_old, F.raise_error(message)).otherwise(date)
 
 
 def _has_int64(header: FileHeader) -> bool:

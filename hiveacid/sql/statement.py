@@ -7,7 +7,7 @@ is Spark's: a name that a `with` clause defines is no table. Nothing is looked u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,8 +142,8 @@ class Statement:
         temporary_view: the name of the temporary view that it makes.
         ignored: names that a `with` clause defines and that are read with options, which Spark
             ignores.
-        is_rewritten: whether the statement must be run by `plan`, since the text has calls of
-            `acid_table` for which the plan has the tables.
+        is_rewritten: whether the statement must be run by `plan`, since the text has parameters,
+            or calls of `acid_table` for which the plan has the tables.
     """
 
     sql: str
@@ -202,14 +202,21 @@ def parse_name(session: SparkSession, text: str) -> NameParts:
         return tuple(map(str, each(parser.parseMultipartIdentifier(text))))
 
 
-def of_plan(session: SparkSession, sql: str, parsed: Any) -> Statement:
-    """Return the names in a plan that Spark's parser has made of `sql`."""
+def of_plan(
+    session: SparkSession, sql: str, parsed: Any, complete: Callable[[Any], Any] = lambda plan: plan
+) -> Statement:
+    """Return the names in a plan that Spark's parser has made of `sql`.
+
+    `complete` returns the plan to run, of the plan in which the names of `with` clauses are
+    resolved.
+    """
     context = session.sparkContext
     try:
         with active(session):
             plan = _substituted(context, parsed)
     except Py4JJavaError:
         return Statement(sql)
+    plan = _inside(context, plan, complete)
     found = _Names()
     found.kind = parsed.nodeName()
     found.opaque = _OPAQUE.get(found.kind)
@@ -319,19 +326,19 @@ def _table_of(session: SparkSession, call: Any) -> Any:
 
 def _substituted(context: SparkContext, parsed: Any) -> Any:
     """Return a plan in which names that `with` clauses define are resolved, also in held plans."""
-    holder = _HOLDERS.get(parsed.nodeName())
-    if holder is not None:
-        inner = _substituted(context, getattr(parsed, holder)())
-        return with_fields(context, parsed, **{holder: inner})
-    return java(context, f"{_ANALYSIS}.CTESubstitution").apply(parsed)
+    return _inside(context, parsed, java(context, f"{_ANALYSIS}.CTESubstitution").apply)
 
 
 def _with_plans(context: SparkContext, plan: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    return _inside(context, plan, lambda inner: replaced(context, inner, pairs))
+
+
+def _inside(context: SparkContext, plan: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a plan with the change made to it, or to the plan that it holds in a field."""
     holder = _HOLDERS.get(plan.nodeName())
-    if holder is not None:
-        inner = _with_plans(context, getattr(plan, holder)(), pairs)
-        return with_fields(context, plan, **{holder: inner})
-    return replaced(context, plan, pairs)
+    if holder is None:
+        return change(plan)
+    return with_fields(context, plan, **{holder: _inside(context, getattr(plan, holder)(), change)})
 
 
 def _has_with(context: SparkContext, parsed: Any) -> bool:

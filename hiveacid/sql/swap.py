@@ -133,6 +133,6 @@ def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any])
         return read.view.showing(session, read.statement.with_plans(context, pairs))
     table = read.table
     # In a session that tells upper from lower case, columns go by the table's name as written.
-    case_sensitive = session.conf.get("spark.sql.caseSensitive") == "true"
+    case_sensitive = str(session.conf.get("spark.sql.caseSensitive")).lower() == "true"
     name = read.relation.parts[-1] if case_sensitive else table.table
     return named(context, rows(read), name, (SESSION_CATALOG, table.database))

@@ -12,7 +12,13 @@ from integration.support.hive.jars import cache_directory
 #: Which module reads with a line of Spark. Another line has none, and its tests of Avro fail.
 LOCK_FILES = {
     line: Path(__file__).with_name(f"spark-avro-{version}.lock")
-    for line, version in {"3.5": "3.5.9", "4.1": "4.1.1", "4.3": "4.2.0"}.items()
+    for line, version in {
+        "3.5": "3.5.9",
+        "4.0": "4.0.2",
+        "4.1": "4.1.1",
+        "4.2": "4.2.0",
+        "4.3": "4.2.0",
+    }.items()
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -200,15 +200,18 @@ class Differential:
         return expected
 
     @contextmanager
-    def session_zone(self, zone: str) -> Iterator[None]:
-        """Spark's session has another time zone for a while; Java's stays as it is."""
-        name = "spark.sql.session.timeZone"
+    def session_setting(self, name: str, value: str) -> Iterator[None]:
+        """Spark's session has another value of a setting for a while."""
         before = str(self.spark.conf.get(name))
-        self.spark.conf.set(name, zone)
+        self.spark.conf.set(name, value)
         try:
             yield
         finally:
             self.spark.conf.set(name, before)
+
+    def session_zone(self, zone: str) -> AbstractContextManager[None]:
+        """Spark's session has another time zone for a while; Java's stays as it is."""
+        return self.session_setting("spark.sql.session.timeZone", zone)
 
     def check_columns(
         self, table: str, columns: Sequence[str], zones: Sequence[str] = ("UTC",)

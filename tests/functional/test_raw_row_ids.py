@@ -22,7 +22,7 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile, RowPositions
 from hiveacid.reader.row_positions import PlacedRows
 from hiveacid.reader.scan import scan
-from hiveacid.reader.splits import Split, divide, session_with_splits
+from hiveacid.reader.splits import Split, divide, split_settings
 
 FILES, ROWS = 7, 3_000
 SPLIT_BYTES = 3_001
@@ -92,9 +92,9 @@ def placed(
 ) -> PlacedRows:
     """The rows, each with its place."""
     schema = StructType().add("id", IntegerType()).add("name", StringType())
-    session = session_with_splits(spark, SPLIT_BYTES) if own_session else None
+    settings = split_settings(SPLIT_BYTES) if own_session else {}
     listed = [data.file for data in files]
-    frame, by_path = scan(spark, "orc", listed, schema, session=session)
+    frame, by_path = scan(spark, "orc", listed, schema, settings=settings)
     return PlacedRows.of(spark, frame, by_path, files, splits)
 
 

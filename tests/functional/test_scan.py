@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyorc
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from hiveacid.acid.layout import ListedFile
+from hiveacid.reader import scan as scan_module
 from hiveacid.reader.scan import FILE_PATH, acid_scan, scan
+from hiveacid.spark_lines import line_of
 
 ACID = (
     "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
@@ -60,3 +64,31 @@ def test_settings_that_stand_for_other_readers(
         frame, by_path = scan(session, format, [file], schema)
         found = frame.select(frame["id"].cast("int"), FILE_PATH).collect()
         assert sorted(map(tuple, found)) == [(i, *by_path) for i in IDS], format
+
+
+@pytest.mark.parametrize("whole_schema", [True, False], ids=["whole schema", "guard"])
+def test_names_are_found_in_any_case(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_schema: bool
+) -> None:
+    """As Hive finds them: also the ACID columns of a compaction on Tez, in lower case."""
+    line = replace(line_of(pyspark.__version__), whole_schema=whole_schema)
+    monkeypatch.setattr(scan_module, "line_of", lambda version: line)
+    spark.sql(f"select named_struct('aB', 5) as Pair, id as Id from range({len(IDS)})").coalesce(
+        1
+    ).write.parquet(f"{tmp_path}/parquet")
+    (parquet,) = (tmp_path / "parquet").glob("*.parquet")
+    rows = [(0, 1, 536870912, i, 1, (i, f"name {i}")) for i in IDS]
+    acid = orc_file(tmp_path / "bucket_00000", ACID.lower(), rows)
+    session = spark.newSession()
+    session.conf.set("spark.sql.caseSensitive", "true")
+
+    row = StructType().add("id", IntegerType()).add("name", StringType())
+    frame, _ = acid_scan(session, [acid], row)
+    shown = frame.select("row.name", "rowId", "originalTransaction").orderBy("rowId").collect()
+    assert [tuple(found) for found in shown] == [(f"name {i}", i, 1) for i in IDS]
+    pair = StructType().add("ab", IntegerType())
+    schema = StructType().add("id", LongType()).add("pair", pair)
+    frame, by_path = scan(session, "parquet", [listed(parquet)], schema)
+    assert sorted(map(tuple, frame.select("id", "pair.ab").collect())) == [(i, 5) for i in IDS]
+    assert sorted(map(tuple, frame.where("id = 3").select("id").collect())) == [(3,)]
+    assert session.conf.get("spark.sql.caseSensitive") == "true"

@@ -46,6 +46,7 @@ from hiveacid.reader.verification import SHOWN
 from hiveacid.snapshots.instants import AsOf
 from hiveacid.snapshots.tables import FileSettings, UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.sql.parameters import Parameters
 from hiveacid.sql.statement import NameParts
 
 logger = AdapterLogger("HiveAcid")
@@ -172,10 +173,17 @@ class Invocation:
         else:
             self._of_statements.end()
 
-    def prepare(self, node: NodeContext, sql: str, makers: RowMakers | None = None) -> None:
+    def prepare(
+        self,
+        node: NodeContext,
+        sql: str,
+        makers: RowMakers | None = None,
+        values: Parameters | None = None,
+    ) -> None:
         """Make a statement ready to run (`prepare_statement`).
 
-        `makers` are makers of changes for this statement only, before those of `models`.
+        `makers` are makers of changes for this statement only, before those of `models`. `values`
+        are those of its parameters.
 
         Raises:
             SnapshotEndedError: outside of a command, a temporary view of an earlier statement is
@@ -183,11 +191,11 @@ class Invocation:
         """
         chosen = {**self.models, **(makers or {})}
         if self.is_in_command():
-            prepare_statement(node, sql, self.sources, chosen, self.reads)
+            prepare_statement(node, sql, self.sources, chosen, self.reads, values)
             return
         self._of_statements.begin()
         node.has_read = frozenset()
-        prepare_statement(node, sql, self.sources, chosen, ReadLog())
+        prepare_statement(node, sql, self.sources, chosen, ReadLog(), values)
         self._refuse_ended_views(node)
 
     def look_at(self, node: NodeContext, sql: str) -> tuple[AcidNames, AcidNames]:

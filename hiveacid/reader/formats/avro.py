@@ -135,7 +135,7 @@ def avro_columns(
             column = column.cast(field.dataType)
         if times is not None:
             column = times.show(spark, i, column, field.dataType)
-            if times.julian_dates:
+            if times.julian_dates and not times.spark_rebases:
                 column = gregorian_dates(column, field.dataType)
         selected.append((field.name, column))
     return selected

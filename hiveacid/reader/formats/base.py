@@ -38,11 +38,6 @@ class TableRead:
     gregorian: bool = False
     parquet_time_zone: str | None = None
 
-    @property
-    def is_case_sensitive(self) -> bool:
-        """Whether Spark distinguishes names that differ in case only."""
-        return self.spark.conf.get("spark.sql.caseSensitive") == "true"
-
 
 @dataclass(frozen=True)
 class Layout:

@@ -41,7 +41,7 @@ class DescribedFormat(FileFormat[DescribedLayout]):
     ) -> dict[DescribedLayout, list[DataFile]]:
         """Group files by what they say of columns and times."""
         headers = file_headers(read.spark, self.name, [file.file for file in files])
-        columns_of, is_case_sensitive = self.columns_of(read), read.is_case_sensitive
+        columns_of = self.columns_of(read)
 
         def layout(file: DataFile) -> DescribedLayout:
             columns, header = columns_of(file.partition), headers[file.file]
@@ -56,7 +56,7 @@ class DescribedFormat(FileFormat[DescribedLayout]):
                 gregorian=read.gregorian,
                 time_zone=read.parquet_time_zone,
             )
-            stored = stored_types(columns, self.name, file.file, found, is_case_sensitive)
+            stored = stored_types(columns, self.name, file.file, found)
             return DescribedLayout(columns, times, stored, names)
 
         return group((layout(file), file) for file in files)

@@ -7,11 +7,17 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
-from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, try_cast, within_length
 from hiveacid.reader.file_headers import FileHeader, ask_file
@@ -29,8 +35,8 @@ from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.scan import scan
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from hiveacid.reader.timestamps import gregorian_dates
-from hiveacid.reader.types import spark_type
+from hiveacid.reader.timestamps import change, gregorian_dates
+from hiveacid.reader.types import spark_type, with_leaves
 from hiveacid.reader.writer_times import WriterTimes
 
 _BY_POSITION = "parquet.column.index.access"
@@ -38,8 +44,6 @@ _BY_POSITION = "parquet.column.index.access"
 
 _CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 """Setting that has Spark move the INT96 of writers other than Java to the session's zone."""
-
-_SESSIONS = SessionsLike()
 
 
 class Parquet(DescribedFormat):
@@ -74,8 +78,8 @@ class Parquet(DescribedFormat):
             read.spark, layout.columns, layout.times, layout.stored, layout.names
         )
         listed = [file.file for file in files]
-        session = _unconverted(read.spark)
-        frame, by_path = scan(read.spark, self.name, listed, schema, options, session=session)
+        settings = _unconverted(read.spark)
+        frame, by_path = scan(read.spark, self.name, listed, schema, options, settings=settings)
         return ScannedFiles(frame, by_path, data)
 
     def has_rows(
@@ -85,14 +89,13 @@ class Parquet(DescribedFormat):
         return any(ask_file(spark, file, self.name, _has_records) for file in files)
 
 
-def _unconverted(spark: SparkSession) -> Any:
-    """Return a session of Java's in which Spark leaves the timestamps of INT96 as they are.
+def _unconverted(spark: SparkSession) -> dict[str, str | None]:
+    """Return the setting with which Spark leaves the timestamps of INT96 as they are.
 
-    None if the session itself does. The conversion has no option of a reader.
+    None is needed where the session does so itself. The conversion has no option of a reader.
     """
-    if str(spark.conf.get(_CONVERSION, "false")).lower() != "true":
-        return None
-    return _SESSIONS.of(spark, {_CONVERSION: "false"})
+    converts = str(spark.conf.get(_CONVERSION, "false")).lower() == "true"
+    return {_CONVERSION: "false"} if converts else {}
 
 
 def _has_records(reader: Any) -> bool:
@@ -130,13 +133,15 @@ def parquet_columns(
     own = columns.data.names if names is None else names
     scanned = [F.lit(None) if name is None else F.col(quoted(name)) for name in own]
     scanned = as_wanted("parquet", scanned, columns.data, stored)
-    nanos = _nanoseconds(columns, times)
+    nanos = _nanoseconds(times)
     data: list[ColumnExpr] = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
         if own[i] is None:
             data.append((field.name, F.lit(None).cast(field.dataType)))
             continue
-        column = _from_nanoseconds(scanned[i]) if i in nanos else scanned[i]
+        column = scanned[i]
+        if i in nanos:
+            column = change(column, field.dataType, TimestampType, _from_nanoseconds)
         column = within_length(column, hive_type)
         type_ = spark_type(hive_type)
         if isinstance(type_, DecimalType) and type_ != field.dataType:
@@ -149,24 +154,23 @@ def parquet_columns(
         data.append((field.name, column))
     types = [field.dataType for field in with_stored(columns.data, stored)]
     schema = [
-        StructField(name, LongType() if i in nanos else types[i])
+        StructField(name, _as_numbers(types[i]) if i in nanos else types[i])
         for i, name in enumerate(own)
         if name is not None
     ]
     return StructType(schema), options, data
 
 
-def _nanoseconds(columns: TableColumns, times: WriterTimes | None) -> set[int]:
+def _nanoseconds(times: WriterTimes | None) -> set[int]:
     """Return the columns with timestamps in nanoseconds, which Spark reads as numbers only."""
     stamps = times.stamps if times is not None else ()
-    return {
-        i
-        for i, found in enumerate(stamps)
-        if found is not None
-        and found.is_nanos
-        and isinstance(columns.data[i].dataType, TimestampType)
-    }
+    return {i for i, found in enumerate(stamps) if found is not None and found.is_nanos}
 
 
-def _from_nanoseconds(column: Column) -> Column:
+def _as_numbers(data_type: DataType) -> DataType:
+    """Return a type with numbers in place of its timestamps."""
+    return with_leaves(data_type, lambda it: LongType() if isinstance(it, TimestampType) else it)
+
+
+def _from_nanoseconds(column: Column, _: DataType) -> Column:
     return F.timestamp_micros(F.floor(column.cast("decimal(20,0)") / 1_000).cast("bigint"))

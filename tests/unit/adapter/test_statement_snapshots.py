@@ -56,7 +56,7 @@ def make(metastore, monkeypatch):
     assert not metastore.locks
 
 
-def pin_orders(node, sql, views, makers, reads):
+def pin_orders(node, sql, views, makers, reads, values):
     """Prepare a statement that reads the table, or a temporary view that `node` has."""
     if sql.startswith("select"):
         pinned = views._snapshot.pin([ORDERS])[ORDERS]

@@ -122,22 +122,6 @@ def test_unsigned_integers_are_refused(new):
     assert stored_types(table_columns(table(d=new)), "parquet", FILE, in_file) == ()
 
 
-@pytest.mark.parametrize(
-    ("in_file", "is_refused"),
-    [("c int", False), ("C int", True), ("D int", False), ("c struct<A:int>", True)],
-)
-def test_parquet_names_that_spark_does_not_find_are_refused(in_file, is_refused):
-    name, data_type = in_file.split(" ", 1)
-    types = StructType().add(name, spark_type(data_type))
-    columns = table_columns(table(c=data_type.lower()))
-    assert stored_types(columns, "parquet", FILE, types) == ()
-    if is_refused:
-        with pytest.raises(UnreadableTableError, match=r"with spark\.sql\.caseSensitive: true"):
-            stored_types(columns, "parquet", FILE, types, case_sensitive=True)
-    else:
-        assert stored_types(columns, "parquet", FILE, types, case_sensitive=True) == ()
-
-
 def test_a_parquet_partition_keeps_its_decimals_and_lengths():
     columns = table_columns(table(a="decimal(20,4)", b="string", c="bigint", d="int"))
     own = parquet_partition_columns(columns, storage(a="decimal(10,2)", b="varchar(3)", c="int"))

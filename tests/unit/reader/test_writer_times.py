@@ -111,3 +111,6 @@ def test_old_times_that_sparks_reader_changes_are_refused():
     assert " holds a timestamp before 1900" in stamps.refusal
     (stamps,) = times("parquet", zone="Europe/Berlin", rebased=("int64",)).stamps
     assert not stamps.refusal
+    for format in ("parquet", "avro"):
+        assert times(format, "date", rebased=("int64",)).spark_rebases
+        assert not times(format, "date", rebased=("int96",)).spark_rebases

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hiveacid.errors import PythonModelError
-from dbt.adapters.hiveacid.targets import model_session
 from dbt.adapters.hiveacid.targets.model_session import ModelSession
 from hiveacid.sql.clauses import render_read
 
@@ -26,25 +24,16 @@ class Own:
         self.ran.append(("reader", name))
         return "rows"
 
-    def sql(self, text, args):
-        self.ran.append((text, args))
-        execution = SimpleNamespace(analyzed=lambda: text)
-        return SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: execution))
-
 
 @pytest.fixture
-def own(monkeypatch):
-    def read_by_spark(plan):
-        return ["shop.orders"] if "orders" in plan else []
-
-    monkeypatch.setattr(model_session, "read_by_spark", read_by_spark)
+def own():
     return Own()
 
 
 @pytest.fixture
 def session(own):
-    def run(text):
-        own.ran.append(text)
+    def run(text, values=None):
+        own.ran.append((text, values) if values else text)
         return SimpleNamespace(_jdf="rows")
 
     return ModelSession(own, run, lambda text: "orders" in text)
@@ -59,6 +48,7 @@ def test_statements_and_tables_are_read_in_the_run(session, own):
     frames = [
         session.sql("select 1"),
         session.sql("select {x}", x=3),
+        session.sql("select * from shop.orders where id = :id", args={"id": 1}),
         session.table("shop.orders"),
         session.read.table("shop.orders"),
         session.read.option("partitions", "{}").table("shop.orders"),
@@ -67,6 +57,7 @@ def test_statements_and_tables_are_read_in_the_run(session, own):
     assert own.ran == [
         "select 1",
         "select 3",
+        ("select * from shop.orders where id = :id", {"id": 1}),
         "select * from shop.orders",
         "select * from shop.orders",
         f"select * from {render_read('shop.orders', {'partitions': '{}'})}",
@@ -77,16 +68,4 @@ def test_statements_and_tables_are_read_in_the_run(session, own):
 
 def test_what_is_no_acid_table_is_left_to_spark(session, own):
     session.read.table("marts.plain")
-    session.sql("select :x", args={"x": 3})
-    assert own.ran == [("reader", "marts.plain"), ("select :x", {"x": 3})]
-
-
-def test_a_statement_with_arguments_does_not_read_an_acid_table(session, own):
-    with pytest.raises(PythonModelError, match="cannot read ACID tables, such as shop.orders. Put"):
-        session.sql("select * from shop.orders where id = :id", args={"id": 1})
-
-
-def test_a_statement_with_arguments_is_a_query(session, own):
-    with pytest.raises(PythonModelError, match="runs queries only"):
-        session.sql("create table t as select :id as id", args={"id": 1})
-    assert own.ran == []
+    assert own.ran == [("reader", "marts.plain")]

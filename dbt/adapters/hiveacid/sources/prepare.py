@@ -23,6 +23,7 @@ from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
 from hiveacid.jvm.plans import execution_of, plan_of
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.describe import describe_table
+from hiveacid.sql.parameters import Parameters, parse_with
 from hiveacid.sql.relations import (
     AcidRead,
     ChangesRead,
@@ -50,7 +51,12 @@ def look_at(node: NodeContext, sql: str, sources: AcidSources) -> tuple[AcidName
 
 
 def prepare_statement(
-    node: NodeContext, sql: str, sources: AcidSources, makers: RowMakers, reads: ReadLog
+    node: NodeContext,
+    sql: str,
+    sources: AcidSources,
+    makers: RowMakers,
+    reads: ReadLog,
+    values: Parameters | None = None,
 ) -> None:
     """Make a statement ready to run: its ACID tables are swapped, `node.reads` names their files.
 
@@ -62,12 +68,13 @@ def prepare_statement(
         sources: the rows of ACID sources.
         makers: the makers of the rows of changes.
         reads: where the reads are logged.
+        values: the values of the statement's parameters.
 
     Raises:
         HiveAcidError: a source cannot be read, or the statement cannot be run as it is.
     """
     session = node.session
-    statement = parse(session, sql)
+    statement = parse_with(session, sql, values)
     node.named, node.reads, node.swapped = statement.names, frozenset(), None
     if statement.plan is None:
         return

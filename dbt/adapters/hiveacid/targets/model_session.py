@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.sql_formatter import SQLStringFormatter
 
-from dbt.adapters.hiveacid.errors import PythonModelError
-from hiveacid.jvm.plans import plan_of
-from hiveacid.sql.catalog import read_by_spark
 from hiveacid.sql.clauses import render_read
 
-_QUERY = re.compile(r"[\s(]*(select|with|from|values|table)\b", re.IGNORECASE)
+
+class RunStatement(Protocol):
+    """Runner of statements, whose ACID tables show the run's snapshot."""
+
+    def __call__(self, sql: str, values: Any = None) -> DataFrame:
+        """Run a statement with the values of its parameters."""
 
 
 class ModelSession(SparkSession):
@@ -26,14 +27,14 @@ class ModelSession(SparkSession):
     def __init__(
         self,
         session: SparkSession,
-        run: Callable[[str], DataFrame],
+        run: RunStatement,
         reads_acid: Callable[[str], bool],
     ) -> None:
         """Stand for `session`.
 
         Args:
             session: the session of the connection.
-            run: runs a statement, whose ACID tables show the run's snapshot.
+            run: runs a statement with the values of its parameters, if it has any.
             reads_acid: tells whether a statement reads any.
         """
         # Not SparkSession's own: it would register a new session with Spark.
@@ -43,17 +44,11 @@ class ModelSession(SparkSession):
         self._reads_acid = reads_acid
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
-        """Run a statement: see `SparkSession.sql`.
-
-        Raises:
-            PythonModelError: a statement with `args` reads an ACID table, or is no query.
-        """
+        """Run a statement: see `SparkSession.sql`."""
         formatter = SQLStringFormatter(self)
         text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
         try:
-            if not args:
-                return self._with_this_session(self._run(text))
-            return self._with_this_session(self._with_arguments(text, args))
+            return self._with_this_session(self._run(text, args))
         finally:
             if kwargs:
                 formatter.clear()
@@ -74,25 +69,6 @@ class ModelSession(SparkSession):
     def reads_acid(self, sql: str) -> bool:
         """Return whether a statement reads an ACID table."""
         return self._reads_acid(sql)
-
-    def _with_arguments(self, text: str, args: Any) -> DataFrame:
-        # Spark puts the values in before it parses the text, so the tables are known afterwards:
-        # in time for a query, which has read nothing yet.
-        if not _QUERY.match(text):
-            raise PythonModelError(
-                "session.sql(…, args=…) runs queries only: which tables another statement reads is "
-                "known too late. Put the values into the text."
-            )
-        frame = self._own.sql(text, args)
-        names = read_by_spark(plan_of(frame))
-        if names:
-            raise PythonModelError(
-                f"session.sql(…, args=…) cannot read ACID tables, such as {', '.join(names)}. Put "
-                "the values into the text, or name the table with dbt.source() and give its "
-                "DataFrame as session.sql('… from {orders}', orders=dbt.source('shop', 'orders'), "
-                "args=…)."
-            )
-        return frame
 
     def _with_this_session(self, frame: DataFrame) -> DataFrame:
         return DataFrame(frame._jdf, self)

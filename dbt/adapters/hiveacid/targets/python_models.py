@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
@@ -24,6 +24,14 @@ from dbt.adapters.hiveacid.targets.model_session import ModelSession
 from hiveacid.errors import HiveAcidError
 from hiveacid.jvm.plans import dataframe_of, plan_of
 from hiveacid.reader.pushdown import for_every_session
+from hiveacid.sql.parameters import Parameters
+
+
+class PrepareStatement(Protocol):
+    """Preparation of a statement: its ACID tables show the run's snapshot."""
+
+    def __call__(self, node: NodeContext, sql: str, *, values: Parameters | None) -> None:
+        """Prepare a statement of a node, with the values of its parameters."""
 
 
 class PythonModels:
@@ -32,14 +40,14 @@ class PythonModels:
     def __init__(
         self,
         connections: HiveAcidConnectionManager,
-        prepare: Callable[[NodeContext, str], None],
+        prepare: PrepareStatement,
         reads_acid: Callable[[NodeContext, str], bool],
     ) -> None:
         """Make queries with what these do.
 
         Args:
             connections: the session of the thread that runs a model.
-            prepare: make a statement ready to run: its ACID tables show the run's snapshot.
+            prepare: make a statement ready to run.
             reads_acid: tell whether a statement reads ACID tables.
         """
         self._connections = connections
@@ -61,11 +69,11 @@ class PythonModels:
         handle: NodeContext = self._connections.get_thread_connection().handle
         handle.reads = frozenset()
 
-        def run(sql: str) -> DataFrame:
+        def run(sql: str, values: Parameters | None = None) -> DataFrame:
             before = handle.reads
             # pandas-on-Spark may run what it makes of the rows in another session.
             with for_every_session():
-                self._prepare(handle, sql)
+                self._prepare(handle, sql, values=values)
                 frame = handle.run_sql(sql)
             handle.reads |= before
             return frame

@@ -1,0 +1,125 @@
+"""Parameters of a statement: values for `:name` and `?` in its text.
+
+Spark puts the values in on their way to its analyzer, which is too late for us: the tables of a
+statement must be known before. So the values are put in here, by Spark's own classes. Since Spark
+4.1 these work on the text, before on the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from hiveacid.jvm.bulk import parameter_types
+from hiveacid.jvm.plans import plan_of
+from hiveacid.jvm.py4j import active, each, java, scala_seq
+from hiveacid.spark_lines import line_of
+from hiveacid.sql.statement import Statement, check_syntax, of_plan, parse
+
+Parameters = Mapping[str, Any] | Sequence[Any]
+"""Values by the names of parameters, or in the order of the question marks."""
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+_BY_POSITION = f"{_CATALYST}.analysis.PosParameterizedQuery"
+
+
+def parse_with(session: SparkSession, sql: str, values: Parameters | None) -> Statement:
+    """Return the names in a statement, with values for its parameters if there are any.
+
+    Raises:
+        PySparkException: there are values, and Spark cannot parse the statement, or a value is no
+            constant.
+    """
+    if not values:
+        return parse(session, sql)
+    if line_of(session.version).binds_in_text:
+        text = with_values(session, sql, values)
+        statement = of_plan(session, text, check_syntax(session, text))
+    else:
+        parsed = check_syntax(session, sql)
+        statement = of_plan(session, sql, parsed, lambda plan: bind(session, plan, values))
+    return replace(statement, is_rewritten=True)
+
+
+def with_values(session: SparkSession, sql: str, values: Parameters) -> str:
+    """Return a statement with values for its parameters (Spark 4.1 and later).
+
+    Raises:
+        PySparkException: Spark cannot parse the statement, or a value is no constant.
+    """
+    context = session.sparkContext
+    plan = _plan_of_values(session, values)
+    with active(session):
+        _bound(context, plan, values, plan)  # Spark's own check of the values.
+        found = _expressions(plan)
+        # As Spark's parser: first `${…}`, then parameters.
+        text = java(context, "org.apache.spark.sql.internal.VariableSubstitution")().substitute(sql)
+        handler = java(context, f"{_CATALYST}.parser.ParameterHandler")
+        if isinstance(values, Mapping):
+            substituted = handler.substituteNamedParameters(text, _by_name(context, values, found))
+        else:
+            substituted = handler.substitutePositionalParameters(text, _seq(context, found))
+    return str(substituted._1())
+
+
+def bind(session: SparkSession, plan: Any, values: Parameters) -> Any:
+    """Return a plan with values for its parameters (before Spark 4.1).
+
+    Raises:
+        PySparkException: a value is no constant.
+    """
+    of_values = _plan_of_values(session, values)
+    with active(session):
+        return _bound(session.sparkContext, plan, values, of_values)
+
+
+def _plan_of_values(session: SparkSession, values: Parameters) -> Any:
+    """Return a plan that shows the values, of all kinds that `session.sql` takes, as literals."""
+    each_value = values.values() if isinstance(values, Mapping) else values
+    plan = plan_of(session.range(1).select(*(F.lit(it).alias("value") for it in each_value)))
+    return java(session.sparkContext, f"{_CATALYST}.optimizer.ConstantFolding").apply(plan)
+
+
+def _expressions(plan: Any) -> list[Any]:
+    """Return Spark's expressions of the values that a plan shows."""
+    return [alias.child() for alias in each(plan.projectList())]
+
+
+def _bound(context: SparkContext, plan: Any, values: Parameters, of_values: Any) -> Any:
+    analysis, found = f"{_CATALYST}.analysis", _expressions(of_values)
+    if isinstance(values, Mapping):
+        node = getattr(java(context, f"{analysis}.NameParameterizedQuery$"), "MODULE$")
+        query = node.apply(plan, _by_name(context, values, found))
+    else:
+        node = getattr(java(context, f"{_BY_POSITION}$"), "MODULE$")
+        *_, kind = parameter_types(context, _BY_POSITION, "copy")
+        query = node.apply(plan, (_array if kind.endswith("[]") else _seq)(context, found))
+    return java(context, f"{analysis}.BindParameters").apply(query)
+
+
+def _by_name(context: SparkContext, names: Iterable[str], expressions: Iterable[Any]) -> Any:
+    found = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
+    for name, expression in zip(names, expressions, strict=True):
+        found = found.updated(name, expression)
+    return found
+
+
+def _seq(context: SparkContext, expressions: Iterable[Any]) -> Any:
+    found = java(context, "java.util.ArrayList")()
+    for expression in expressions:
+        found.add(expression)
+    return scala_seq(context, found)
+
+
+def _array(context: SparkContext, expressions: Sequence[Any]) -> Any:
+    assert context._gateway is not None
+    kind = java(context, f"{_CATALYST}.expressions.Expression")
+    array = context._gateway.new_array(kind, len(expressions))
+    for index, expression in enumerate(expressions):
+        array[index] = expression
+    return array
