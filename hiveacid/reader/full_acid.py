@@ -14,7 +14,13 @@ from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_
 from hiveacid.acid.selection import SelectedDir, Skipped
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.columns import TableColumns, orc_columns, own_fields, partition_values
+from hiveacid.reader.columns import (
+    TableColumns,
+    orc_columns,
+    own_fields,
+    partition_values,
+    refuse_unions_in_orc,
+)
 from hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -228,6 +234,8 @@ def full_acid_rows(
 
     With `row_ids`, the columns of the row id follow. The plan must be made with `row_ids`, too.
     """
+    if plan.data:
+        refuse_unions_in_orc(columns)
     bitmaps, raw_hits = _raw_hits(spark, plan)
     keyed: list[DataFrame] = []
     plain: list[DataFrame] = []
