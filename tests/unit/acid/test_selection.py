@@ -369,3 +369,8 @@ def test_a_file_that_its_writer_has_not_closed_is_open():
     }
     # Not if it is not read.
     assert select(listed, write_ids(0), ALL_TXNS).open_files == ()
+
+
+def test_a_delta_with_its_write_ids_reversed_is_refused():
+    with pytest.raises(UnreadableTableError, match="file:/t/delta_3_2 has its write ids reversed"):
+        select(listing("delta_1_1_0/b", "delta_3_2/b"), write_ids(3), ALL_TXNS)
