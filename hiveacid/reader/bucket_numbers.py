@@ -49,14 +49,16 @@ def _elsewhere(
         ids, deleted = file.row_id_range, delete.row_id_range
         if ids is None or deleted is None:
             continue
-        (low, high), (first, last) = _buckets(file), _buckets(delete)
-        if _number(file) != _number(delete) and low <= last and first <= high:
+        number, other = _number(file), _number(delete)
+        (low, high), (first, last) = _buckets(file, number), _buckets(delete, other)
+        if number != other and low <= last and first <= high:
             if ids.intersects(deleted):
                 yield file, delete
 
 
 def _is_misnamed(file: DataFile | DeleteFile) -> bool:
-    return _buckets(file) != (_number(file), _number(file))
+    number = _number(file)
+    return _buckets(file, number) != (number, number)
 
 
 def _number(file: DataFile | DeleteFile) -> int:
@@ -65,13 +67,13 @@ def _number(file: DataFile | DeleteFile) -> int:
     return number
 
 
-def _buckets(file: DataFile | DeleteFile) -> tuple[int, int]:
+def _buckets(file: DataFile | DeleteFile, number: int) -> tuple[int, int]:
     """Return the lowest and the highest bucket of a file's row ids; its number if unknown."""
     ids = file.row_id_range
     if ids is None or not ids.is_known:
-        return _number(file), _number(file)
-    low, high = map(_decoded, ids.bucket)
-    return low, high
+        return number, number
+    low, high = ids.bucket
+    return _decoded(low), _decoded(high)
 
 
 def _decoded(value: int) -> int:
