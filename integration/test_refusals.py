@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyorc
 import pytest
@@ -78,6 +79,8 @@ def test_files_and_directories_that_hive_3_does_not_write(
 
     delta = make_table("copied")
     shutil.copytree(delta, delta.with_name(f"{delta.name}_copy"))
+    with pytest.raises(HiveSqlError, match='NumberFormatException: For input string: "0000_copy"'):
+        differential.client.query(f"SELECT * FROM {database}.copied")
     assert (
         f"has a directory that Hive cannot have made: '{delta.name}_copy' begins like an ACID "
         "directory's name but is none. Move it away"
@@ -121,6 +124,8 @@ def test_files_that_are_damaged(
     content = file.read_bytes()
     (delta / ".bucket_00000_0.crc").unlink()
     file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(HiveSqlError, match="ORC split generation failed"):
+        differential.client.query(f"SELECT * FROM {database}.truncated")
     message = refusal(differential, f"{database}.truncated")
     assert message.startswith(f"file:{file} ({len(content) // 2} bytes) cannot be read as ORC: ")
     # The footer is whole, the stripe is not.
@@ -153,6 +158,8 @@ def test_damaged_files_of_insert_only_tables(
     content = file.read_bytes()
     (delta / ".000000_0.crc").unlink()
     file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(HiveSqlError):
+        hive_client.query(f"SELECT * FROM {table}")
     assert refusal(differential, table).startswith(
         f"file:{file} ({len(content) // 2} bytes) cannot be read as {format.lower()}: "
     )
@@ -239,6 +246,9 @@ def test_a_partition_of_a_full_acid_table_that_is_not_orc(
         """
     )
     table = f"{database}.mixed"
+    assert sorted(hive_client.query(f"SELECT * FROM {table}")) == [(1, 1), (2, 2)]
+    with pytest.raises(HiveSqlError, match="IllegalStateException"):
+        hive_client.query(f"SELECT count(*) FROM {table}")
     message = refusal(differential, table)
     assert message.startswith(f"{table} has a partition in file:")
     assert "/mixed/p=2 that is full ACID but not stored as ORC (org.apache.hadoop.hive" in message
@@ -307,3 +317,89 @@ def test_directories_that_do_not_exist(
     assert (read.rows, read.plan.missing) == ([(2, 2)], (f"file:{first}",))
     hive_client.execute("ALTER TABLE parted DROP PARTITION (p > 0)")
     assert differential.check(f"{database}.parted").rows == []
+
+
+@pytest.mark.long
+def test_what_hive_makes_of_what_is_refused(
+    differential: Differential, hive: HiveServer, make_table: MakeTable, database: str
+) -> None:
+    """Hive's answers in docs/troubleshooting.md, where no other test has them."""
+    client, warehouse = differential.client, hive.warehouse / f"{database}.db"
+
+    def add_row(table: str) -> None:
+        client.execute(f"INSERT INTO {table} VALUES (2)")
+
+    def write(path: Path, *ids: int) -> None:
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file, pyorc.Writer(file, "struct<id:int>") as writer:
+            writer.writerows((i,) for i in ids)
+
+    def shows(table: str) -> list[Any]:
+        """The rows that Hive shows of a refused table, and how many it counts; or its errors."""
+        refusal(differential, f"{database}.{table}")
+        answers: list[Any] = []
+        for what in ("*", "count(*)"):
+            try:
+                answers.append(sorted(client.query(f"SELECT {what} FROM {database}.{table}")))
+            except HiveSqlError as error:
+                answers.append(str(error))
+        return answers
+
+    delta = make_table("renamed")
+    (delta / "bucket_00000_0").rename(delta / "part-00000.orc")
+    assert shows("renamed") == [[], [(0,)]]
+
+    delta = make_table("raw_deletes")
+    add_row("raw_deletes")
+    write(delta.with_name("delete_delta_0000002_0000002_0000") / "bucket_00000", 1)
+    assert "ArrayIndexOutOfBoundsException" in str(shows("raw_deletes"))
+
+    delta = make_table("wide")
+    add_row("wide")
+    write(delta.with_name("delta_0000001_0000002") / "000000_0", 5)
+    assert shows("wide") == [[], [(0,)]]
+
+    delta = make_table("outside")
+    shutil.copy(delta / "bucket_00000_0", delta.with_name("000000_0"))
+    assert shows("outside") == [[(0,), (1,)], [(2,)]]
+
+    delta = make_table("inside")
+    shutil.copytree(delta, delta.parent / "sub" / delta.name)
+    assert shows("inside") == [[(1,), (1,)], [(2,)]]
+
+    delta = make_table("metadata")
+    base = shutil.copytree(delta, delta.with_name("base_0000001"))
+    (base / "_metadata_acid").write_text("{")
+    assert str(shows("metadata")).count("JsonEOFException") == 2
+
+    client.execute(f"CREATE TABLE insert_only (id int) STORED AS ORC TBLPROPERTIES ({INSERT_ONLY})")
+    client.execute("INSERT INTO insert_only VALUES (1)")
+    delta = warehouse / "insert_only" / "delta_0000001_0000001_0000"
+    shutil.copytree(delta, delta.with_name(f"delete_{delta.name}"))
+    assert shows("insert_only") == [[(1,), (1,)], [(2,)]]
+
+    client.execute(f"CREATE TABLE parts (id int) PARTITIONED BY (p int) {ACID}")
+    client.execute("INSERT INTO parts VALUES (1, 1), (2, 2)")
+    client.execute(f"ALTER TABLE parts PARTITION (p=2) SET LOCATION 'file:{warehouse}/parts/p=1'")
+    assert shows("parts") == [[(1, 1), (1, 2)], [(1,)]]
+
+    client.execute(
+        f"CREATE TABLE pattern (id int) STORED AS SEQUENCEFILE LOCATION 'file:{warehouse}/{{a,b}}' "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    client.execute("INSERT INTO pattern VALUES (1)")
+    rows, count = shows("pattern")
+    # An answer without rows, which the tests' client refuses for what Hive's log says.
+    assert "takes what it cannot list for empty" in rows and "matches 0 files" in count
+
+    client.execute(f"CREATE TABLE unnamed (`_col0` int, `_col1` int) {ACID}")
+    client.execute("INSERT INTO unnamed VALUES (1, 2)")
+    assert shows("unnamed") == [[(1, 2)], [(1,)]]
+
+    for columns, error in {
+        "i interval_day_time) STORED AS ORC": "cannot recognize input near 'interval_day_time'",
+        "u uniontype<int,string>) STORED AS PARQUET": "Unknown field type",
+        f"a {'array<' * 8}int{'>' * 8}) STORED AS TEXTFILE": "Number of levels of nesting",
+    }.items():
+        with pytest.raises(HiveSqlError, match=error):
+            client.execute(f"CREATE TABLE refused ({columns} TBLPROPERTIES ({INSERT_ONLY})")

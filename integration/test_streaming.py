@@ -23,12 +23,14 @@ from hiveacid.metastore.models import TableName
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
+from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.hive.streaming import StreamingClient
 from integration.support.streamed import Batch
 from integration.support.tables import FULL_ACID
+from integration.support.three_ways import ThreeWays
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
@@ -47,6 +49,7 @@ def copies(directory: Path) -> list[Path]:
 
 def test_what_counts_of_a_file_that_is_being_written(
     differential: Differential,
+    dbt_project: DbtProject,
     hive: HiveServer,
     hive_client: HiveClient,
     database: str,
@@ -95,6 +98,9 @@ def test_what_counts_of_a_file_that_is_being_written(
         assert len(copies(scratch_directory)) == 1
 
     batch.flushed(0, length)
+    filters = {"streamed": "id > 11"}
+    models = ThreeWays(dbt_project, hive_client, differential.spark, "id, v", filters)
+    models.check()
     story = Story(Changes(differential), hive_client, table)
     story.remember("two write ids")
 
@@ -116,6 +122,7 @@ def test_what_counts_of_a_file_that_is_being_written(
         assert canonical(snapshot.table(table).collect()) == canonical(found.rows)
     story.then("DELETE FROM {t} WHERE id = 21")
     differential.check(table, where="id > 11")
+    models.check()
 
     with differential.pinned(table) as pinned:
         small = replace(pinned, scratch=scratch.Scratch(limit=0.0001))

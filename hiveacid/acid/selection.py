@@ -236,6 +236,12 @@ def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
             "it away, and run again."
         ) from error
     assert directory is not None, name
+    if isinstance(directory, DeltaDir) and directory.min_write_id > directory.max_write_id:
+        raise UnreadableTableError(
+            f"{listing.location}/{name} has its write ids reversed. Hive shows its rows, and no "
+            "state could tell which of them are new. Find out who wrote it: it may hold rows. Give "
+            "it a name with the lower write id first."
+        )
     return directory
 
 

@@ -28,7 +28,7 @@ from hiveacid.metastore import models
 from hiveacid.metastore.models import Partition, Table, TableName, partition_name
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named
 from hiveacid.reader.timestamps import WallClock, change, has
-from hiveacid.reader.types import is_shown_as_null, is_value, spark_type
+from hiveacid.reader.types import UnionType, is_shown_as_null, is_value, spark_type
 from hiveacid.spark_lines import line_of
 
 _SQL = "org.apache.spark.sql"
@@ -108,6 +108,36 @@ def column_field(table: TableName, column: models.Column) -> StructField:
             f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Let Hive copy "
             "the table with another type for it, or without it, and read the copy."
         ) from error
+
+
+def refuse_unions(columns: TableColumns, why: str) -> None:
+    """Refuse a table with a `uniontype`, also inside of a column, in files that cannot be read.
+
+    Raises:
+        UnreadableTableError: naming the column.
+    """
+    for field, hive_type in zip(columns.data, columns.data_types, strict=True):
+        if has(field.dataType, UnionType):
+            raise UnreadableTableError(
+                f"{columns.table}: column {field.name} ({hive_type}) cannot be read: {why}. Let "
+                "Hive copy the table to one stored as Avro or text, or without the column."
+            )
+
+
+def refuse_unions_in_orc(columns: TableColumns) -> None:
+    """Refuse a table of ORC with a `uniontype`.
+
+    Spark's reader parses the types of all columns of a file (`OrcUtils.toCatalystSchema`). ORC's
+    library converts a union to nothing else, and Spark has no vector for one.
+
+    Raises:
+        UnreadableTableError: naming the column.
+    """
+    refuse_unions(
+        columns,
+        "Spark's reader of ORC knows no uniontype, and reads no other column of a file that has "
+        "one. Hive shows it",
+    )
 
 
 def partition_values(

@@ -14,7 +14,14 @@ from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_
 from hiveacid.acid.selection import SelectedDir, Skipped
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.columns import TableColumns, orc_columns, own_fields, partition_values
+from hiveacid.reader.bucket_numbers import check_numbers
+from hiveacid.reader.columns import (
+    TableColumns,
+    orc_columns,
+    own_fields,
+    partition_values,
+    refuse_unions_in_orc,
+)
 from hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -71,7 +78,9 @@ def plan_full_acid(
         its_deletes = _delete_files(pinned, location, footers)
         lowest = 0 if row_ids else _lowest_deleted(its_deletes)
         deletes.extend(its_deletes)
-        data.extend(_data_files(pinned, location, footers, lowest))
+        its_data = list(_data_files(pinned, location, footers, lowest))
+        check_numbers(pinned, its_data, its_deletes)
+        data.extend(its_data)
         skipped.extend(skipped_entries(location))
         to_be_lost.extend(paths_to_be_lost(location))
     return ReadPlan(
@@ -228,6 +237,8 @@ def full_acid_rows(
 
     With `row_ids`, the columns of the row id follow. The plan must be made with `row_ids`, too.
     """
+    if plan.data:
+        refuse_unions_in_orc(columns)
     bitmaps, raw_hits = _raw_hits(spark, plan)
     keyed: list[DataFrame] = []
     plain: list[DataFrame] = []

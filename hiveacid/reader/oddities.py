@@ -25,20 +25,11 @@ _KEY = ("originalTransaction", "bucket", "rowId")
 
 
 def name_problems(listings: Iterable[Listing]) -> Iterator[str]:
-    """Yield deltas whose names have their write ids reversed, and deltas that overlap.
-
-    Two deltas overlap if each has write ids that the other lacks. Hive takes both.
-    """
+    """Yield deltas that overlap: each has write ids that the other lacks. Hive takes both."""
     for listing in listings:
         names = {file.relative.partition("/")[0] for file in listing.files}
         found = map(try_parse_directory, sorted(names))
         deltas = [directory for directory in found if isinstance(directory, DeltaDir)]
-        for delta in deltas:
-            if delta.min_write_id > delta.max_write_id:
-                yield (
-                    f"{listing.location}/{delta.name} has its write ids reversed: Hive shows its "
-                    "rows, and the reader does not"
-                )
         for one, other in combinations(deltas, 2):
             (low, middle), (start, end) = sorted([one.write_id_range, other.write_id_range])
             if one.is_delete == other.is_delete and low < start <= middle < end:
@@ -52,7 +43,7 @@ def row_id_problems(spark: SparkSession, plan: ReadPlan) -> Iterator[str]:
     """
     data = [file for file in plan.data if file.is_acid]
     yield from _of_files(spark, data, "rows", "Hive contradicts itself on such files")
-    events = "Hive applies none of the file's events"
+    events = "Hive finds only some of them, and counts by others"
     yield from _of_files(spark, plan.deletes, "delete events", events)
     if _has_statements(plan.deletes):
         yield from _deleted_twice(spark, plan)

@@ -30,7 +30,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, column_field, short, try_cast
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column
-from hiveacid.reader.types import INTEGER_BITS, has_length, spark_type, with_leaves
+from hiveacid.reader.types import INTEGER_BITS, UnionType, has_length, spark_type, with_leaves
 
 _NESTED = (ArrayType, MapType, StructType)
 _LENGTHS = (CharType, VarcharType)
@@ -113,6 +113,8 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
     """
     if old == new:
         return column
+    if isinstance(old, UnionType) or isinstance(new, UnionType):
+        raise ValueError("Hive converts the members of a uniontype one by one")
     if isinstance(old, StructType) and isinstance(new, StructType):
         fields = []
         for i, field in enumerate(new):

@@ -34,7 +34,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.columns import TableColumns, try_cast
 from hiveacid.reader.file_headers import UnsignedType
-from hiveacid.reader.types import differ_in_case
+from hiveacid.reader.types import UnionType, differ_in_case
 from hiveacid.spark_lines import line_of
 
 StoredTypes = tuple[tuple[int, DataType], ...]
@@ -193,6 +193,8 @@ def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
 
 def _not_widened(stored: DataType, wanted: DataType) -> DataType:
     """Return the wanted type, but with the file's integers and floats where these are narrower."""
+    if isinstance(wanted, UnionType):
+        return wanted
     if isinstance(stored, StructType) and isinstance(wanted, StructType):
         in_file = {field.name.lower(): field.dataType for field in stored}
         return StructType(

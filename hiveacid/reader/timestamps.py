@@ -215,13 +215,15 @@ def _normal(zone: Any) -> str:
 
 def has(data_type: DataType, wanted: _Wanted) -> bool:
     """Tell whether a type is, or has inside of it, a type of the class `wanted`."""
+    if isinstance(data_type, wanted):
+        return True
     if isinstance(data_type, ArrayType):
         return has(data_type.elementType, wanted)
     if isinstance(data_type, MapType):
         return has(data_type.keyType, wanted) or has(data_type.valueType, wanted)
     if isinstance(data_type, StructType):
         return any(has(field.dataType, wanted) for field in data_type.fields)
-    return isinstance(data_type, wanted)
+    return False
 
 
 def change(
@@ -233,6 +235,8 @@ def change(
     """
     if not has(data_type, wanted):
         return column
+    if isinstance(data_type, wanted):
+        return how(column, data_type)
 
     def inner(value: Column, of: DataType) -> Column:
         return change(value, of, wanted, how)
@@ -252,7 +256,7 @@ def change(
             for field in data_type.fields
         ]
         return F.when(column.isNotNull(), F.struct(*fields))
-    return how(column, data_type)
+    raise AssertionError(data_type)
 
 
 def orc_calendar(gregorian: bool) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import types as spark_types
 from pyspark.sql.types import (
@@ -65,6 +65,32 @@ _FORMS: dict[type[DataType], str] = {
 }
 
 
+class UnionType(StructType):
+    """Hive's `uniontype` as a struct, whose `tag` says which of the members the value is.
+
+    The members are named as Spark's reader of Avro names them: `member0`, `member1` and so on.
+    All members but one are NULL, and that one may be, too.
+    """
+
+    def __init__(self, members: Sequence[DataType]) -> None:
+        super().__init__(
+            [
+                StructField("tag", spark_types.ByteType()),
+                *(StructField(f"member{i}", member) for i, member in enumerate(members)),
+            ]
+        )
+
+    @classmethod
+    def typeName(cls) -> str:  # noqa: N802 (as PySpark's types)
+        """Return Spark's name: to Spark the type is a struct."""
+        return "struct"
+
+    @property
+    def members(self) -> list[StructField]:
+        """The fields that hold values, in the order of their tags."""
+        return self.fields[1:]
+
+
 def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataType:
     """Replace each type in a type that is no array, map or struct by what `leaf` makes of it."""
     if isinstance(type_, ArrayType):
@@ -98,8 +124,8 @@ def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
         with_lengths: give `char` and `varchar` types of their own, not only as strings.
 
     Raises:
-        ValueError: Spark cannot read it (`uniontype`, `timestamp with local time zone`,
-            intervals), or it is no type.
+        ValueError: Spark cannot read it (`timestamp with local time zone`, intervals), or it is no
+            type.
     """
     parser = _Parser(hive_type, with_lengths)
     parsed = parser.type()
@@ -173,6 +199,8 @@ class _Parser:
             return MapType(key, value)
         if name == "struct":
             return self._struct()
+        if name == "uniontype":
+            return self._union()
         parameters = self._parameters()
         if name == "decimal":
             return DecimalType(*(parameters or (10, 0)))
@@ -192,6 +220,17 @@ class _Parser:
             separator = self._next()
             if separator == ">":
                 return StructType(fields)
+            if separator != ",":
+                self._fail()
+
+    def _union(self) -> UnionType:
+        self._expect("<")
+        members = []
+        while True:
+            members.append(self.type())
+            separator = self._next()
+            if separator == ">":
+                return UnionType(members)
             if separator != ",":
                 self._fail()
 

@@ -28,7 +28,8 @@ from hiveacid.jvm.plans import (
 )
 from hiveacid.jvm.py4j import active, each, java
 from hiveacid.metastore.models import Column
-from hiveacid.reader.types import INTEGER_BITS, spark_type
+from hiveacid.reader.timestamps import has
+from hiveacid.reader.types import INTEGER_BITS, UnionType, spark_type
 from hiveacid.sql.hive_functions import DiffersError
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
@@ -179,12 +180,14 @@ def analysed(session: SparkSession, query: Any) -> Any:
 def _type_of(column: Column) -> DataType:
     if column.type == "void":
         return NullType()
+    reason = f"Spark has no type for {column.type}"
     try:
-        return spark_type(column.type)
+        found = spark_type(column.type)
     except ValueError as error:
-        raise DiffersError(
-            f"The column {column.name}", f"Spark has no type for {column.type}"
-        ) from error
+        raise DiffersError(f"The column {column.name}", reason) from error
+    if has(found, UnionType):
+        raise DiffersError(f"The column {column.name}", reason)
+    return found
 
 
 def _is_same(found: DataType, wanted: DataType) -> bool:

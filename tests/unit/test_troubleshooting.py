@@ -128,6 +128,20 @@ def test_a_section_is_about_a_message(heading: str) -> None:
     assert SECTIONS[heading].strip(), "it says what to do"
 
 
+_REFUSED = [
+    heading
+    for heading in SECTIONS
+    if any(m.kind == "UnreadableTableError" and heading in m.text for m in MESSAGES)
+    # Spark raises these while it reads.
+    or "USER_RAISED_EXCEPTION" in SECTIONS[heading]
+]
+
+
+@pytest.mark.parametrize("heading", _REFUSED)
+def test_a_refusal_says_what_hive_answers(heading: str) -> None:
+    assert re.search(r"\bHive: [a-z]", SECTIONS[heading])
+
+
 # "Hive's cleaner will remove them" is no advice.
 _ADVICE_TO_REMOVE = re.compile(
     r"(?<!will )\b(remove|delete|erase) (it|them|the (file|files|directory|directories))\b",

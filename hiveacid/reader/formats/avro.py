@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -38,7 +38,8 @@ from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
 from hiveacid.reader.scan import scan
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
-from hiveacid.reader.timestamps import gregorian_dates
+from hiveacid.reader.timestamps import change, gregorian_dates
+from hiveacid.reader.types import UnionType
 from hiveacid.reader.writer_times import WriterTimes
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
@@ -130,7 +131,8 @@ def avro_columns(
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("avro", scanned, columns.data, stored)
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
-        column = within_length(scanned[i], hive_type)
+        column = change(scanned[i], field.dataType, UnionType, _tagged)
+        column = within_length(column, hive_type)
         if _stored(field.dataType) != field.dataType:
             column = column.cast(field.dataType)
         if times is not None:
@@ -141,6 +143,21 @@ def avro_columns(
     return selected
 
 
+def _tagged(union: Column, data_type: DataType) -> Column:
+    """Return a union with the number of the member that is set, as its tag.
+
+    Hive writes NULL for a union whose value is NULL.
+    """
+    assert isinstance(data_type, UnionType)
+    scanned = [union.getField(member.name) for member in data_type.members]
+    tag = F.coalesce(*[F.when(it.isNotNull(), F.lit(i)) for i, it in enumerate(scanned)])
+    members = [
+        change(value, member.dataType, UnionType, _tagged).alias(member.name)
+        for value, member in zip(scanned, data_type.members, strict=True)
+    ]
+    return F.when(union.isNotNull(), F.struct(tag.cast("tinyint").alias("tag"), *members))
+
+
 def _stored(data_type: DataType) -> DataType:
     if isinstance(data_type, ByteType | ShortType):
         return IntegerType()
@@ -149,6 +166,7 @@ def _stored(data_type: DataType) -> DataType:
     if isinstance(data_type, MapType):
         return MapType(data_type.keyType, _stored(data_type.valueType))
     if isinstance(data_type, StructType):
-        fields = data_type.fields
+        # Spark's reader gives the members of a union, and no tag.
+        fields = data_type.members if isinstance(data_type, UnionType) else data_type.fields
         return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
     return data_type

@@ -36,7 +36,7 @@ from hiveacid.jvm.filesystem import PATH
 from hiveacid.jvm.plans import dataframe_of
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
-from hiveacid.reader.columns import TableColumns, within_length
+from hiveacid.reader.columns import TableColumns, refuse_unions, within_length
 from hiveacid.reader.file_headers import check_codecs
 from hiveacid.reader.formats.base import (
     FileFormat,
@@ -128,6 +128,7 @@ class HiveSerde(FileFormat[SerdeLayout]):
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
         """Refuse what Hive's classes inside Spark would show otherwise than Hive does."""
         _check_properties(read.table, storage)
+        refuse_unions(read.columns, "Spark's scan of Hive's formats knows no uniontype")
 
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.columns import TableColumns, refuse_unions, try_cast
 from hiveacid.reader.file_headers import check_codecs
 from hiveacid.reader.formats.base import (
     FileFormat,
@@ -74,7 +74,8 @@ class Json(FileFormat[Layout]):
     name = "json"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse properties that are not understood."""
+        """Refuse properties that are not understood, and a `uniontype`."""
+        refuse_unions(read.columns, "Hive fails on a uniontype in JSON")
         properties = file_properties(read.table, storage)
         refuse_others(read.table.name, self.name, properties, _HARMLESS)
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.reader.columns import orc_columns, own_fields, raw_column
+from hiveacid.reader.columns import orc_columns, own_fields, raw_column, refuse_unions_in_orc
 from hiveacid.reader.formats.base import (
     FileFormat,
     Layout,
@@ -43,8 +43,9 @@ class Orc(FileFormat[OrcLayout]):
     name = "orc"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse partitions in a table of text with header lines."""
+        """Refuse partitions in a table of text with header lines, and a `uniontype`."""
         refuse_header_lines(read.table, self.name)
+        refuse_unions_in_orc(read.columns)
 
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]

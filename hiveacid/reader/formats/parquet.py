@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.reader.columns import TableColumns, try_cast, within_length
+from hiveacid.reader.columns import TableColumns, refuse_unions, try_cast, within_length
 from hiveacid.reader.file_headers import FileHeader, ask_file
 from hiveacid.reader.formats.base import (
     ScannedFiles,
@@ -52,8 +52,9 @@ class Parquet(DescribedFormat):
     name = "parquet"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse rows that are left out."""
+        """Refuse rows that are left out, and a `uniontype`."""
         refuse_header_lines(read.table, self.name)
+        refuse_unions(read.columns, "Hive has no uniontype in Parquet")
 
     def columns_of(self, read: TableRead) -> Callable[[int], TableColumns]:
         """Return the columns of partitions: Hive shows only as many as the partition has."""

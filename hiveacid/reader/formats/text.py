@@ -46,7 +46,7 @@ from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties, header_lines, not_read_yet, refuse_others
 from hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
-from hiveacid.reader.types import depth, spark_type
+from hiveacid.reader.types import UnionType, depth, spark_type
 
 _INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
 """Integer. A fraction is allowed and cut off (`LazyInteger.parse`)."""
@@ -333,7 +333,9 @@ def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) ->
 
     Every level has its own NULLs (`LazyArray`, `LazyMap`, `LazyStruct`).
     """
-    if isinstance(data_type, ArrayType):
+    if isinstance(data_type, UnionType):
+        parsed = _union(cell, data_type, format, level)
+    elif isinstance(data_type, ArrayType):
         parsed = _array(cell, data_type, format, level)
     elif isinstance(data_type, MapType):
         parsed = _map(cell, data_type, format, level)
@@ -350,6 +352,32 @@ def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) ->
     else:
         parsed = text_value(cell, data_type, format.escape)
     return F.when(cell != format.null, parsed)
+
+
+def _union(cell: Column, data_type: UnionType, format: LineFormat, level: int) -> Column:
+    """Return the tag and the members of a union; an error where Hive fails (`LazyUnion`).
+
+    What stands before the first separator is the tag, all that follows is the value.
+    """
+    separator = F.lit(format.separators[level])
+    before = F.instr(cell, format.separators[level]) - F.lit(1)
+    tag = cell.substr(F.lit(1), before)
+    rest = cell.substr(before + F.lit(2), F.length(cell))
+    members = data_type.members
+    tags = [str(number) for number in range(len(members))]
+    values = [
+        F.when(tag == number, _value(rest, member.dataType, format, level + 1)).alias(member.name)
+        for number, member in zip(tags, members, strict=True)
+    ]
+    message = F.concat(
+        F.lit("hiveacid: "),
+        F.col(FILE_PATH),
+        F.lit(f" has a value of a uniontype that does not begin with its tag, 0 to {tags[-1]}: "),
+        F.replace(cell, separator, F.lit("|")),
+    )
+    return F.when(tag.isin(tags), F.struct(tag.cast("tinyint").alias("tag"), *values)).otherwise(
+        F.raise_error(message)
+    )
 
 
 def _array(cell: Column, data_type: ArrayType, format: LineFormat, level: int) -> Column:

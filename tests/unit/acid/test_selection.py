@@ -378,3 +378,8 @@ def test_compactions_whose_transactions_have_not_ended_are_ahead():
     state = select(listing(*(f"{name}/b" for name in names)), ValidWriteIdList(9), txns)
     assert [directory.name for directory in state.ahead] == names[:2]
     assert state.base is not None and state.base.directory.name == "base_2_v0000010"
+
+
+def test_a_delta_with_its_write_ids_reversed_is_refused():
+    with pytest.raises(UnreadableTableError, match="file:/t/delta_3_2 has its write ids reversed"):
+        select(listing("delta_1_1_0/b", "delta_3_2/b"), write_ids(3), ALL_TXNS)

@@ -15,6 +15,10 @@ from hiveacid.reader.types import spark_type, struct_fields
         ("array<int>", "array<int>"),
         ("map<string,array<decimal(4,2)>>", "map<string,array<decimal(4,2)>>"),
         ("struct<a:int,b:struct<c:string,`d e`:date>>", None),
+        (
+            "array<uniontype<int,uniontype<char(2)>>>",
+            "array<struct<tag:tinyint,member0:int,member1:struct<tag:tinyint,member0:string>>>",
+        ),
     ],
 )
 def test_a_hive_type_becomes_the_spark_type(hive, spark):
@@ -36,7 +40,9 @@ def test_a_field_needs_no_quotes_whatever_its_name(name):
 @pytest.mark.parametrize(
     "hive",
     [
-        "uniontype<int,string>",
+        "uniontype<int,interval_day_time>",
+        "uniontype<>",
+        "uniontype<int",
         "interval_day_time",
         "array<timestamp with local time zone>",
         "void",

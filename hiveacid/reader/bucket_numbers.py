@@ -1,0 +1,81 @@
+"""Numbers in the names of bucket files, by which Hive finds the delete events of a file's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hiveacid.acid.layout import bucket_of_file
+from hiveacid.reader.deletes import DeleteFile
+from hiveacid.reader.locations import refusal
+from hiveacid.reader.plan import DataFile
+from hiveacid.snapshots.tables import PinnedTable
+
+_VERSION_SHIFT = 29
+_BUCKET_SHIFT = 16
+_BUCKETS = 0xFFF
+
+
+def check_numbers(
+    pinned: PinnedTable, data: Sequence[DataFile], deletes: Sequence[DeleteFile]
+) -> None:
+    """Refuse delete events for rows that are in a file of another number, in one location.
+
+    For the rows of `bucket_00007` Hive reads the delete files of number 7 alone
+    (`ColumnizedDeleteEventRegistry`), and shows rows that others delete. Changes of the table could
+    not tell of it: they go by row ids. Where each file has the bucket of its name, as all that Hive
+    writes, this is one comparison a file. Files without statistics count as such.
+
+    Raises:
+        UnreadableTableError: naming both files.
+    """
+    for file, delete in _elsewhere(data, deletes):
+        raise refusal(
+            pinned,
+            f"{file.file.path} may have rows that {delete.file.path} deletes. Hive applies delete "
+            "events only to files of the same number, and shows these rows. A major compaction in "
+            "Hive writes what Hive shows",
+        )
+
+
+def _elsewhere(
+    data: Sequence[DataFile], deletes: Sequence[DeleteFile]
+) -> Iterator[tuple[DataFile, DeleteFile]]:
+    """Yield the pairs of different numbers that can have a row id in common."""
+    odd_data = [file for file in data if file.is_acid and _is_misnamed(file)] if deletes else []
+    odd_deletes = [delete for delete in deletes if _is_misnamed(delete)]
+    pairs = [(file, delete) for file in odd_data for delete in deletes]
+    pairs += [(file, delete) for delete in odd_deletes for file in data]
+    for file, delete in pairs:
+        ids, deleted = file.row_id_range, delete.row_id_range
+        if ids is None or deleted is None:
+            continue
+        number, other = _number(file), _number(delete)
+        (low, high), (first, last) = _buckets(file, number), _buckets(delete, other)
+        if number != other and low <= last and first <= high:
+            if ids.intersects(deleted):
+                yield file, delete
+
+
+def _is_misnamed(file: DataFile | DeleteFile) -> bool:
+    number = _number(file)
+    return _buckets(file, number) != (number, number)
+
+
+def _number(file: DataFile | DeleteFile) -> int:
+    number = bucket_of_file(file.file.name)
+    assert number is not None, "the plan has refused the file"
+    return number
+
+
+def _buckets(file: DataFile | DeleteFile, number: int) -> tuple[int, int]:
+    """Return the lowest and the highest bucket of a file's row ids; its number if unknown."""
+    ids = file.row_id_range
+    if ids is None or not ids.is_known:
+        return number, number
+    low, high = ids.bucket
+    return _decoded(low), _decoded(high)
+
+
+def _decoded(value: int) -> int:
+    """Return the bucket in a value of the ACID column `bucket` (`acid.layout.decode_bucket`)."""
+    return (value >> _BUCKET_SHIFT) & _BUCKETS if value >> _VERSION_SHIFT else value
