@@ -27,10 +27,10 @@ def find_foreign(
 ) -> list[tuple[str, int]]:
     """Return the compactions ahead that are none of the metastore's own.
 
-    The metastore knows the transaction of its compaction before the directory is made, and forgets
-    a compaction after its cleaning, for which the snapshot's transaction makes it wait. By numbers
-    alone nothing can be told: transactions go on, and may have passed the number of a foreign
-    directory that the snapshot does not see.
+    The metastore knows the transaction of its compaction before the directory is made
+    (`AcidCompactionService.compact`), and forgets a compaction after its cleaning, for which the
+    snapshot's transaction makes it wait. By numbers alone nothing can be told: transactions go on,
+    and may have passed the number of a foreign directory that the snapshot does not see.
 
     Args:
         ahead: see `compactions_ahead`; listed before.
