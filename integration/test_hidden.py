@@ -138,8 +138,6 @@ def model(dbt, session):
     more = session.sql("select id from {orders} where id > :id", args={{"id": 1}})
     again = session.sql("select id from {{o}} where id > ?", [1], o=session.table("{orders}"))
     assert more.count() == again.count() == 1
-    session.sql("create temporary view few as select id from {orders} limit :n", args={{"n": 1}})
-    assert session.table("few").count() == 1
     return session.sql("select id, amount, day from {orders}")
 """
 

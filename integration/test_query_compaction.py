@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from hiveacid.metastore.models import TableName
 from integration.support.changes import Changes
 from integration.support.differential import Differential
+from integration.support.emptied import Emptied
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.config import ON_MAPREDUCE
 from integration.support.tables import FULL_ACID
@@ -78,18 +81,31 @@ def test_rows_and_changes_over_compactions(
     client.compact(table, "minor", partition, cleaned=True)
     assert "delta" in directories()
     reads.check(table, where="v = 'x'")
-    changes.check(table, seen)
-    seen = changes.take(table)
-    insert(12)
     # A session that tells upper from lower case finds the ACID columns, too.
     with reads.session_setting("spark.sql.caseSensitive", "true"):
         reads.check(table, where="v = 'x'")
+    changes.check(table, seen)
+    seen = changes.take(table)
+    insert(12)
     change("UPDATE {t} SET v = 'y' WHERE id IN (1, 10)", "DELETE FROM {t} WHERE id = 11")
     before = changes.take(table)
     client.compact(table, "major", partition, cleaned=True)
     assert "base" in directories()
     reads.check(table, where="id > 3")
     changes.check(table, before)
+
+
+def test_a_minor_compaction_below_an_open_write(
+    server: HiveServer, client: HiveClient, reads: Differential, tmp_path: Path
+) -> None:
+    """It takes nothing in, but leaves no directory by which the cleaner would remove the rows."""
+    name = TableName("default", "below_open_write")
+    with Emptied.make(server, client, name, tmp_path, FULL_ACID) as table:
+        assert table.compact_below_open_write() == []
+        reads.check(str(name))
+        table.commit()
+        assert table.is_cleaned()
+        assert sorted(reads.check(str(name)).rows) == [(1,), (2,), (3,)]
 
 
 @pytest.mark.parametrize("name", ["plain", "parted"])

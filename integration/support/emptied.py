@@ -25,33 +25,42 @@ class Emptied:
     @classmethod
     @contextmanager
     def make(
-        cls, hive: HiveServer, client: HiveClient, name: TableName, scratch: Path
+        cls,
+        hive: HiveServer,
+        client: HiveClient,
+        name: TableName,
+        scratch: Path,
+        properties: str = INSERT_ONLY,
     ) -> Iterator[Emptied]:
         """Make it; it goes in the end. Raises HiveSqlError."""
         connect = partial(MetastoreClient, hive.metastore_uri, timeout=30)
         with connect() as metastore:
             world = World(client, metastore, connect, name, scratch)
             try:
-                yield cls(world)
+                yield cls(world, properties)
             finally:
                 world.end()
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, properties: str) -> None:
         self._world, hive, name = world, world.client, world.table
-        hive.execute(f"CREATE TABLE {name} (id int) STORED AS ORC TBLPROPERTIES ({INSERT_ONLY})")
+        hive.execute(f"CREATE TABLE {name} (id int) STORED AS ORC TBLPROPERTIES ({properties})")
         hive.execute(f"INSERT INTO {name} VALUES (1)")
         self._begin(_ABORTED).insert([8])
         world.end_write(_ABORTED, commit=False)
         hive.execute(f"INSERT INTO {name} VALUES (2)")
 
     def compact(self) -> Path:
-        """Compact it while a writer has row 3 not yet committed. The directory that is left."""
+        """Compact it as `compact_below_open_write`, and expect the directory to be empty."""
+        (emptied,) = self.compact_below_open_write()
+        assert not list(emptied.iterdir()), "Hive takes in what it should"
+        return emptied
+
+    def compact_below_open_write(self) -> list[Path]:
+        """Compact it while a writer has row 3 not yet committed. The directories that are left."""
         writer = self._begin(_OPEN)
         writer.insert([3])
         self._world.client.compact(str(self._world.table), "minor")
-        (emptied,) = writer.location.glob("delta_0000001_0000003_v*")
-        assert not list(emptied.iterdir()), "Hive takes in what it should"
-        return emptied
+        return sorted(writer.location.glob("*_v*"))
 
     def commit(self, *, cleaner_waits: bool = False) -> None:
         """Commit the writer. The cleaner may be made to wait until `let_cleaner_go`.
