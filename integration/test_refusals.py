@@ -389,8 +389,9 @@ def test_what_hive_makes_of_what_is_refused(
     )
     client.execute("INSERT INTO pattern VALUES (1)")
     rows, count = shows("pattern")
-    # An answer without rows, which the tests' client refuses for what Hive's log says.
-    assert "takes what it cannot list for empty" in rows and "matches 0 files" in count
+    # The tests' client refuses an answer without rows where it sees in Hive's log why it is none.
+    assert rows == [] or "takes what it cannot list for empty" in rows
+    assert "matches 0 files" in count
 
     client.execute(f"CREATE TABLE unnamed (`_col0` int, `_col1` int) {ACID}")
     client.execute("INSERT INTO unnamed VALUES (1, 2)")
