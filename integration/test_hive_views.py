@@ -294,26 +294,43 @@ VIEWS = {
 }
 """Views and their queries."""
 
+LEFT_TO_LONG = frozenset(
+    """
+    by_expression cases comma constants dates different either everything existing exploded
+    exploded_map full_joined grouped in_both in_sets inside later_days left_joined no_group
+    numbered of_days one_only ranked scalar semi_joined two_columns windowed_groups
+    """.split()
+)
+"""Views of which each is translated as another one, or as the expressions above."""
+
 
 def names_of(views: dict[str, str]) -> list[str]:
     return [name.partition(" ")[0] for name in views]
 
 
+@pytest.mark.parametrize(
+    "views",
+    [
+        {name: query for name, query in VIEWS.items() if name not in LEFT_TO_LONG},
+        pytest.param({name: VIEWS[name] for name in LEFT_TO_LONG}, marks=pytest.mark.long),
+    ],
+    ids=["some", "others"],
+)
 def test_shows_what_hive_shows(
-    hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
+    views: dict[str, str], hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
 ) -> None:
     hive_client.script(SHOP)
-    for name, query in VIEWS.items():
+    for name, query in views.items():
         hive_client.execute(f"CREATE VIEW {name} AS {query}")
     wrong = {}
-    types = types_of(hive.metastore_uri, held, names_of(VIEWS))
+    types = types_of(hive.metastore_uri, held, names_of(views))
     session = spark.newSession()
     # The session's own settings do not count, but for its time zone.
     session.conf.set("spark.sql.ansi.enabled", "true")
     for moment in ("before", "after"):
         with hiveacid.snapshot(session, hive.metastore_uri, []) as snapshot:
             # Every view follows the tables behind it in the same way.
-            for name in names_of(VIEWS)[:: 1 if moment == "before" else 7]:
+            for name in names_of(views)[:: 1 if moment == "before" else 7]:
                 frame = snapshot.sql(f"select * from {held}.{name}")
                 ours = sorted(tuple(map(shown, row)) for row in frame.collect())
                 hives = hive_client.query(f"SELECT * FROM {held}.{name}")
