@@ -162,7 +162,8 @@ def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSe
         HiveServer(settings, work=tmp_path, version="3.1.3") as server,
         HiveClient(server.hs2_port, log=server.log) as client,
     ):
-        client.script("CREATE DATABASE views; USE views")
+        client.execute("CREATE DATABASE views")
+        client.execute("USE views")
         client.script(hive_expressions.SETUP)
         left_out = hive_expressions.NOT_IN_HIVE_3
         client.execute("CREATE VIEW old_days AS SELECT id, month(da) AS m FROM every_type")
