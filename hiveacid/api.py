@@ -33,7 +33,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import HiveView, Table, TableName
+from hiveacid.metastore.models import HiveSql, HiveView, Table, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
@@ -657,6 +657,11 @@ class Snapshot(RunSnapshot):
                 "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out."
             )
 
+    @cached_property
+    def _hive_sql(self) -> HiveSql:
+        with self._client_factory() as client:
+            return client.hive_sql()
+
     def _session(self, spark: SparkSession | None) -> SparkSession:
         return spark or self._spark or SparkSession.active()
 
@@ -686,10 +691,9 @@ class _Known:
         """See `KnownTables.hive_view`."""
         return HiveView.of(self._table(name))
 
-    def nulls_last(self) -> bool:
-        """See `KnownTables.nulls_last`."""
-        with self._snapshot._client_factory() as client:
-            return client.sorts_nulls_last()
+    def hive_sql(self) -> HiveSql:
+        """See `KnownTables.hive_sql`."""
+        return self._snapshot._hive_sql
 
     def _table(self, name: TableName) -> Table | None:
         if name not in self._found:

@@ -22,6 +22,7 @@ from hiveacid.metastore.connection import Channel, parse_addresses
 from hiveacid.metastore.errors import is_unknown_method
 from hiveacid.metastore.models import (
     Compaction,
+    HiveSql,
     LockInfo,
     LockResponse,
     NotificationEvent,
@@ -442,13 +443,12 @@ class MetastoreClient:
             "get_config_value", key, lambda thrift: thrift.get_config_value(key, default)
         )
 
-    def sorts_nulls_last(self) -> bool:
-        """Return whether Hive sorts NULL last in ascending order, as Hive 4 does by default.
-
-        A session of HiveServer2 may have another setting, which the metastore does not know.
-        """
+    def hive_sql(self) -> HiveSql:
+        """Return what the metastore knows of the SQL of its Hive."""
+        server = self.server_info()
         chosen = self.get_config_value("hive.default.nulls.last").strip().lower()
-        return chosen == "true" if chosen else self.server_info().sorts_nulls_last
+        nulls_last = chosen == "true" if chosen else server.sorts_nulls_last
+        return HiveSql(server.version, nulls_last)
 
     def server_info(self) -> ServerInfo:
         """Find out what the metastore can do. Opens no transaction.

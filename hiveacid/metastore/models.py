@@ -345,6 +345,25 @@ class ServerInfo:
         return major.isdecimal() and int(major) >= 4
 
 
+@dataclass(frozen=True)
+class HiveSql:
+    """Hive's SQL by its version and by a setting, as far as the metastore knows them.
+
+    Attributes:
+        version: what the metastore says of itself: `4.0.1`; each Apache Hive 3 says `3.0`.
+        nulls_last: whether Hive sorts NULL last in ascending order. A session of HiveServer2 may
+            have another setting, which the metastore does not know.
+    """
+
+    version: str
+    nulls_last: bool
+
+    @property
+    def is_hive_3(self) -> bool:
+        """Whether it is Apache Hive 3."""
+        return _APACHE_HIVE_3.fullmatch(self.version) is not None
+
+
 def parse_seconds(text: str, default_unit: str = "s") -> float:
     """Parse a duration of Hive's configuration, in seconds (`MetastoreConf.unitFor`).
 

@@ -30,6 +30,7 @@ from hiveacid.jvm.py4j import active, each, java
 from hiveacid.metastore.models import Column
 from hiveacid.reader.timestamps import has
 from hiveacid.reader.types import INTEGER_BITS, UnionType, spark_type
+from hiveacid.sql.hive_3 import is_day
 from hiveacid.sql.hive_functions import DiffersError
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
@@ -46,10 +47,21 @@ _ARITHMETIC = frozenset("Add Subtract Multiply Divide Remainder IntegralDivide P
 _DIGITS = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18}
 """Digits that each value of so many has room for in an integer type."""
 
+_DIGITS_OF_LONG = 19
+"""Digits of the decimal that Hive makes of a bigint next to a decimal; Spark's has 20."""
+
+_ABS = {"tinyint": "int", "smallint": "int", "float": "double"}
+"""Types of which Hive's `abs` makes another one."""
+
+_CHOICES = frozenset("CaseWhen Coalesce Greatest If Least".split())
+
 _EXACT_DIGITS = 18
 """Digits of a decimal up to which Hive makes a double of it; of some longer ones it makes NULL."""
 
 _MOST_DIGITS = 38
+
+_MORE_DIGITS_OF_MEAN = 4
+"""Digits that a mean of decimals has more than they have, in both."""
 
 _PLAIN_SCALE = 6
 """Scale up to which Spark writes a decimal without an exponent, as Hive always does."""
@@ -110,13 +122,29 @@ class _Cast:
     is_explicit: bool
 
 
-def with_hives_casts(session: SparkSession, query: Any, suspects: frozenset[str]) -> Any:
+@dataclass(frozen=True)
+class _Typed:
+    """An expression in an analysed plan that is Hive's for its types if it is written otherwise.
+
+    Attributes:
+        node: the expression, which has one child.
+        text: what is put in its place: SQL over the child, `x`.
+    """
+
+    node: Any
+    text: str
+
+
+def with_hives_casts(
+    session: SparkSession, query: Any, suspects: frozenset[str], *, is_hive_3: bool
+) -> Any:
     """Return the analysed plan of a query that casts as Hive does.
 
     Args:
         session: the session that evaluates as Hive does.
         query: the query's plan.
         suspects: kinds of expressions in it that differ for some types.
+        is_hive_3: whether it is Hive 3 that shows the query.
 
     Raises:
         DiffersError: with the part of the query, and the reason.
@@ -124,17 +152,27 @@ def with_hives_casts(session: SparkSession, query: Any, suspects: frozenset[str]
     context = session.sparkContext
     plan = analysed(session, query)
     guards: list[tuple[Any, Any]] = []
-    for found in _casts_in(context, plan, suspects):
-        guard = _guard_of(context, found)
+    for found in _differing_in(context, plan, suspects, is_hive_3=is_hive_3):
+        node = found.node
+        if isinstance(found, _Typed):
+            guards.append((node, _made(session, found.text, node.child())))
+            continue
+        if is_hive_3:
+            _refuse_of_hive_3(found)
+        guard = _guard_of(found)
         if guard is not None:
-            guards.append((found.node, _guarded(session, found.node, guard)))
+            child = _made(session, _GUARDS[guard], node.child())
+            guards.append((node, with_child(context, node, child)))
     if not guards:
         return plan
     return analysed(session, replaced_in_expressions(context, plan, guards))
 
 
 def as_declared(session: SparkSession, plan: Any, columns: Iterable[Column]) -> Any:
-    """Return a plan with the names and the types that Hive has of a view's columns.
+    """Return a plan with the names that Hive has of a view's columns.
+
+    The types are those of the query, as in Hive: where a column of a table became wider after the
+    view was made, Hive shows the wider values, though the metastore has the previous type.
 
     Raises:
         DiffersError: with a column whose type tells that Hive evaluates it in another way.
@@ -152,13 +190,13 @@ def as_declared(session: SparkSession, plan: Any, columns: Iterable[Column]) -> 
         for n, (column, type_) in enumerate(zip(declared, found, strict=True)):
             wanted = _type_of(column)
             value = sql_functions.col(f"_{n}")
-            if not _is_same(type_, wanted):
-                if not _fits(type_, wanted):
-                    raise DiffersError(
-                        f"The column {column.name}",
-                        f"it is {column.type} in Hive, and {type_.simpleString()} in Spark",
-                    )
+            if _is_cast(type_, wanted):
                 value = value.cast(wanted)
+            elif not _is_same(type_, wanted) and not _is_wider(type_, wanted):
+                raise DiffersError(
+                    f"The column {column.name}",
+                    f"it is {column.type} in Hive, and {type_.simpleString()} in Spark",
+                )
             shown.append(value.alias(column.name))
         return plan_of(numbered.select(*shown))
 
@@ -194,16 +232,28 @@ def _is_same(found: DataType, wanted: DataType) -> bool:
     return found.simpleString().lower() == wanted.simpleString().lower()
 
 
-def _fits(found: DataType, wanted: DataType) -> bool:
-    if type(found) in INTEGER_BITS and type(wanted) in INTEGER_BITS:
-        return True
+def _is_cast(found: DataType, wanted: DataType) -> bool:
+    """Tell whether a column must have the type that Hive has of it, which changes no value."""
     if isinstance(found, DecimalType) and isinstance(wanted, DecimalType):
-        return found.scale == wanted.scale
+        return found.scale == wanted.scale and found.precision < wanted.precision
     return isinstance(found, NullType)
 
 
-def _casts_in(context: SparkContext, plan: Any, suspects: frozenset[str]) -> Iterator[_Cast]:
-    """Yield the casts of a query, not those in the rows of the tables that it reads.
+def _is_wider(found: DataType, wanted: DataType) -> bool:
+    if type(found) in INTEGER_BITS and type(wanted) in INTEGER_BITS:
+        return INTEGER_BITS[type(found)] > INTEGER_BITS[type(wanted)]
+    if isinstance(found, DecimalType) and isinstance(wanted, DecimalType):
+        whole = wanted.precision - wanted.scale
+        return found.scale >= wanted.scale and found.precision - found.scale >= whole
+    return False
+
+
+def _differing_in(
+    context: SparkContext, plan: Any, suspects: frozenset[str], *, is_hive_3: bool
+) -> Iterator[_Cast | _Typed]:
+    """Yield the casts of a query, and what is written otherwise for some types.
+
+    What is in the rows of the tables that the query reads is left alone.
 
     Raises:
         DiffersError: an expression of the `suspects` has a type for which it differs.
@@ -212,19 +262,29 @@ def _casts_in(context: SparkContext, plan: Any, suspects: frozenset[str]) -> Ite
     cast, inner = patterns.CAST(), patterns.PLAN_EXPRESSION()
     written = java(context, f"{_EXPRESSIONS}.Cast").USER_SPECIFIED_CAST()
 
-    def in_expression(node: Any, parent: str) -> Iterator[_Cast]:
+    def in_expression(node: Any, parent: str) -> Iterator[_Cast | _Typed]:
         if not suspects and not node.containsPattern(cast):
             return
         kind = str(node.getClass().getSimpleName())
-        if kind == "Cast":
-            yield _Cast(node, parent, bool(node.getTagValue(written).isDefined()))
         children = list(each(node.children()))
+        if kind == "Cast":
+            is_explicit = bool(node.getTagValue(written).isDefined())
+            if not is_explicit and _is_long_as_decimal(node):
+                yield _Typed(node, f"cast(x as decimal({_DIGITS_OF_LONG},0))")
+            else:
+                yield _Cast(node, parent, is_explicit)
+        elif kind in _CHOICES:
+            _refuse_mixture(node, children)
+        if kind == "Average" and is_hive_3:
+            _refuse_mean_of_hive_3(node, children[0])
         if kind in suspects:
-            _refuse_suspect(node, kind, children)
+            text = _check_suspect(node, kind, children)
+            if text is not None:
+                yield _Typed(node, text)
         for child in children:
             yield from in_expression(child, kind)
 
-    def in_plan(node: Any) -> Iterator[_Cast]:
+    def in_plan(node: Any) -> Iterator[_Cast | _Typed]:
         if node.nodeName() == "SubqueryAlias" and not node.identifier().qualifier().isEmpty():
             return
         has_inner = node.containsPattern(inner)
@@ -240,7 +300,60 @@ def _casts_in(context: SparkContext, plan: Any, suspects: frozenset[str]) -> Ite
     yield from in_plan(plan)
 
 
-def _refuse_suspect(node: Any, kind: str, children: list[Any]) -> None:
+def _is_long_as_decimal(node: Any) -> bool:
+    """Tell whether a cast makes of a bigint the decimal that Spark has for all of them."""
+    source, target = node.child().dataType(), node.dataType()
+    return (source.catalogString(), target.catalogString()) == ("bigint", "decimal(20,0)")
+
+
+def _refuse_mixture(node: Any, children: list[Any]) -> None:
+    """Refuse to choose between a float and a decimal.
+
+    Raises:
+        DiffersError: always, where there are both.
+    """
+    casts = [it for it in children if str(it.getClass().getSimpleName()) == "Cast"]
+    types = {str(it.child().dataType().catalogString()).partition("(")[0] for it in casts}
+    if {"float", "decimal"} <= types:
+        raise DiffersError(str(node.sql()), "of a float and a decimal Hive makes a float")
+
+
+def _refuse_mean_of_hive_3(node: Any, child: Any) -> None:
+    of_text = str(child.getClass().getSimpleName()) == "Cast" and (
+        child.child().dataType().catalogString() == "string"
+    )
+    if of_text or str(child.dataType().catalogString()).startswith("decimal"):
+        raise DiffersError(
+            str(node.sql()), "the mean of decimals or of texts is another number in Hive 3"
+        )
+
+
+def _refuse_of_hive_3(found: _Cast) -> None:
+    """Refuse a cast that Hive 3 makes in another way than Hive 4.
+
+    Raises:
+        DiffersError: with the part of the query, and the reason.
+    """
+    child = found.node.child()
+    source = str(child.dataType().catalogString())
+    target = str(found.node.dataType().catalogString())
+    reason = None
+    if source.startswith("decimal") and target == "string":
+        reason = "Hive 3 writes no zeros at the end of a decimal"
+    elif source == "string" and target in ("date", "timestamp"):
+        is_literal = str(child.getClass().getSimpleName()) == "Literal"
+        if not is_literal or not is_day(str(child.toString())):
+            reason = "of a day that does not exist, such as 2024-02-30, Hive 3 makes a later day"
+    if reason is not None:
+        raise DiffersError(str(found.node.sql()), reason)
+
+
+def _check_suspect(node: Any, kind: str, children: list[Any]) -> str | None:
+    """Return what is to be written for an expression; None if it can stay.
+
+    Raises:
+        DiffersError: it cannot be evaluated as Hive evaluates it.
+    """
     types = [str(child.dataType().catalogString()) for child in children]
     reason = None
     if kind == "ConcatWs":
@@ -251,12 +364,18 @@ def _refuse_suspect(node: Any, kind: str, children: list[Any]) -> None:
     elif kind == "Pmod":
         if _FRACTIONS & set(types):
             reason = "of fractions Hive and Spark make different digits"
+    elif kind == "Average" and types[0] == "bigint":
+        reason = "Hive adds up as bigint or as double, by the way in which it runs the query"
+    elif kind == "Average" and types[0].startswith("decimal"):
+        if int(re.findall(r"\d+", types[0])[0]) + _MORE_DIGITS_OF_MEAN > _MOST_DIGITS:
+            reason = "of so many digits Hive makes a mean with fewer behind the point"
     elif kind == "Multiply" and all(type_.startswith("decimal") for type_ in types):
         digits = sum(int(re.findall(r"\d+", type_)[0]) for type_ in types)
         if digits + 1 > _MOST_DIGITS:
             reason = "of products that may have more than 38 digits Hive makes NULL more often"
     if reason is not None:
         raise DiffersError(str(node.sql()), reason)
+    return f"abs(cast(x as {_ABS[types[0]]}))" if kind == "Abs" and types[0] in _ABS else None
 
 
 def _is_null(node: Any) -> bool:
@@ -264,7 +383,7 @@ def _is_null(node: Any) -> bool:
     return str(inner.getClass().getSimpleName()) == "Literal" and inner.value() is None
 
 
-def _guard_of(context: SparkContext, found: _Cast) -> str | None:
+def _guard_of(found: _Cast) -> str | None:
     """Return the name of the guard that a cast needs; None if it needs none.
 
     Raises:
@@ -348,12 +467,9 @@ def _is_equal(source: str, target: str, is_explicit: bool) -> bool:
     return source == "binary" and target == "string" and is_explicit
 
 
-def _guarded(session: SparkSession, node: Any, guard: str) -> Any:
-    """Return a cast of what Spark casts as Hive casts the cast's child."""
-    context = session.sparkContext
+def _made(session: SparkSession, text: str, x: Any) -> Any:
+    """Return Spark's expression of a text in which `x` stands for another expression."""
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()
-        text = parser.parseExpression(_GUARDS[guard])
-        x = parser.parseExpression("x")
-    child = text.transform(partial_function(context, [(x, node.child())]))
-    return with_child(context, node, child)
+        expression, name = parser.parseExpression(text), parser.parseExpression("x")
+    return expression.transform(partial_function(session.sparkContext, [(name, x)]))

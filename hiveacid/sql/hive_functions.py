@@ -35,19 +35,32 @@ def cast(value: exp.Expression, type_: str) -> exp.Expression:
     return exp.Cast(this=value, to=exp.DataType.build(type_, dialect="spark"))
 
 
-EQUAL = frozenset(
-    """
-    abs array bin bround ceil ceiling char_length character_length coalesce concat concat_ws count
-    crc32 cume_dist date_add date_sub datediff day dayofmonth dayofweek dense_rank elt explode
-    factorial find_in_set first_value floor format_number hex hour if inline
-    isnotnull isnull lag last_value lcase lead length locate lower map
-    max md5 min minute month months_between named_struct negative ntile nullif
-    nvl octet_length percent_rank pmod posexplode positive quarter rank repeat reverse round
-    row_number second sha sha1 shiftleft shiftright shiftrightunsigned size space
-    stack substring_index sum avg ucase upper translate weekofyear year
-    """.split()
-)
-"""Functions that show the same in both, as far as the types of their arguments are the same."""
+_TRIED = {
+    "0": "cume_dist dense_rank percent_rank rank row_number",
+    "1": """
+        abs avg bin ceil ceiling char_length character_length collect_list collect_set count crc32
+        date day dayofmonth dayofweek explode factorial floor hex hour inline isnotnull isnull
+        last_day lcase length lower ltrim max md5 min minute month negative ntile octet_length
+        posexplode positive quarter reverse rtrim second sha sha1 size sort_array space sqrt sum
+        to_date trim ucase upper weekofyear year
+        """,
+    "1 2": "bround first_value last_value round",
+    "1 2 3": "lag lead",
+    "1+": "array struct",
+    "2": """
+        add_months array_contains date_add date_format date_sub datediff find_in_set format_number
+        get_json_object instr months_between next_day nullif nvl percentile pmod repeat sha2
+        shiftleft shiftright shiftrightunsigned split trunc
+        """,
+    "2 3": "locate regexp_extract substr substring",
+    "2+": "coalesce concat concat_ws elt greatest least map named_struct",
+    "3": "lpad regexp_replace replace rpad substring_index translate",
+    "3+": "stack",
+}
+"""Functions by the numbers of arguments with which they were tried; `2+` is two and more."""
+
+ARGUMENTS = {name: numbers for numbers, names in _TRIED.items() for name in names.split()}
+"""Numbers of arguments with which each function was tried."""
 
 UNORDERED = frozenset({"collect_set", "collect_list"})
 """Functions whose result has an order that neither of the two promises."""
@@ -177,10 +190,18 @@ def _replace(arguments: Arguments) -> exp.Expression:
     return call("REPLACE", *arguments)
 
 
-def _regexp_replace(arguments: Arguments) -> exp.Expression:
-    if len(arguments) != 3:
-        raise DiffersError("it must have three arguments")
-    return call("REGEXP_REPLACE", *arguments)
+_MOST_MODULUS = 1_000_000_000
+"""Twice as much has room in an `int`."""
+
+
+def _pmod(arguments: Arguments) -> exp.Expression:
+    by = arguments[1]
+    if not (isinstance(by, exp.Literal) and by.is_int and 0 < int(by.name) <= _MOST_MODULUS):
+        raise DiffersError(
+            f"it must be by a number from 1 to {_MOST_MODULUS} that is written out; Hive adds a "
+            "negative one, and goes over the end of the type"
+        )
+    return call("PMOD", *arguments)
 
 
 def _split(arguments: Arguments) -> exp.Expression:
@@ -250,15 +271,6 @@ def _sort_array(arguments: Arguments) -> exp.Expression:
     return call("SORT_ARRAY", array)
 
 
-def _one(function: str) -> Callable[[Arguments], exp.Expression]:
-    def rewrite(arguments: Arguments) -> exp.Expression:
-        if len(arguments) != 1:
-            raise DiffersError("Hive and Spark take the characters in another place")
-        return call(function, *arguments)
-
-    return rewrite
-
-
 _UNITS = {
     "MM": "MM",
     "MON": "MON",
@@ -276,17 +288,6 @@ def _trunc(arguments: Arguments) -> exp.Expression:
     if unit is None:
         raise DiffersError(f"its unit must be one of {', '.join(_UNITS)}")
     return cast(call("TRUNC", arguments[0], text(unit)), "string")
-
-
-def _two(
-    function: Callable[[Arguments], exp.Expression],
-) -> Callable[[Arguments], exp.Expression]:
-    def rewrite(arguments: Arguments) -> exp.Expression:
-        if len(arguments) != 2:
-            raise DiffersError("it must have two arguments")
-        return function(arguments)
-
-    return rewrite
 
 
 _FORMATS = frozenset("yyyy yy y MM M MMM MMMM dd d HH H hh h mm m ss s SSS a E EEE EEEE D".split())
@@ -307,31 +308,22 @@ def _to_date(arguments: Arguments) -> exp.Expression:
     return cast(value, "date")
 
 
-def _percentile(arguments: Arguments) -> exp.Expression:
-    if len(arguments) != 2:
-        raise DiffersError("it must have two arguments")
-    return call("PERCENTILE", *arguments)
-
-
 REWRITTEN: dict[str, Callable[[Arguments], exp.Expression]] = {
-    "add_months": _two(_add_months),
+    "add_months": _add_months,
     "array_contains": _array_contains,
     "date": _to_date,
     "date_format": _date_format,
     "get_json_object": _get_json_object,
     "greatest": _null_if_any_is("GREATEST"),
-    "instr": _two(_instr),
+    "instr": _instr,
     "last_day": _strings_of("LAST_DAY"),
-    "ltrim": _one("LTRIM"),
     "least": _null_if_any_is("LEAST"),
     "lpad": _pad("LPAD"),
-    "next_day": _two(_strings_of("NEXT_DAY")),
-    "percentile": _percentile,
+    "next_day": _strings_of("NEXT_DAY"),
+    "pmod": _pmod,
     "regexp_extract": _regexp_extract,
-    "regexp_replace": _regexp_replace,
     "replace": _replace,
     "rpad": _pad("RPAD"),
-    "rtrim": _one("RTRIM"),
     "sha2": _sha2,
     "sort_array": _sort_array,
     "split": _split,
@@ -340,11 +332,14 @@ REWRITTEN: dict[str, Callable[[Arguments], exp.Expression]] = {
     "substr": _substring,
     "substring": _substring,
     "to_date": _to_date,
-    "trim": _one("TRIM"),
-    "trunc": _two(_trunc),
+    "trunc": _trunc,
 }
 """Functions for which another expression shows in Spark what Hive shows, or which are equal under a
 condition; a function of the arguments."""
+
+
+EQUAL = ARGUMENTS.keys() - REWRITTEN.keys() - UNORDERED
+"""Functions that show the same in both, as far as the types of their arguments are the same."""
 
 
 def translated(name: str, arguments: Arguments) -> exp.Expression:
@@ -353,15 +348,32 @@ def translated(name: str, arguments: Arguments) -> exp.Expression:
     Raises:
         DiffersError: there is nothing, or it was not tried.
     """
+    numbers = ARGUMENTS.get(name)
+    if numbers is None:
+        reason = DIFFERENT.get(
+            name,
+            "is not among the functions that were tried in Hive next to Spark, so it may differ",
+        )
+        raise DiffersError(f"it {reason}")
+    if not _is_among(len(arguments), numbers):
+        raise DiffersError(
+            f"in Hive next to Spark it was tried with {_in_words(numbers)}, not with "
+            f"{len(arguments)}"
+        )
     rewrite = REWRITTEN.get(name)
-    if rewrite is not None:
-        return rewrite(arguments)
-    if name in EQUAL or name in UNORDERED:
-        return call(name.upper(), *arguments)
-    reason = DIFFERENT.get(
-        name, "is not among the functions that were tried in Hive next to Spark, so it may differ"
-    )
-    raise DiffersError(f"it {reason}")
+    return call(name.upper(), *arguments) if rewrite is None else rewrite(arguments)
+
+
+def _is_among(number: int, numbers: str) -> bool:
+    if numbers.endswith("+"):
+        return number >= int(numbers[:-1])
+    return str(number) in numbers.split()
+
+
+def _in_words(numbers: str) -> str:
+    if numbers.endswith("+"):
+        return f"{numbers[:-1]} arguments or more"
+    return f"{' or '.join(numbers.split())} argument{'' if numbers == '1' else 's'}"
 
 
 def _literal(arguments: Arguments, position: int) -> str:

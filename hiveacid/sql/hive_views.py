@@ -9,9 +9,8 @@ Spark's plan (`hive_casts`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -22,13 +21,13 @@ from sqlglot.parser import Parser
 
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.plans import named
-from hiveacid.metastore.models import HiveView, TableName
+from hiveacid.metastore.models import HiveSql, HiveView, TableName
 from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.hive_3 import arguments_of, without_old_days
 from hiveacid.sql.hive_casts import as_declared, with_hives_casts
 from hiveacid.sql.hive_functions import (
     DIFFERENT,
     ORDER_FREE,
-    REWRITTEN,
     UNORDERED,
     DiffersError,
     call,
@@ -36,21 +35,8 @@ from hiveacid.sql.hive_functions import (
     translated,
 )
 
-_SETTINGS = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.groupByAliases": "false",
-    "spark.sql.legacy.sizeOfNull": "true",
-    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.parser.quotedRegexColumnNames": "false",
-}
-"""Settings of Spark's under which it evaluates what was tried as Hive does."""
-
-_ZONE = "spark.sql.session.timeZone"
-
-_ORDERS = re.compile(r"\b(order|sort|cluster)\s+by\b", re.IGNORECASE)
+_NULLS_FIRST = "nulls_are_small"
+"""sqlglot's name for an order in which NULL comes first in ascending order."""
 
 _NODES = frozenset(
     """
@@ -64,8 +50,19 @@ _NODES = frozenset(
 )
 """Nodes of sqlglot's that mean the same in both; others are refused."""
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In)
-_PREDICATES = (*_COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.Like, exp.RegexpLike, exp.Between)
+_COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.In,
+    exp.Between,
+)
+_PREDICATES = (*_COMPARISONS, exp.Is, exp.Like, exp.RegexpLike)
 _SUMS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.DPipe)
 _BY_ORDER_OF_ROWS = frozenset("row_number ntile lag lead first_value last_value".split())
@@ -75,8 +72,17 @@ _TYPE = re.compile(
     r"|decimal(\(\d+(, ?\d+)?\))?|(var)?char\((?P<length>\d+)\))",
     re.IGNORECASE,
 )
-_SUSPECTS = {"concat_ws": "ConcatWs", "pmod": "Pmod"}
+_TRIED = "4.0."
+"""Beginning of the versions of Hive 4 that evaluate as the one that was tried."""
+
+_DISTINCT = frozenset("avg count max min sum".split())
+"""Functions that were tried with DISTINCT."""
+
+_SUSPECTS = {"abs": "Abs", "avg": "Average", "concat_ws": "ConcatWs", "pmod": "Pmod"}
 """Functions that differ for some types, and the kinds of Spark's expressions for them."""
+
+_OF_TRINO = re.compile(r"\s*/\* Presto (Materialized )?View\b", re.IGNORECASE)
+"""The text that Trino and Presto give the metastore for a view (`ViewReaderUtil` in Trino)."""
 
 _VIRTUAL = frozenset("input__file__name block__offset__inside__file row__id grouping__id".split())
 _SHOWN = 60
@@ -91,12 +97,14 @@ class Translation:
 
     Attributes:
         view: the view.
+        hive: the Hive that shows the view.
         sql: the query; None if sqlglot cannot parse the view's text.
         problem: the part of the text for which the query may show other rows, and the reason.
         suspects: kinds of Spark's expressions in the query that differ for some types.
     """
 
     view: HiveView
+    hive: HiveSql
     sql: str | None
     problem: tuple[str, str] | None = None
     suspects: frozenset[str] = field(default=frozenset(), repr=False)
@@ -130,7 +138,12 @@ class OpenedHiveView:
         """
         view, context = self.translation.view, session.sparkContext
         try:
-            plan = with_hives_casts(self.session, query, self.translation.suspects)
+            plan = with_hives_casts(
+                self.session,
+                query,
+                self.translation.suspects,
+                is_hive_3=self.translation.hive.is_hive_3,
+            )
             shown = as_declared(self.session, plan, view.columns)
         except DiffersError as error:
             raise refusal(view, *error.args) from error
@@ -146,41 +159,59 @@ def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
     )
 
 
-def session_of_hive(session: SparkSession) -> SparkSession:
-    """Return a new session that evaluates as Hive does, in the time zone of `session`."""
-    other = session.newSession()
-    for key, value in {**_SETTINGS, _ZONE: str(session.conf.get(_ZONE))}.items():
-        other.conf.set(key, value)
-    return other
+def refuse_of_trino(view: HiveView) -> None:
+    """Refuse a view that Trino or Presto has made: the text is a comment.
+
+    Raises:
+        UnreadableTableError: naming the view.
+    """
+    if _OF_TRINO.match(view.text):
+        raise UnreadableTableError(
+            f"{view.name} is a view that Trino or Presto has made. Its query is in their SQL, "
+            "which neither Hive nor Spark runs. So the statement was not run. Put the query, which "
+            "SHOW CREATE VIEW in Trino shows, into a model or a statement, in Spark's SQL, over "
+            "the tables behind the view."
+        )
 
 
-def translate(view: HiveView, nulls_last: Callable[[], bool]) -> Translation:
+def translate(view: HiveView, hive: HiveSql) -> Translation:
     """Translate the query of a view. Raises nothing: the result has the first problem.
 
     Args:
         view: the view.
-        nulls_last: asks whether Hive sorts NULL last in ascending order, as Hive 4 does by
-            default. Called only if the view sorts.
+        hive: what the metastore knows of the SQL of its Hive.
     """
-    order = "nulls_are_small"
-    if _ORDERS.search(view.text) and nulls_last():
-        order = "nulls_are_large"
     try:
-        tree = _parse(view.text, order)
+        tree = _parse(view.text, "nulls_are_large" if hive.nulls_last else _NULLS_FIRST)
     except (SqlglotError, RecursionError) as error:
         first = str(error).partition("\n")[0].strip()
-        return Translation(view, None, ("The text", f"sqlglot cannot parse it ({first})"))
+        return Translation(view, hive, None, ("The text", f"sqlglot cannot parse it ({first})"))
     suspects = _suspects(tree)
     problem = None
     try:
-        _translate(tree)
+        _refuse_other_hives(hive)
+        _translate(tree, hive)
     except DiffersError as error:
         problem = (str(error.args[0]), str(error.args[1]))
     try:
         sql = tree.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.RAISE)
     except SqlglotError as error:
-        return Translation(view, None, problem or ("The text", str(error)))
-    return Translation(view, sql, problem, suspects)
+        return Translation(view, hive, None, problem or ("The text", str(error)))
+    return Translation(view, hive, sql, problem, suspects)
+
+
+def _refuse_other_hives(hive: HiveSql) -> None:
+    """Refuse a Hive of which nobody has tried whether it evaluates as these.
+
+    Raises:
+        DiffersError: always, for such a Hive.
+    """
+    if not hive.is_hive_3 and not hive.version.startswith(_TRIED):
+        raise DiffersError(
+            "Its Hive",
+            f"views were tried in Hive 4.0.1 and 3.1.3 next to Spark, and the metastore is that of "
+            f"Hive {hive.version}, which may evaluate them in another way",
+        )
 
 
 def _suspects(tree: Node) -> frozenset[str]:
@@ -192,45 +223,41 @@ def _suspects(tree: Node) -> frozenset[str]:
 def tables_in(view: HiveView) -> frozenset[TableName]:
     """Return the tables and views that a view names; none if its text cannot be parsed."""
     try:
-        tree = _parse(view.text, "nulls_are_small")
+        tree = _parse(view.text, _NULLS_FIRST)
     except (SqlglotError, RecursionError):
         return frozenset()
     found = (TableName(it.db, it.name) for it in tree.find_all(exp.Table) if it.db and it.name)
     return frozenset(found)
 
 
-@cache
-def _grammar() -> Any:
-    class Grammar(Hive.Parser):  # type: ignore[misc,valid-type]
-        """Hive's grammar, with each function under its own name and each type as it is written.
+class _Grammar(Hive.Parser):  # type: ignore[misc,valid-type]
+    """Hive's grammar, with each function under its own name and each type as it is written.
 
-        sqlglot's parser turns functions into its own notion of them, and takes the length from
-        `varchar`.
-        """
+    sqlglot's parser turns functions into its own notion of them, and takes the length from
+    `varchar`.
+    """
 
-        FUNCTIONS: dict[str, Any] = {}
-        FUNCTION_PARSERS = {
-            name: parser
-            for name, parser in Hive.Parser.FUNCTION_PARSERS.items()
-            if name in ("CAST", "EXTRACT")
-        }
+    FUNCTIONS: dict[str, Any] = {}
+    FUNCTION_PARSERS = {
+        name: parser
+        for name, parser in Hive.Parser.FUNCTION_PARSERS.items()
+        if name in ("CAST", "EXTRACT")
+    }
 
-        def _parse_types(self, *arguments: Any, **options: Any) -> Any:
-            return Parser._parse_types(self, *arguments, **options)
-
-    return Grammar
+    def _parse_types(self, *arguments: Any, **options: Any) -> Any:
+        return Parser._parse_types(self, *arguments, **options)
 
 
 def _parse(text: str, order: str) -> Node:
     dialect = Hive()
     dialect.NULL_ORDERING = order
-    trees = _grammar()(dialect=dialect).parse(dialect.tokenize(text), text)
+    trees = _Grammar(dialect=dialect).parse(dialect.tokenize(text), text)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise SqlglotError("it is not one query")
     return trees[0]
 
 
-def _translate(tree: Node) -> None:
+def _translate(tree: Node, hive: HiveSql) -> None:
     """Change a tree of Hive's SQL into one of Spark's.
 
     Raises:
@@ -247,7 +274,7 @@ def _translate(tree: Node) -> None:
     for node in reversed(nodes):
         part = _part(node)
         try:
-            _translate_node(node)
+            _translate_node(node, hive)
         except DiffersError as error:
             raise DiffersError(part, str(error)) from error
 
@@ -283,9 +310,9 @@ def _why_unknown(node: Node) -> str:
     return f"it {reason}" if reason else "it was not tried in Hive next to Spark"
 
 
-def _translate_node(node: Node) -> None:
+def _translate_node(node: Node, hive: HiveSql) -> None:
     if isinstance(node, exp.Anonymous):
-        _translate_call(node)
+        _translate_call(node, hive)
     elif isinstance(node, exp.Cast):
         _translate_cast(node)
     elif isinstance(node, exp.Select):
@@ -293,27 +320,44 @@ def _translate_node(node: Node) -> None:
     elif isinstance(node, exp.Literal):
         _translate_literal(node)
     elif isinstance(node, _COMPARISONS):
-        _refuse_trailing_blanks(node)
+        _refuse_trailing_blanks(node.iter_expressions())
+    elif isinstance(node, exp.Case):
+        if node.this is not None:
+            _refuse_trailing_blanks(it.this for it in node.args["ifs"])
+    elif isinstance(node, exp.Distribute | exp.Cluster):
+        # The grammar has an order of NULL here that Spark's has not. It is that of no rows.
+        for ordered in node.expressions:
+            if isinstance(ordered, exp.Ordered):
+                ordered.replace(ordered.this)
     else:
         _refuse_odd(node)
+        if isinstance(node, exp.Extract) and hive.is_hive_3:
+            node.set("expression", without_old_days(node.expression))
 
 
-def _translate_call(node: exp.Anonymous) -> None:
+def _translate_call(node: exp.Anonymous, hive: HiveSql) -> None:
     name = str(node.this).lower()
     parent = node.parent
     if isinstance(parent, exp.Dot) and parent.expression is node:
         raise DiffersError("it is a function of the users' own")
+    if name == "nullif":
+        _refuse_trailing_blanks(node.expressions)
     if name in UNORDERED and not (
         isinstance(parent, exp.Anonymous) and str(parent.this).lower() in ORDER_FREE
     ):
         raise DiffersError("the order in its result is chance; sort_array(…) would give one")
-    if name in REWRITTEN and any(isinstance(it, exp.Distinct) for it in node.expressions):
+    if name not in _DISTINCT and any(isinstance(it, exp.Distinct) for it in node.expressions):
         raise DiffersError("it was not tried with DISTINCT")
-    node.replace(translated(name, list(node.expressions)))
+    arguments = list(node.expressions)
+    node.replace(translated(name, arguments_of(name, arguments) if hive.is_hive_3 else arguments))
 
 
 def _translate_cast(node: exp.Cast) -> None:
     written = node.to.sql(dialect="spark")
+    if written == "BIGINT" and isinstance(node.this, exp.Literal) and node.this.is_int:
+        # Next to a decimal a literal has its own digits, and a cast those of each bigint.
+        node.replace(exp.Literal.number(f"{node.name}L"))
+        return
     match = _TYPE.fullmatch(written)
     if match is None:
         raise DiffersError(f"casts to {written} were not tried")
@@ -346,16 +390,21 @@ def _translate_select(node: exp.Select) -> None:
 
 def _translate_literal(node: exp.Literal) -> None:
     # Hive drops zeros at the end of a decimal literal, which makes another type of it.
-    if not node.is_string and re.fullmatch(r"\d*\.\d+", str(node.this)):
+    if not node.is_string and re.fullmatch(r"\d*\.\d*", str(node.this)):
         whole, _, digits = str(node.this).partition(".")
         digits = digits.rstrip("0")
-        node.set("this", f"{whole or '0'}.{digits}" if digits else f"{whole or '0'}.0")
+        node.set("this", f"{whole or '0'}.{digits}" if digits else f"{whole or '0'}BD")
 
 
-def _refuse_trailing_blanks(node: Node) -> None:
-    values = (node.this, node.args.get("expression"), *node.args.get("expressions", ()))
-    if any(isinstance(it, exp.Literal) and it.is_string and it.name[-1:] == " " for it in values):
-        raise DiffersError("Hive passes over blanks at the end where it compares values of char")
+def _refuse_trailing_blanks(compared: Iterable[Node]) -> None:
+    for value in compared:
+        inner = value.unnest()
+        while isinstance(inner, exp.Cast):  # Hive takes the cast of a literal for the literal.
+            inner = inner.this.unnest()
+        if isinstance(inner, exp.Literal) and inner.is_string and inner.name[-1:] == " ":
+            raise DiffersError("Hive passes over blanks at the end where it compares char")
+        if isinstance(inner, exp.Tuple):
+            _refuse_trailing_blanks(inner.expressions)
 
 
 def _refuse_odd(node: Node) -> None:

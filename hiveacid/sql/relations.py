@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
 from hiveacid.formatting import quoted
 from hiveacid.jvm.plans import plan_of
-from hiveacid.metastore.models import Column, HiveView, TableName
+from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
 from hiveacid.sql.catalog import (
     SESSION_CATALOG,
     identifier,
@@ -39,7 +39,9 @@ from hiveacid.sql.functions import (
     made_by,
     text_of_calls,
 )
+from hiveacid.sql.hive_session import session_of_hive
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
+from hiveacid.sql.plain_chars import TrimmedTable, without_blanks
 from hiveacid.sql.statement import (
     DESCRIBES,
     NameParts,
@@ -74,8 +76,8 @@ class KnownTables(Protocol):
     def hive_view(self, name: TableName) -> HiveView | None:
         """Return a view of Hive's in the metastore of the snapshot; None without one."""
 
-    def nulls_last(self) -> bool:
-        """Return whether Hive sorts NULL last in ascending order."""
+    def hive_sql(self) -> HiveSql:
+        """Return what the metastore of the snapshot knows of the SQL of its Hive."""
 
 
 @dataclass(frozen=True)
@@ -302,6 +304,8 @@ class _Search:
             return self._follow(relation, name, metadata, path)
         if self._is_acid(name, metadata):
             return AcidRead(relation, name, path)
+        if self._is_in_hive_view and metadata is not None:
+            return self._without_blanks(relation, name, metadata)
         if metadata is None and is_path(relation.parts):
             refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
         elif metadata is None:
@@ -347,16 +351,22 @@ class _Search:
             UnreadableTableError: Spark cannot show what Hive shows of the view.
         """
         # sqlglot takes a quarter of a second to import, and few projects have such views.
-        from hiveacid.sql.hive_views import OpenedHiveView, session_of_hive, translate
+        from hiveacid.sql.hive_views import OpenedHiveView, refuse_of_trino, tables_in, translate
 
         if str(view.name) in path:
             return None  # Spark has an error for a view that reads itself.
-        translation = translate(view, self._known.nulls_last)
+        refuse_of_trino(view)
+        translation = translate(view, self._known.hive_sql())
         session = session_of_hive(self._session)
         statement = parse(session, translation.sql or view.text)
         if statement.plan is None:
             problem = translation.problem or ("The text", "Spark cannot parse its translation")
-            replace(translation, problem=problem).check()
+            names = tables_in(view)
+            path = (*path, str(view.name))
+            below = [Relation((it.database, it.table)) for it in sorted(names)]
+            if not names or any(self._look_up(it, None, path) for it in below):
+                replace(translation, problem=problem).check()
+            return None  # Spark has an error for its text.
         is_outermost, self._is_in_hive_view = not self._is_in_hive_view, True
         try:
             reads = self.find(statement, view.name.database, (*path, str(view.name)))
@@ -370,6 +380,16 @@ class _Search:
         _refuse_clauses(relation, view.name)
         _check_hives(found)
         return found
+
+    def _without_blanks(
+        self, relation: Relation, name: TableName, metadata: Any
+    ) -> ViewRead | None:
+        """Return a plain table behind a view of Hive's that has values of `char`."""
+        query = without_blanks(name, metadata)
+        if query is None:
+            return None
+        session = session_of_hive(self._session)
+        return ViewRead(relation, TrimmedTable(name, session), parse(session, query), ())
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
         """Look up the tables of a database together where a statement reads several of them."""

@@ -7,7 +7,7 @@ import pytest
 from dbt.adapters.hiveacid.spark.guard import is_plain_table
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
-from hiveacid.metastore.models import TableName
+from hiveacid.metastore.models import HiveSql, TableName
 from hiveacid.sql.relations import find_acid, refuse_acid_in_schema, tables_of
 from hiveacid.sql.statement import parse
 
@@ -46,8 +46,8 @@ class Known:
     def hive_view(self, name):
         return None
 
-    def nulls_last(self):
-        return True
+    def hive_sql(self):
+        return HiveSql("4.0.1", nulls_last=True)
 
 
 def found(session, sql, known=None):

@@ -8,7 +8,8 @@ from pyspark.errors import PySparkException
 
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.plans import plan_of
-from hiveacid.metastore.models import Column, HiveView, TableName
+from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
+from hiveacid.sql.hive_session import SETTINGS
 from hiveacid.sql.relations import find_acid, tables_of
 from hiveacid.sql.statement import parse
 from hiveacid.sql.swap import swap
@@ -23,7 +24,8 @@ ROWS = (
 class Known:
     """A metastore with a table and some views, of which Spark's catalog knows nothing."""
 
-    def __init__(self, **views):
+    def __init__(self, hive, **views):
+        self.hive = hive
         self.views = views
 
     def has(self, name, *, in_spark):
@@ -35,8 +37,8 @@ class Known:
         text, *columns = self.views[name.table]
         return HiveView(name, text, tuple(Column(*it.split(" ", 1)) for it in columns))
 
-    def nulls_last(self):
-        return True
+    def hive_sql(self):
+        return self.hive
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +49,22 @@ def session(spark):
     return session
 
 
-def shown(session, sql, **views):
+HIVE_4 = HiveSql("4.0.1", nulls_last=True)
+HIVE_3 = HiveSql("3.0", nulls_last=False)
+
+
+def shown(session, sql, hive=HIVE_4, **views):
     """The rows of a statement, and the tables that it reads, with the views on the way."""
     statement = parse(session, sql)
-    reads = find_acid(session, statement, Known(**views))
+    reads = find_acid(session, statement, Known(hive, **views))
     frame = swap(session, statement, reads, lambda read: plan_of(session.sql(ROWS))).run(session)
     return frame, [(str(it.table), it.path) for it in tables_of(reads)]
 
 
-def rows(session, expression, type_):
+def rows(session, expression, type_, hive=HIVE_4):
     """The values of an expression in a view, by `id`."""
     view = (f"SELECT o.id, {expression} AS x FROM shop.orders o", "id int", f"x {type_}")
-    frame, _ = shown(session, "select x from shop.v order by id", v=view)
+    frame, _ = shown(session, "select x from shop.v order by id", hive, v=view)
     return [row.x for row in frame.collect()]
 
 
@@ -87,6 +93,13 @@ def test_a_view_over_a_view_that_sparks_catalog_lacks(session):
         ("o.n * 2", "decimal(12,2)", [Decimal("2.50"), None]),
         ("cast(o.id AS varchar(1))", "varchar(1)", ["1", "2"]),
         ("greatest(o.id, o.d)", "double", [2.5, None]),
+        ("abs(cast(-o.id * 128 AS tinyint))", "int", [128, 0]),
+        # A decimal(19,0) of the bigint; Spark's own has 20 digits.
+        ("o.n / cast(o.id * 3 AS bigint)", "decimal(23,22)", [Decimal(f"0.41{'6' * 19}7"), None]),
+        ("o.n / 2L", "decimal(8,6)", [Decimal("0.625"), None]),
+        ("o.n / 2.0", "decimal(8,6)", [Decimal("0.625"), None]),
+        # The type of a column that became wider after the view was made.
+        ("cast(o.id AS bigint) * 3000000000", "int", [3000000000, 6000000000]),
     ],
 )
 def test_values_are_hives(session, expression, type_, values):
@@ -103,6 +116,14 @@ def test_values_are_hives(session, expression, type_, values):
         ("pmod(o.d, 2)", "double", "of fractions Hive and Spark make different digits"),
         ("concat_ws(',', split(o.s, '-'))", "string", "Hive writes a NULL in an array as text"),
         ("o.n * cast(1 AS decimal(38,0))", "decimal(38,2)", "may have more than 38 digits"),
+        ("nvl(o.f, o.n)", "float", "of a float and a decimal Hive makes a float"),
+        ("cast(o.id AS tinyint)", "int", "it is int in Hive, and tinyint in Spark"),
+        ("(SELECT avg(cast(p.id AS bigint)) FROM shop.orders p)", "double", "Hive adds up as big"),
+        (
+            "(SELECT avg(cast(p.n AS decimal(36,2))) FROM shop.orders p)",
+            "decimal(38,2)",
+            "Hive makes a mean with fewer behind the point",
+        ),
         ("o.id", "string", "The column x: it is string in Hive, and int in Spark"),
         ("o.n", "decimal(10,3)", "it is decimal(10,3) in Hive, and decimal(3,2) in Spark"),
         ("o.id", "uniontype<int,string>", "Spark has no type for uniontype<int,string>"),
@@ -121,6 +142,31 @@ def test_what_differs_by_its_types_is_refused(session, expression, type_, reason
     assert reason in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("expression", "type_", "reason"),
+    [
+        ("cast(o.s AS date)", "date", "Hive 3 makes a later day"),
+        ("year(o.s)", "int", "Hive 3 makes a later day"),
+        ("cast('2024-02-30' AS date)", "date", "Hive 3 makes a later day"),
+        ("concat(o.s, o.n)", "string", "Hive 3 writes no zeros at the end"),
+        ("(SELECT avg(p.n) FROM shop.orders p)", "decimal(7,6)", "another number in Hive 3"),
+        ("(SELECT avg(p.s) FROM shop.orders p)", "double", "another number in Hive 3"),
+    ],
+)
+def test_what_differs_in_hive_3_is_refused_there(session, expression, type_, reason):
+    with pytest.raises(UnreadableTableError, match=reason):
+        rows(session, expression, type_, HIVE_3)
+
+
+def test_old_days_of_hive_3_fail(session):
+    day = "month(cast(if(o.id = 1, '{}', null) AS date))"
+    known = "month(if(o.id = 1, date '2024-03-01', null))"
+    assert rows(session, known, "int", HIVE_3) == [3, None]
+    with pytest.raises(PySparkException, match="a day before 1582-10-15, which Hive 3 counts"):
+        rows(session, known.replace("2024", "1500"), "int", HIVE_3)
+    assert rows(session, day.format("1500-03-01"), "int") == [3, None]
+
+
 def test_a_text_that_hive_reads_as_something_else_fails(session):
     with pytest.raises(PySparkException, match="reads the text '10:00:00' as a date, which Hive"):
         rows(session, "cast(o.odd AS date)", "date")
@@ -128,7 +174,98 @@ def test_a_text_that_hive_reads_as_something_else_fails(session):
     assert rows(session, "cast(if(o.id = 2, o.odd, NULL) AS date)", "date") == [None, None]
 
 
+OTHER_VALUES = {
+    "true": "false",
+    "false": "true",
+    "CORRECTED": "LEGACY",
+    "TIMESTAMP_LTZ": "TIMESTAMP_NTZ",
+    "spark_catalog": "elsewhere",
+}
+
+OF_SETTINGS = {
+    "o.id / 0": "double",
+    "O.ID + o.Id": "int",
+    "cast(o.n AS decimal(38,10)) / 3": "decimal(38,10)",
+    "concat(cast(o.s AS binary), cast('b' AS binary))": "binary",
+    "elt(1, cast(o.s AS binary))": "binary",
+    "1e2": "double",
+    "size(if(o.id = 1, split(o.s, 'x'), null))": "int",
+    "date_format(date '1500-03-01', 'yyyy-MM-dd')": "string",
+    r"'a\\\\d\tb'": "string",
+    "o.n * 2": "decimal(5,2)",
+    "o.n * 2.0": "decimal(5,2)",
+    "cast('2024-01-05' AS timestamp)": "timestamp",
+    "cast(o.s AS date) > '2024-01-04'": "boolean",
+    "o.id != 2 AND NOT o.id = 3": "boolean",
+    "lpad(o.s, 3, 'z')": "string",
+}
+"""Expressions that mean something else under other settings, and their types."""
+
+
+def test_settings_of_the_session_change_no_rows(spark, session):
+    columns = ", ".join(f"{text} AS c{n}" for n, text in enumerate(OF_SETTINGS))
+    types = [f"c{n} {type_}" for n, type_ in enumerate(OF_SETTINGS.values())]
+    views = {
+        "v": (f"SELECT {columns} FROM shop.orders o", *types),
+        "w": (
+            "SELECT o.s, o.id FROM (SELECT p.id, p.s FROM shop.orders p ORDER BY 1 DESC LIMIT 1) o",
+            "s string",
+            "id int",
+        ),
+        "x": ("SELECT max(o.id) FROM shop.orders o HAVING max(o.id) > 1", "_c0 int"),
+    }
+
+    def all_rows(session):
+        return [
+            shown(session, f"select * from shop.{view}", **views)[0].collect() for view in views
+        ]
+
+    expected = all_rows(session)
+    others = {key: OTHER_VALUES[value] for key, value in SETTINGS.items()}
+    outer = spark.newSession()
+    outer.conf.set("spark.sql.session.timeZone", session.conf.get("spark.sql.session.timeZone"))
+    application = spark._jsparkSession.sharedState().conf()
+    for key, value in others.items():
+        if key != "spark.sql.defaultCatalog":
+            outer.conf.set(key, value)
+        application.set(key, value)
+    try:
+        assert all_rows(outer) == expected
+    finally:
+        for key in others:
+            application.remove(key)
+
+
 def test_a_view_of_hives_over_no_acid_table_is_sparks_matter(session):
     view = ("SELECT hash(1) AS h", "h int")
     statement = parse(session, "select * from shop.v")
-    assert find_acid(session, statement, Known(v=view)) == ()
+    assert find_acid(session, statement, Known(HIVE_4, v=view)) == ()
+
+
+@pytest.mark.parametrize(
+    "tail", ["DISTRIBUTE BY t.id SORT BY t.id", "CLUSTER BY t.id", "ORDER BY hash(t.id)"]
+)
+def test_a_view_over_plain_tables_is_left_to_spark_whatever_its_text(session, tail):
+    statement = parse(session, "select * from shop.v")
+    view = (f"SELECT t.id FROM shop.plain t {tail}", "id int")
+    assert find_acid(session, statement, Known(HIVE_4, v=view)) == ()
+
+
+def test_what_spark_cannot_parse_is_refused_over_acid_tables_alone(session):
+    statement = parse(session, "select * from shop.v")
+    text, columns = "SELECT t.id FROM shop.{} TABLESAMPLE (BUCKET 1 OUT OF 2 ON id) t", "id int"
+    below = ("SELECT o.id FROM shop.orders o", "id int")
+    assert find_acid(session, statement, Known(HIVE_4, v=(text.format("plain"), columns))) == ()
+    for name in ("orders", "below"):
+        known = Known(HIVE_4, v=(text.format(name), columns), below=below)
+        with pytest.raises(UnreadableTableError, match="shop.v .* exactly. TABLESAMPLE"):
+            find_acid(session, statement, known)
+    # Nobody can tell what it reads.
+    with pytest.raises(UnreadableTableError, match="sqlglot cannot parse it"):
+        find_acid(session, statement, Known(HIVE_4, v=("no query at all", "id int")))
+
+
+def test_a_view_of_trinos_is_refused_as_one(session):
+    statement = parse(session, "select * from shop.v")
+    with pytest.raises(UnreadableTableError, match="shop.v is a view that Trino or Presto has"):
+        find_acid(session, statement, Known(HIVE_4, v=("/* Presto View */", "id int")))

@@ -26,6 +26,7 @@ from hiveacid.metastore.models import (
     Column,
     Compaction,
     CompactionState,
+    HiveSql,
     LockState,
     LockType,
     NotificationEvent,
@@ -491,7 +492,7 @@ class TestServerInfo:
     )
     def test_where_hive_sorts_null(self, server, client, version, settings, last):
         self.answer(server, version, **settings)
-        assert client.sorts_nulls_last() is last
+        assert client.hive_sql() == HiveSql(version, last)
 
 
 class TestConnection:

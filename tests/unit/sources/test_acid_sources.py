@@ -16,7 +16,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import TableNotFoundError
 from hiveacid.jvm.scratch import Scratch
-from hiveacid.metastore.models import StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import HiveSql, StorageDescriptor, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -183,6 +183,8 @@ def test_a_run_of_an_earlier_instant_reads_all_tables_so_and_no_changes(metastor
 class Views(Metastore):
     """A metastore with a view over a view over two tables, one of them transactional."""
 
+    times_asked = 0
+
     def get_tables(self, names):
         texts = {
             "above": "SELECT v.id FROM shop.below v",
@@ -198,8 +200,9 @@ class Views(Metastore):
         }  # fmt: skip
         return super().get_tables(names) | {name: views[name] for name in names if name in views}
 
-    def sorts_nulls_last(self):
-        return True
+    def hive_sql(self):
+        self.times_asked += 1
+        return HiveSql("4.0.1", nulls_last=True)
 
 
 def test_tables_behind_views_of_hives_are_foreseen():
@@ -208,7 +211,9 @@ def test_tables_behind_views_of_hives_are_foreseen():
     assert tables.behind([above, of_plain, MISSING]) == {ORDERS}
     assert tables.behind([ORDERS, PLAIN]) == {ORDERS}
     assert tables.read_in_snapshot([above, of_plain, ORDERS, PLAIN]) == {above, ORDERS}
-    found = sources(Views())
+    metastore = Views()
+    found = sources(metastore)
     assert found.hive_view(above).text == "SELECT v.id FROM shop.below v"
     assert found.hive_view(ORDERS) is None
-    assert found.nulls_last()
+    assert found.hive_sql() == found.hive_sql() == HiveSql("4.0.1", nulls_last=True)
+    assert metastore.times_asked == 1

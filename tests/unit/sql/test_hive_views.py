@@ -1,29 +1,37 @@
 import pytest
 
 from hiveacid.errors import UnreadableTableError
-from hiveacid.metastore.models import Column, HiveView, StorageDescriptor, Table, TableName
-from hiveacid.sql.hive_functions import DIFFERENT, EQUAL, REWRITTEN, UNORDERED
-from hiveacid.sql.hive_views import tables_in, translate
+from hiveacid.metastore.models import (
+    Column,
+    HiveSql,
+    HiveView,
+    StorageDescriptor,
+    Table,
+    TableName,
+)
+from hiveacid.sql import hive_functions, hive_views
+from hiveacid.sql.hive_functions import ARGUMENTS, DIFFERENT, EQUAL, REWRITTEN, UNORDERED
+from hiveacid.sql.hive_views import refuse_of_trino, tables_in, translate
+from integration.support import hive_expressions, views_of_sites
 
 NAME = TableName("shop", "v")
+HIVE_4 = HiveSql("4.0.1", nulls_last=True)
+HIVE_3 = HiveSql("3.0", nulls_last=False)
+"""What a metastore of Hive 3.1.3 says."""
 
 
 def view(text):
     return HiveView(NAME, text, ())
 
 
-def translated(text, nulls_last=True):
-    found = translate(view(text), lambda: nulls_last)
+def translated(text, hive=HIVE_4):
+    found = translate(view(text), hive)
     found.check()
     return found.sql
 
 
 def problem(text):
-    return translate(view(text), lambda: True).problem
-
-
-def never():
-    raise AssertionError("the metastore was asked")
+    return translate(view(text), HIVE_4).problem
 
 
 @pytest.mark.parametrize(
@@ -32,7 +40,10 @@ def never():
         ("SELECT a FROM d.t", "SELECT a FROM d.t"),
         # Columns without a name have Hive's, which views over views name.
         ("SELECT a, a + 1, s.x FROM d.t", "SELECT a, a + 1 AS `_c1`, s.x FROM d.t"),
-        ("SELECT 1.50 AS x, 2.0 AS y FROM d.t", "SELECT 1.5 AS x, 2.0 AS y FROM d.t"),
+        (
+            "SELECT 1.50 AS x, 2.0 AS y, .5 AS z, 7. AS w, 2L AS v",
+            "SELECT 1.5 AS x, 2BD AS y, 0.5 AS z, 7BD AS w, 2L AS v",
+        ),
         (
             "SELECT 'it''s' AS x, 'a' 'b' AS y",
             "SELECT CONCAT('it', 's') AS x, CONCAT('a', 'b') AS y",
@@ -55,6 +66,12 @@ def never():
             "SELECT a FROM d.t LATERAL VIEW OUTER explode(b) x AS k",
             "SELECT a FROM d.t LATERAL VIEW OUTER EXPLODE(b) x AS k",
         ),
+        # An order of NULL among the rows of one worker, which no rows of the view show.
+        (
+            "SELECT a FROM d.t DISTRIBUTE BY a SORT BY b",
+            "SELECT a FROM d.t DISTRIBUTE BY a SORT BY b NULLS LAST",
+        ),
+        ("SELECT a FROM d.t CLUSTER BY a", "SELECT a FROM d.t CLUSTER BY a"),
         (
             "SELECT sort_array(collect_set(a)) AS x, array_contains(b, 1) AS y FROM d.t GROUP BY b",
             "SELECT SORT_ARRAY(COLLECT_SET(a)) AS x, COALESCE(ARRAY_CONTAINS(b, 1), FALSE) AS y "
@@ -63,7 +80,6 @@ def never():
     ],
 )
 def test_hives_sql_as_sparks(hive, spark):
-    assert translate(view(hive), never).problem is None
     assert translated(hive) == spark
 
 
@@ -73,8 +89,9 @@ def test_the_order_of_nulls_is_written_out():
         "SELECT RANK() OVER (ORDER BY a NULLS LAST) AS r, RANK() OVER (ORDER BY b DESC NULLS FIRST)"
     )
     assert translated(text).startswith(hive_4)
-    # Hive 3 sorts as Spark does.
-    assert translated(text, nulls_last=False) == text.replace("rank", "RANK")
+    # As Spark sorts.
+    chosen = HiveSql("4.0.1", nulls_last=False)
+    assert translated(text, chosen) == text.replace("rank", "RANK")
     explicit = "SELECT rank() OVER (ORDER BY a NULLS FIRST) AS r FROM d.t"
     assert "NULLS LAST" not in translated(explicit)
 
@@ -89,6 +106,26 @@ def test_a_function_that_differs_is_refused_with_the_reason(name):
 def test_a_function_is_on_one_list():
     lists = [EQUAL, frozenset(REWRITTEN), frozenset(DIFFERENT), UNORDERED]
     assert sum(map(len, lists)) == len(frozenset().union(*lists))
+    assert ARGUMENTS.keys() == EQUAL | REWRITTEN.keys() | UNORDERED
+
+
+def test_each_number_of_arguments_was_tried(monkeypatch):
+    """integration/test_hive_views.py has Hive evaluate these expressions and views."""
+    lists = (hive_expressions.OF_ROWS, hive_expressions.OF_GROUPS, hive_expressions.OF_WINDOWS)
+    texts = [f"SELECT {', '.join(expressions)} FROM d.t" for expressions in lists]
+    tried = {name: set() for name in ARGUMENTS}
+
+    def recorded(name, arguments):
+        tried[name].add(len(arguments))
+        return hive_functions.translated(name, arguments)
+
+    monkeypatch.setattr(hive_views, "translated", recorded)
+    for text in (*texts, *views_of_sites.READ.values()):
+        assert problem(text) is None
+    for name, numbers in ARGUMENTS.items():
+        *_, last = wanted = [int(number.rstrip("+")) for number in numbers.split()]
+        assert tried[name] >= set(wanted), name
+        assert not numbers.endswith("+") or max(tried[name]) > last, name
 
 
 @pytest.mark.parametrize(
@@ -100,11 +137,28 @@ def test_a_function_is_on_one_list():
         ("SELECT a FROM d.t LIMIT 3", "SELECT a FROM d.t LIMIT 3", "rows by chance"),
         ("SELECT a FROM d.t WHERE b = 'x '", "b = 'x '", "passes over blanks"),
         ("SELECT a FROM d.t WHERE b IN ('x', 'y ')", "b IN ('x', 'y ')", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE (b) = ('x ')", "(b) = ('x ')", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE b <=> 'x '", "b IS NOT DISTINCT FROM 'x '", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE (b, c) IN (('x ', 1))", "(b, c) IN", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE b BETWEEN 'x' AND 'y '", "b BETWEEN", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE b IS DISTINCT FROM 'x '", "b IS DISTINCT", "passes over blanks"),
+        ("SELECT CASE a WHEN 'x ' THEN 1 END AS x FROM d.t", "CASE a WHEN", "passes over blanks"),
+        ("SELECT a FROM d.t WHERE b = cast('x ' AS string)", "b = CAST('x '", "passes over blanks"),
+        ("SELECT pmod(a, b) AS x FROM d.t", "PMOD(a, b)", "by a number from 1 to 1000000000"),
+        ("SELECT pmod(a, -3) AS x FROM d.t", "PMOD(a, -3)", "Hive adds a negative one"),
+        ("SELECT upper(DISTINCT a) AS x FROM d.t", "UPPER(DISTINCT a)", "with DISTINCT"),
+        ("SELECT nullif(a, 'x ') AS x FROM d.t", "NULLIF(a, 'x ')", "passes over blanks"),
+        ("SELECT concat(a) AS x FROM d.t", "CONCAT(a)", "with 2 arguments or more, not with 1"),
+        ("SELECT round(a, 1, 2) AS x FROM d.t", "ROUND(a, 1, 2)", "with 1 or 2 arguments, not"),
         ("SELECT count(*) AS x FROM d.t GROUP BY 1", "SELECT COUNT(*)", "position.alias"),
         ("SELECT a FROM d.t WHERE b RLIKE c", "b RLIKE c", "must be written out"),
         ("SELECT substr(a, b) AS x FROM d.t", "SUBSTR(a, b)", "must be a number"),
-        ("SELECT trim(a, 'x') AS x FROM d.t", "TRIM(a, 'x')", "characters in another place"),
-        ("SELECT instr(a, 'x', 3) AS x FROM d.t", "INSTR(a, 'x', 3)", "two arguments"),
+        ("SELECT trim(a, 'x') AS x FROM d.t", "TRIM(a, 'x')", "tried with 1 argument, not with 2"),
+        (
+            "SELECT instr(a, 'x', 3) AS x FROM d.t",
+            "INSTR(a, 'x', 3)",
+            "tried with 2 arguments, not with 3",
+        ),
         ("SELECT a ^ 2 * 3 AS x FROM d.t", "a ^ 2 * 3", "write parentheses"),
         ("SELECT a = b IS NULL AS x FROM d.t", "(a = b) IS NULL", "write parentheses"),
         ("SELECT lag(a) OVER () AS x FROM d.t", "LAG(a) OVER ()", "window's rows is chance"),
@@ -124,12 +178,11 @@ def test_a_function_is_on_one_list():
             "SELECT",
             "binds",
         ),
-        ("/* Presto View: e30= */", "The text", "sqlglot cannot parse it"),
         ("SELECT FROM WHERE", "The text", "sqlglot cannot parse it"),
     ],
 )
 def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason):
-    found = translate(view(text), lambda: True)
+    found = translate(view(text), HIVE_4)
     assert part in found.problem[0]
     assert reason in found.problem[1]
     with pytest.raises(UnreadableTableError) as error:
@@ -137,6 +190,34 @@ def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason
     message = str(error.value)
     assert message.startswith("shop.v is a view of Hive's that cannot be read exactly. ")
     assert message.endswith(f"Its text in Hive: {text}")
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "4.2.0", "3.1.3000.7.1.9.0", "2.3.9", ""])
+def test_a_hive_that_was_not_tried_is_refused(version):
+    found = translate(view("SELECT a FROM d.t"), HiveSql(version, nulls_last=True))
+    with pytest.raises(UnreadableTableError, match=f"the metastore is that of Hive {version}, wh"):
+        found.check()
+    # Whether it reads an ACID table is found out all the same.
+    assert found.sql == "SELECT a FROM d.t"
+
+
+def test_hive_3():
+    assert translated("SELECT a FROM d.t ORDER BY a LIMIT 1", HIVE_3).endswith("ORDER BY a LIMIT 1")
+    guarded = translated("SELECT year(a) AS x, extract(day FROM a) AS y FROM d.t", HIVE_3)
+    assert guarded.count("< CAST('1582-10-15' AS DATE), RAISE_ERROR('A view of Hive\\'s comp") == 2
+    assert translated("SELECT datediff('2024-01-01', '2023-01-01') AS x", HIVE_3).count("IF(") == 0
+    assert "RAISE_ERROR" not in translated("SELECT year(a) AS x FROM d.t")
+    found = translate(view("SELECT cume_dist() OVER (ORDER BY a) AS x FROM d.t"), HIVE_3)
+    assert found.problem == ("CUME_DIST()", "it is a whole number in Hive 3")
+
+
+@pytest.mark.parametrize("kind", ["View", "View: e30=", "Materialized View: e30="])
+def test_a_view_of_trinos_is_refused_as_one(kind):
+    with pytest.raises(
+        UnreadableTableError, match="shop.v is a view that Trino or Presto has made"
+    ):
+        refuse_of_trino(view(f"/* Presto {kind} */"))
+    refuse_of_trino(view("/* Presto Viewer */ SELECT a FROM d.t"))
 
 
 def test_the_tables_behind_a_view():

@@ -21,7 +21,7 @@ from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import HiveView, Table, TableName
+from hiveacid.metastore.models import HiveSql, HiveView, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -102,6 +102,7 @@ class SourceTables:
         self._foreseen = foreseen
         self._lock = threading.Lock()
         self._known: dict[TableName, Table | None] = {}
+        self._hive_sql: HiveSql | None = None
 
     def get(self, name: TableName) -> Table | None:
         """Return a table's metadata; None if the metastore has no such table.
@@ -156,10 +157,12 @@ class SourceTables:
         """Return those of `names` that are transactional tables, or views of Hive's over some."""
         return {name for name in names if self.behind([name])}
 
-    def nulls_last(self) -> bool:
-        """Return whether Hive sorts NULL last in ascending order."""
+    def hive_sql(self) -> HiveSql:
+        """Return what the metastore knows of the SQL of its Hive."""
         with self._lock:
-            return self._client.sorts_nulls_last()
+            if self._hive_sql is None:
+                self._hive_sql = self._client.hive_sql()
+            return self._hive_sql
 
 
 class AcidSources:
@@ -201,9 +204,9 @@ class AcidSources:
         """Return a view of Hive's: see `KnownTables.hive_view`."""
         return HiveView.of(self._tables.get(name))
 
-    def nulls_last(self) -> bool:
-        """Return whether Hive sorts NULL last: see `KnownTables.nulls_last`."""
-        return self._tables.nulls_last()
+    def hive_sql(self) -> HiveSql:
+        """Return what is known of the SQL of the metastore's Hive: see `KnownTables.hive_sql`."""
+        return self._tables.hive_sql()
 
     def pin(self, names: Iterable[TableName]) -> None:
         """Pin some tables, with all that the command is going to read."""
