@@ -269,3 +269,44 @@ def test_a_view_of_trinos_is_refused_as_one(session):
     statement = parse(session, "select * from shop.v")
     with pytest.raises(UnreadableTableError, match="shop.v is a view that Trino or Presto has"):
         find_acid(session, statement, Known(HIVE_4, v=("/* Presto View */", "id int")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT s.x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) s",
+        "SELECT t.x FROM (SELECT s.x, s.id FROM (SELECT o.id, o.n / cast(o.id AS bigint) AS x "
+        "FROM shop.orders o) s WHERE s.x > 0) t ORDER BY t.id",
+        "SELECT max(s.x) AS x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) s",
+        "SELECT s.x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) s "
+        "WHERE s.x IN (SELECT p.n / cast(p.id AS bigint) FROM shop.orders p)",
+    ],
+)
+def test_a_query_inside_has_hives_types(session, text):
+    """Spark keeps its own type of the inner column, which has another scale."""
+    frame, _ = shown(session, "select x from shop.v", v=(text, "x decimal(23,22)"))
+    assert [row.x for row in frame.where("x is not null").collect()] == [Decimal("1.25")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH s AS (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) SELECT s.x FROM s",
+        "SELECT l.x FROM shop.orders o LATERAL VIEW explode(array(o.n / cast(o.id AS bigint))) l "
+        "AS x",
+        "SELECT q.x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) q WHERE "
+        "EXISTS (SELECT 1 FROM shop.orders p WHERE p.n = q.x)",
+    ],
+)
+def test_a_type_that_spark_keeps_is_refused(session, text):
+    with pytest.raises(UnreadableTableError, match="has another type in Hive than in Spark"):
+        shown(session, "select x from shop.v", v=(text, "x decimal(23,22)"))
+
+
+def test_only_a_column_may_be_a_longer_decimal_than_the_view_says(session):
+    """A column was widened after CREATE VIEW; an expression's type may be Spark's alone."""
+    nested = "SELECT q.x FROM (SELECT o.n AS x FROM shop.orders o) q WHERE q.x > 0"
+    frame, _ = shown(session, "select x from shop.v", v=(nested, "x decimal(2,1)"))
+    assert [row.x for row in frame.collect()] == [Decimal("1.25")]
+    with pytest.raises(UnreadableTableError, match="in Hive, and .* in Spark"):
+        rows(session, "-o.n", "decimal(2,1)")
