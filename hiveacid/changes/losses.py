@@ -204,12 +204,15 @@ def _other_files(before: SourceState, old: LocationState, now: LocationFacts) ->
 def _has_other_originals(before: SourceState, old: LocationState, now: LocationFacts) -> bool:
     """Whether original files are shown that are not the ones that have been seen.
 
-    A base takes their place, and a truncate of Hive 3 removes all of them.
+    A base takes their place, and a truncate of Hive 3 removes all of them. Another partition of the
+    name is told by its time.
     """
+    if now.state.create_time != old.create_time:
+        return False
     seen, shown = old.originals, now.state.originals
     if seen is None and not are_originals_shown(before.decoding_settings):
         return False
-    return shown is not None and shown != seen
+    return bool(shown) and shown != seen
 
 
 def _gone_rows(
@@ -226,7 +229,7 @@ def _gone_rows(
             "nothing to compact where a path is not ASCII, nor in an insert-only table next to an "
             "aborted and an open write id: rows and delete events may have gone"
         )
-    for write_id in (old.last_write_id, None if old.originals is None else 0):
+    for write_id in (old.last_write_id, 0 if old.originals else None):
         if write_id is not None and not covers(now.selected, write_id):
             return (
                 f"what write id {write_id} wrote has gone, and no compaction took it in: it "

@@ -28,6 +28,9 @@ from hiveacid.metastore.models import TableName
 from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable
 
+NO_ORIGINALS = ""
+"""The digest of the original files of a location that has none."""
+
 
 @dataclass(frozen=True)
 class LocationState:
@@ -62,7 +65,11 @@ class LocationState:
         partition = pinned.partitions[location.partition] if pinned.table.partition_keys else None
         path, selected = location.storage.location, location.state
         fingerprint = files_fingerprint(selected)
-        names_directory = fingerprint is not None and fingerprint[0] != OF_ORIGINALS
+        others = originals_digest(selected)
+        if fingerprint is not None and fingerprint[0] == OF_ORIGINALS:
+            others = None
+        elif pinned.table.is_full_acid and selected.base is None:
+            others = others or NO_ORIGINALS
         return cls(
             values=() if partition is None else partition.values,
             path=path,
@@ -77,7 +84,7 @@ class LocationState:
             ),
             files_fingerprint=fingerprint,
             decoding_fingerprint=Decoding.of(pinned.table, location.storage).fingerprint,
-            other_originals=originals_digest(selected) if names_directory else None,
+            other_originals=others,
         )
 
     @property
@@ -87,7 +94,11 @@ class LocationState:
 
     @property
     def originals(self) -> str | None:
-        """A digest of the original files. None without any, and in states of earlier releases."""
+        """A digest of the original files.
+
+        `NO_ORIGINALS` where a full-ACID table had none and could have been given some. None where a
+        base hides them, in other tables without any, and in states of earlier releases.
+        """
         if self.files_fingerprint is not None and self.files_fingerprint[0] == OF_ORIGINALS:
             return self.files_fingerprint[1]
         return self.other_originals

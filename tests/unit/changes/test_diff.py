@@ -298,6 +298,8 @@ CONVERTED = {}
         (SHOWN, ["000000_0"], ["000000_0", "000000_0_copy_1"]),
         (SHOWN, ["delta_3_3_0"], ["000000_0", "delta_3_3_0"]),
         (CONVERTED, ["000000_0", "delta_3_3_0"], ["000000_0", "000000_0_copy_1", "delta_3_3_0"]),
+        (CONVERTED, ["delta_3_3_0"], ["000000_0", "delta_3_3_0"]),
+        (CONVERTED, ["delta_3_3"], ["000000_0", "delta_3_3"]),
     ],
 )
 @pytest.mark.parametrize("is_new_id", [False, True])
