@@ -142,9 +142,11 @@ def listing_at(
     be ahead (`AcidState.ahead`).
     """
 
+    committed_later = WriteIdRanges.of_ids(later)
+
     def is_later(directory: BaseDir | DeltaDir) -> bool:
         low, high = directory.write_id_range
-        has_later = any(low <= i <= high for i in later)
+        has_later = committed_later.intersects(low, high)
         if isinstance(directory, BaseDir):
             return high > write_id or (has_later and is_compacted(listing, directory))
         spans = low <= write_id < high or (has_later and low < high)

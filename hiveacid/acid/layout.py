@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from hiveacid.acid.write_ids import WriteIdRanges
+
 HIDDEN = "_."
 """Hive and Spark pass over files and directories whose names begin with one of these."""
 
@@ -219,7 +221,7 @@ def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> 
     Hive 3 drops partitions and truncates tables without a write id.
     """
     named: set[int] = set()
-    ranges: set[tuple[int, int]] = set()
+    ranges: list[tuple[int, int]] = []
     for listing in listings:
         for name in listing.directories:
             directory = None if "/" in name else try_parse_directory(name)
@@ -228,9 +230,6 @@ def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> 
             if isinstance(directory, BaseDir):
                 named.add(directory.write_id)
             else:
-                ranges.add(directory.write_id_range)
-    return frozenset(
-        write_id
-        for write_id in frozenset(write_ids) - named
-        if not any(low <= write_id <= high for low, high in ranges)
-    )
+                ranges.append((directory.min_write_id - 1, directory.max_write_id))
+    explained = WriteIdRanges.of(ranges)
+    return frozenset(i for i in write_ids if i not in named and i not in explained)

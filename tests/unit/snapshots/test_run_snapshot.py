@@ -527,6 +527,16 @@ class TestLaterTables:
             "that it is locked with the others."
         )
 
+    def test_before_hive_4_a_conversion_leaves_nothing(self, metastore, make_snapshot):
+        """The newest write id of a converted table is the conversion's before any write."""
+        metastore.server = ServerInfo("3.0", True, 300.0, False)
+        metastore.add_table(ITEMS, writes=1)
+        ((_, txn_id),) = metastore.writes[ITEMS]
+        metastore.writes[ITEMS] = [(10_000_000, txn_id)]
+        snapshot = make_snapshot(unexplained=lambda pinned, write_ids: write_ids)
+        snapshot.pin([ORDERS])
+        assert ITEMS in snapshot.pin([ITEMS])
+
     def test_a_table_that_was_dropped_and_created_anew(self, metastore, make_snapshot):
         snapshot = make_snapshot(unexplained=lambda pinned, write_ids: frozenset())
         snapshot.pin([ORDERS])
