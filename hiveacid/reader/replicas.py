@@ -44,4 +44,6 @@ def find_foreign(
     if own == {None} and not server.tells_compaction_transactions:
         highest = client.get_valid_txns().high_watermark
         return [(path, transaction) for path, transaction in ahead if transaction > highest]
+    # What an aborted transaction has left is hidden for good, such as of a worker that died.
+    own |= client.get_valid_txns().aborted
     return [(path, transaction) for path, transaction in ahead if transaction not in own]

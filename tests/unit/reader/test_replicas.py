@@ -12,10 +12,11 @@ AHEAD = [("/t/base_3_v0000070", 70), ("/t/base_4_v0000090", 90)]
 
 
 class Client:
-    """A metastore at transaction 80."""
+    """A metastore at transaction 80, with compactions of its own."""
 
-    def __init__(self, *transactions):
+    def __init__(self, *transactions, aborted=()):
         self.transactions = transactions
+        self.aborted = frozenset(aborted)
 
     def get_compactions(self, name):
         assert name == ORDERS
@@ -25,7 +26,7 @@ class Client:
         )
 
     def get_valid_txns(self):
-        return ValidTxnList(80)
+        return ValidTxnList(80, aborted=self.aborted)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,12 @@ class Client:
 def test_the_metastores_own_compactions_are_known_by_their_transactions(server, own, foreign):
     found = find_foreign(Client(*own), server, ORDERS, AHEAD)
     assert [transaction for _, transaction in found] == foreign
+
+
+def test_what_a_dead_worker_has_left_is_not_foreign():
+    """The compaction's next try has a transaction of its own."""
+    found = find_foreign(Client(75, aborted=[70]), HIVE_4, ORDERS, AHEAD)
+    assert found == [("/t/base_4_v0000090", 90)]
 
 
 def test_nobody_is_asked_without_a_compaction_ahead():
