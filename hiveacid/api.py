@@ -357,7 +357,7 @@ class Snapshot(RunSnapshot):
         session = self._session(spark)
         statement = parse_with(session, text, args)
         if statement.plan is None:
-            return session.sql(text)
+            return session.sql(text, args) if args else session.sql(text)
         known = _Known(self)
         reads = find_acid(session, statement, known)
         changes = find_changes(session, statement, known)

@@ -37,8 +37,9 @@ def parse_with(session: SparkSession, sql: str, values: Parameters | None) -> St
     """
     if not values:
         return parse(session, sql)
-    if line_of(session.version).binds_in_text:
-        text = with_values(session, sql, values)
+    text = with_values(session, sql, values) if line_of(session.version).binds_in_text else None
+    # Spark's parser would put variables into a value with `${…}`, which is to stay as it is.
+    if text is not None and _with_variables(session, text) == text:
         statement = of_plan(session, text, check_syntax(session, text))
     else:
         parsed = check_syntax(session, sql)
@@ -58,13 +59,20 @@ def with_values(session: SparkSession, sql: str, values: Parameters) -> str:
         _bound(context, plan, values, plan)  # Spark's own check of the values.
         found = _expressions(plan)
         # As Spark's parser: first `${…}`, then parameters.
-        text = java(context, "org.apache.spark.sql.internal.VariableSubstitution")().substitute(sql)
+        text = _with_variables(session, sql)
         handler = java(context, f"{_CATALYST}.parser.ParameterHandler")
         if isinstance(values, Mapping):
             substituted = handler.substituteNamedParameters(text, _by_name(context, values, found))
         else:
             substituted = handler.substitutePositionalParameters(text, _seq(context, found))
     return str(substituted._1())
+
+
+def _with_variables(session: SparkSession, text: str) -> str:
+    """Return a text with Spark's values for its `${…}`."""
+    variables = java(session.sparkContext, "org.apache.spark.sql.internal.VariableSubstitution")()
+    with active(session):
+        return str(variables.substitute(text))
 
 
 def bind(session: SparkSession, plan: Any, values: Parameters) -> Any:

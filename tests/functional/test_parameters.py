@@ -111,9 +111,9 @@ def test_the_values_that_a_statement_was_given_for_its_tables(spark: SparkSessio
 def test_variables_of_the_session_are_put_in_first(spark: SparkSession) -> None:
     session = spark.newSession()
     session.conf.set("spark.dbt.x", "it is")
-    assert run(session, "select '${spark.dbt.x}' as a, :b as b", {"b": 1}).collect() == [
-        Row(a="it is", b=1)
-    ]
+    text = "select '${spark.dbt.x}' as a, :b as b"
+    for value in (1, "${spark.dbt.x} ${env:HOME} ${nothing}"):
+        assert run(session, text, {"b": value}).collect() == [Row(a="it is", b=value)]
 
 
 @pytest.mark.parametrize(
