@@ -29,6 +29,10 @@ MODELS = {
     "orc": "{{ config(file_format='orc') }}\n" + SOURCE,
     "appended": incremental("incremental_strategy='append'"),
     "overwritten": incremental("incremental_strategy='insert_overwrite', partition_by='part'"),
+    "batched": incremental(
+        "incremental_strategy='microbatch', event_time='at', batch_size='year', "
+        "begin='2026-01-01', partition_by='part'"
+    ).replace("'a' as part", "timestamp '2026-02-01 00:00:00' as at, 'a' as part"),
     "merged": incremental("incremental_strategy='merge', unique_key='id', file_format='delta'"),
     "followed": incremental("incremental_strategy='acid_changes', unique_key='id'").replace(
         "source('shop', 'orders')", "acid_changes(source('shop', 'orders'))"
@@ -128,7 +132,7 @@ def test_with_a_location_root_every_table_is_external(
             for _ in range(2):
                 process.succeed("build")
             rows = sorted(hive.query("SELECT id, amount, 'a' FROM whole.orders"))
-            for model in ("rebuilt", "orc", "overwritten", "merged", "followed"):
+            for model in ("rebuilt", "orc", "overwritten", "batched", "merged", "followed"):
                 shown = process.query(f"select id, amount, part from whole.{model}")
                 assert shown == rows, model
             assert len(process.query("select id from whole.appended")) == 2 + 3 + 3
