@@ -357,7 +357,8 @@ class Snapshot(RunSnapshot):
         session = self._session(spark)
         statement = parse_with(session, text, args)
         if statement.plan is None:
-            return session.sql(text, args) if args else session.sql(text)
+            given = dict(args) if isinstance(args, Mapping) else list(args or ())
+            return session.sql(text, given) if given else session.sql(text)
         known = _Known(self)
         reads = find_acid(session, statement, known)
         changes = find_changes(session, statement, known)
