@@ -306,7 +306,7 @@ def _differing_in(
             else:
                 yield _Cast(node, parent, is_explicit)
         elif kind in _CHOICES:
-            _refuse_mixture(node, children)
+            _refuse_mixture(node, children, written)
         if kind == "Average" and is_hive_3:
             _refuse_mean_of_hive_3(node, children[0])
         if kind in suspects:
@@ -338,13 +338,17 @@ def _is_long_as_decimal(node: Any) -> bool:
     return (source.catalogString(), target.catalogString()) == ("bigint", "decimal(20,0)")
 
 
-def _refuse_mixture(node: Any, children: list[Any]) -> None:
-    """Refuse to choose between a float and a decimal.
+def _refuse_mixture(node: Any, children: list[Any], written: Any) -> None:
+    """Refuse to choose between a float and a decimal, of which Spark's analyzer made one type.
 
     Raises:
         DiffersError: always, where there are both.
     """
-    casts = [it for it in children if str(it.getClass().getSimpleName()) == "Cast"]
+    casts = [
+        it
+        for it in children
+        if str(it.getClass().getSimpleName()) == "Cast" and it.getTagValue(written).isEmpty()
+    ]
     types = {str(it.child().dataType().catalogString()).partition("(")[0] for it in casts}
     if {"float", "decimal"} <= types:
         raise DiffersError(str(node.sql()), "of a float and a decimal Hive makes a float")
