@@ -118,6 +118,11 @@ class Table:
         return self.is_transactional and properties.lower() == "insert_only"
 
     @property
+    def is_bucketed(self) -> bool:
+        """Whether rows are spread over numbered files by their values (CLUSTERED BY)."""
+        return self.storage.num_buckets > 0
+
+    @property
     def is_full_acid(self) -> bool:
         """Whether the table's rows carry ids and can be updated and deleted."""
         return self.is_transactional and not self.is_insert_only
@@ -328,6 +333,14 @@ class ServerInfo:
         """Whether a compaction that has a transaction is listed with it, as in Hive 4.
 
         Apache Hive 3 compacts without transactions; what others have made of it may not.
+        """
+        return self._is_hive_4
+
+    @property
+    def finds_deletes_by_number(self) -> bool:
+        """Whether delete events of an unbucketed table hit files of their own number only.
+
+        So it is in Hive 4. Hive 3 reads all delete files (`OrcRawRecordMerger.getDeltaFiles`).
         """
         return self._is_hive_4
 

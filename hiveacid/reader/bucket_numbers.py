@@ -21,19 +21,22 @@ def check_numbers(
     """Refuse delete events for rows that are in a file of another number, in one location.
 
     For the rows of `bucket_00007` Hive reads the delete files of number 7 alone
-    (`ColumnizedDeleteEventRegistry`), and shows rows that others delete. Changes of the table could
+    (`ColumnizedDeleteEventRegistry`), and shows rows that others delete, or fails. Hive 3 reads all
+    of them if the table has no buckets. Changes of the table could
     not tell of it: they go by row ids. Where each file has the bucket of its name, as all that Hive
     writes, this is one comparison a file. Files without statistics count as such.
 
     Raises:
         UnreadableTableError: naming both files.
     """
+    if not pinned.deletes_by_number:
+        return
     for file, delete in _elsewhere(data, deletes):
         raise refusal(
             pinned,
             f"{file.file.path} may have rows that {delete.file.path} deletes. Hive applies delete "
-            "events only to files of the same number, and shows these rows. A major compaction in "
-            "Hive writes what Hive shows",
+            "events only to files of the same number: it shows these rows, or fails. Where it "
+            "shows them, a major compaction in Hive writes them",
         )
 
 

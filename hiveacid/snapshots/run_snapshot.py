@@ -224,6 +224,7 @@ class LockedTables:
                 gregorian=files[name].counts_in_gregorian(server),
                 parquet_time_zone=files[name].parquet_time_zone,
                 shows_originals=table.is_insert_only and shows_originals,
+                deletes_by_number=server.finds_deletes_by_number or table.is_bucketed,
                 scratch=self.scratch,
                 unseen=unseen_writes(self._client, table, valid_txns),
             )

@@ -169,8 +169,9 @@ class PinnedTable(UnlockedTable):
     `unseen` are the valid write ids of the tables of a materialized view that it has not seen.
     `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
     `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
-    (`hive.mm.allow.originals`). `scratch` has the snapshot's copies of files that are being
-    written.
+    (`hive.mm.allow.originals`). `deletes_by_number` says that delete events hit only data files of
+    the same number: in bucketed tables, and since Hive 4. `scratch` has the snapshot's copies of
+    files that are being written.
     """
 
     transaction_id: int
@@ -178,5 +179,6 @@ class PinnedTable(UnlockedTable):
     gregorian: bool = False
     parquet_time_zone: str | None = None
     shows_originals: bool = False
+    deletes_by_number: bool = True
     scratch: Scratch = field(compare=False, repr=False, kw_only=True)
     unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()

@@ -19,10 +19,12 @@ def rows(bucket, row=(0, 9), statement=0):
     return OrcFooter(rows=10, columns=("id",), is_acid=True, row_id_range=ids)
 
 
-def of(data, deletes):
+def of(data, deletes, **pinned):
     """The plan of data files and delete files by their names."""
     files = {f"delta_1_1_0/{name}": footer for name, footer in data.items()}
-    return plan(files | {f"delete_delta_2_2_0/{name}": it for name, it in deletes.items()})
+    return plan(
+        files | {f"delete_delta_2_2_0/{name}": it for name, it in deletes.items()}, **pinned
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,10 @@ def test_events_that_hive_applies_as_their_row_ids_say(data, deletes):
 def test_events_that_hive_does_not_apply_are_refused(data, deletes):
     with pytest.raises(UnreadableTableError, match="only to files of the same number"):
         of(data, deletes)
+
+
+def test_hive_3_applies_all_events_of_an_unbucketed_table():
+    elsewhere = {"bucket_00000": rows(0)}, {"bucket_00007": rows(0)}
+    with pytest.raises(UnreadableTableError):
+        of(*elsewhere)
+    assert len(of(*elsewhere, deletes_by_number=False).deletes) == 1

@@ -49,12 +49,12 @@ def valid(high_watermark, open=(), aborted=()):
     return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
 
 
-def plan(files, write_ids=None, planner=plan_full_acid, insert_only=False, shows_originals=False):
+def plan(files, write_ids=None, planner=plan_full_acid, insert_only=False, **fields):
     """The plan of one location; `files` maps relative paths to footers."""
     listed = {path: ListedFile(path, f"file:/t/{path}", 100) for path in files}
     directories = {path.rpartition("/")[0] for path in files} - {""}
     listing = Listing("file:/t", tuple(listed.values()), tuple(directories))
-    pinned = replace(pinned_table(write_ids or valid(9)), shows_originals=shows_originals)
+    pinned = replace(pinned_table(write_ids or valid(9)), **fields)
     if insert_only:
         parameters = {"transactional": "true", "transactional_properties": "insert_only"}
         pinned = replace(pinned, table=replace(pinned.table, parameters=parameters))
