@@ -60,6 +60,8 @@ def site_properties(
         "hive.downloaded.resources.dir": f"{scratch}/resources",
         "hive.querylog.location": f"{scratch}/querylog",
         "hive.server2.logging.operation.enabled": "false",
+        # What the log says of a query must be there when the answer is.
+        "hive.async.log.enabled": "false",
         # The local MapReduce polls its job at these intervals: a second each by default.
         "mapreduce.client.progressmonitor.pollinterval": "20",
         "mapreduce.client.completion.pollinterval": "20",

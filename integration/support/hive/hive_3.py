@@ -67,8 +67,6 @@ def older_properties(properties: Mapping[str, str]) -> dict[str, str]:
         "hive.exec.submit.local.task.via.child": "false",
         "hive.server2.webui.port": "-1",
         "hive.server2.materializedviews.registry.impl": "DUMMY",
-        # Else its log wants a jar that is not there.
-        "hive.async.log.enabled": "false",
         "metastore.thrift.uris": properties["hive.metastore.uris"],
         # It keeps a notification log, which anybody may read.
         "metastore.transactional.event.listeners": _LISTENER,
