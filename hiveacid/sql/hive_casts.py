@@ -54,9 +54,6 @@ _DIGITS_OF_LONG = 19
 _ABS = {"tinyint": "int", "smallint": "int", "float": "double"}
 """Types of which Hive's `abs` makes another one."""
 
-_MAKES_COLUMNS = {"Aggregate": "aggregateExpressions", "Project": "projectList"}
-"""Nodes of a plan that have expressions for columns, each with the name of its list."""
-
 _CHOICES = frozenset("CaseWhen Coalesce Greatest If Least".split())
 
 _EXACT_DIGITS = 18
@@ -178,9 +175,8 @@ def with_hives_casts(
 def as_declared(session: SparkSession, plan: Any, columns: Iterable[Column]) -> Any:
     """Return a plan with the names that Hive has of a view's columns.
 
-    Where a column of a table became wider after the view was made, Hive shows the wider values,
-    though the metastore has the previous type. Another decimal of an expression may as well be one
-    that Hive does not give it.
+    The types are those of the query, as in Hive: where a column of a table became wider after the
+    view was made, Hive shows the wider values, though the metastore has the previous type.
 
     Raises:
         DiffersError: with a column whose type tells that Hive evaluates it in another way.
@@ -200,7 +196,7 @@ def as_declared(session: SparkSession, plan: Any, columns: Iterable[Column]) -> 
             value = sql_functions.col(f"_{n}")
             if _is_cast(type_, wanted):
                 value = value.cast(wanted)
-            elif not _is_same(type_, wanted) and not _is_wider(plan, n, type_, wanted):
+            elif not _is_same(type_, wanted) and not _is_wider(type_, wanted):
                 raise DiffersError(
                     f"The column {column.name}",
                     f"it is {column.type} in Hive, and {type_.simpleString()} in Spark",
@@ -247,37 +243,13 @@ def _is_cast(found: DataType, wanted: DataType) -> bool:
     return isinstance(found, NullType)
 
 
-def _is_wider(plan: Any, n: int, found: DataType, wanted: DataType) -> bool:
-    """Whether a query's n-th column may have become wider since the view was made."""
+def _is_wider(found: DataType, wanted: DataType) -> bool:
     if type(found) in INTEGER_BITS and type(wanted) in INTEGER_BITS:
         return INTEGER_BITS[type(found)] > INTEGER_BITS[type(wanted)]
     if isinstance(found, DecimalType) and isinstance(wanted, DecimalType):
         whole = wanted.precision - wanted.scale
-        has_room = found.scale >= wanted.scale and found.precision - found.scale >= whole
-        return has_room and _is_column(plan, n)
+        return found.scale >= wanted.scale and found.precision - found.scale >= whole
     return False
-
-
-def _is_column(plan: Any, n: int) -> bool:
-    """Whether a query shows as its n-th column a column of a table as it is."""
-    shown = plan.output().apply(n)
-    while True:
-        made = _MAKES_COLUMNS.get(str(plan.nodeName()))
-        if made is not None:
-            of_shown = [
-                it for it in each(getattr(plan, made)()) if it.exprId().equals(shown.exprId())
-            ]
-            shown = of_shown[0] if of_shown else shown
-            if str(shown.getClass().getSimpleName()) == "Alias":
-                shown = shown.child()
-            if str(shown.getClass().getSimpleName()) != "AttributeReference":
-                return False
-        elif plan.nodeName() == "SubqueryAlias" and not plan.identifier().qualifier().isEmpty():
-            return True
-        below = [it for it in each(plan.children()) if it.outputSet().contains(shown)]
-        if len(below) != 1:
-            return plan.children().isEmpty()
-        (plan,) = below
 
 
 def _differing_in(

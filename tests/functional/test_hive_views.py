@@ -301,12 +301,3 @@ def test_a_query_inside_has_hives_types(session, text):
 def test_a_type_that_spark_keeps_is_refused(session, text):
     with pytest.raises(UnreadableTableError, match="has another type in Hive than in Spark"):
         shown(session, "select x from shop.v", v=(text, "x decimal(23,22)"))
-
-
-def test_only_a_column_may_be_a_longer_decimal_than_the_view_says(session):
-    """A column was widened after CREATE VIEW; an expression's type may be Spark's alone."""
-    nested = "SELECT q.x FROM (SELECT o.n AS x FROM shop.orders o) q WHERE q.x > 0"
-    frame, _ = shown(session, "select x from shop.v", v=(nested, "x decimal(2,1)"))
-    assert [row.x for row in frame.collect()] == [Decimal("1.25")]
-    with pytest.raises(UnreadableTableError, match="in Hive, and .* in Spark"):
-        rows(session, "-o.n", "decimal(2,1)")
