@@ -139,6 +139,8 @@ def test_between_lock_and_check_lock(
         waiting = threading.Thread(target=pin)
         waiting.start()
         assert eventually(lambda: len(client.show_locks(ORDERS)) == 2)
+        # The lock is in the database before `lock` is answered.
+        time.sleep(1)
         mortal.kill()
         time.sleep(1)
         client.commit_txn(holder)

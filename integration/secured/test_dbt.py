@@ -282,6 +282,8 @@ def move_table(secured: SecuredHive, login: Security, hdfs: HdfsServer, name: Ta
     location = f"/warehouse/{name.database}/{name.table}"
     hdfs.put(Path(table.sd.location.removeprefix("file:")), location)
     table.sd.location = f"{hdfs.uri}{location}"
+    # The library's struct has no such field (`hiveacid/metastore/thrift.py`).
+    table.sd.skewedInfo = None
     kept = ("tableName", "dbName", "owner", "createTime", "sd", "partitionKeys", "parameters")
     moved = ttypes.Table(tableType=table.tableType, **{key: getattr(table, key) for key in kept})
     opened.calls.alter_table(name.database, name.table, moved)
