@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.jvm.bulk import parameter_types
-from hiveacid.jvm.py4j import each, java, scala_seq
+from hiveacid.jvm.py4j import each, java, scala_map, scala_seq_of
 from hiveacid.spark_lines import line_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
@@ -44,11 +44,8 @@ def of_partitions(
     Spark reads all columns of the frame, whatever a statement needs.
     """
     context = spark.sparkContext
-    wanted = java(context, "java.util.ArrayList")()
-    for number in numbers:
-        wanted.add(number)
     # A Scala set is a function that tells whether something is in it.
-    is_wanted = scala_seq(context, wanted).toSet()
+    is_wanted = scala_seq_of(context, numbers).toSet()
     pruned = java(context, "org.apache.spark.rdd.PartitionPruningRDD").create(partitions, is_wanted)
     arguments = [pruned, frame._jdf, False]
     if len(parameter_types(context, _LOGICAL_RDD, "fromDataset")) > len(arguments):
@@ -99,17 +96,12 @@ def replaced_in_expressions(
 def partial_function(context: SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
     """Return what Spark's transformations take: a function of the first of each pair."""
     # A Scala map is a partial function.
-    values = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
-    for old, new in pairs:
-        values = values.updated(old, new)
-    return values
+    return scala_map(context, pairs)
 
 
 def with_child(context: SparkContext, node: Any, child: Any) -> Any:
     """Return a node that has one child with another child."""
-    children = java(context, "java.util.ArrayList")()
-    children.add(child)
-    return node.withNewChildren(scala_seq(context, children))
+    return node.withNewChildren(scala_seq_of(context, [child]))
 
 
 def with_fields(context: SparkContext, node: Any, **fields: Any) -> Any:
@@ -125,12 +117,15 @@ def with_fields(context: SparkContext, node: Any, **fields: Any) -> Any:
     return constructor.newInstance(values)
 
 
+def kind_of(node: Any) -> str:
+    """Return what kind of expression a node is: the name of its class, such as `Cast`."""
+    return str(node.getClass().getSimpleName())
+
+
 def named(context: SparkContext, plan: Any, name: str, qualifier: Iterable[str]) -> Any:
     """Return a plan whose columns go by a table's name: `name.x`, `qualifier.name.x`."""
-    parts = java(context, "java.util.ArrayList")()
-    for part in qualifier:
-        parts.add(part)
-    alias = java(context, f"{_CATALYST}.AliasIdentifier")(name, scala_seq(context, parts))
+    parts = scala_seq_of(context, qualifier)
+    alias = java(context, f"{_CATALYST}.AliasIdentifier")(name, parts)
     return java(context, f"{_CATALYST}.plans.logical.SubqueryAlias")(alias, plan)
 
 

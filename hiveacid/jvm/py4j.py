@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,22 @@ def java(context: SparkContext, name: str) -> Any:
 def scala_seq(context: SparkContext, java_list: Any) -> Any:
     """Return a Scala `Seq` of the elements of a `java.util.List`."""
     return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
+
+
+def scala_seq_of(context: SparkContext, elements: Iterable[Any]) -> Any:
+    """Return a Scala `Seq` of some objects, one call each: for the few that a plan has."""
+    found = java(context, "java.util.ArrayList")()
+    for element in elements:
+        found.add(element)
+    return scala_seq(context, found)
+
+
+def scala_map(context: SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """Return an immutable Scala `Map` of some keys and values, one call each."""
+    found = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
+    for key, value in pairs:
+        found = found.updated(key, value)
+    return found
 
 
 def string_array(context: SparkContext, texts: Sequence[str]) -> Any:

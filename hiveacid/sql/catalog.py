@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.plans import leaves
-from hiveacid.jvm.py4j import each, java, scala_seq
+from hiveacid.jvm.py4j import each, java, scala_seq_of
 
 SESSION_CATALOG = "spark_catalog"
 """The name of Spark's own catalog."""
@@ -33,11 +33,9 @@ def tables_metadata(session: SparkSession, database: str, tables: Iterable[str])
     Raises:
         PySparkException, Py4JJavaError: Spark cannot describe one of the tables.
     """
-    context, names = session.sparkContext, java(session.sparkContext, "java.util.ArrayList")()
-    for table in tables:
-        names.add(identifier(session, database, table))
-    catalog = session_catalog(session)
-    found = unless_missing(lambda: catalog.getTablesByName(scala_seq(context, names)))
+    wanted = (identifier(session, database, table) for table in tables)
+    names, catalog = scala_seq_of(session.sparkContext, wanted), session_catalog(session)
+    found = unless_missing(lambda: catalog.getTablesByName(names))
     return {
         str(it.identifier().table()).lower(): it for it in (() if found is None else each(found))
     }

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from hiveacid.errors import InvalidSettingError
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.errors import short_message
-from hiveacid.jvm.plans import dataframe_of
+from hiveacid.jvm.plans import dataframe_of, partial_function
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
@@ -179,8 +179,7 @@ def _microseconds(spark: SparkSession, expression: Any) -> int | None:
         raise ValueError("the time of `timestamp as of` cannot be a query")
     query = check_syntax(spark, f"select unix_micros(cast({_PLACE} as timestamp_ltz))")
     place = java(context, f"{_CATALYST}.analysis.UnresolvedAttribute").quoted(_PLACE)
-    empty = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
-    plan = query.transformExpressions(empty.updated(place, expression))
+    plan = query.transformExpressions(partial_function(context, [(place, expression)]))
     (row,) = dataframe_of(spark, plan).collect()
     found: int | None = row[0]
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hiveacid.jvm.plans import replaced_in_expressions
+from hiveacid.jvm.plans import kind_of, replaced_in_expressions
 from hiveacid.jvm.py4j import each
 from hiveacid.sql.hive_functions import DiffersError
 
@@ -64,7 +64,7 @@ def _stale_in(plan: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _references(expression: Any) -> Iterator[Any]:
-    kind = str(expression.getClass().getSimpleName())
+    kind = kind_of(expression)
     if kind == "AttributeReference":
         yield expression
     elif kind == "ListQuery":

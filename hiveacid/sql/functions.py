@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.py4j import active, java, scala_seq
+from hiveacid.jvm.py4j import active, java, scala_seq_of
 from hiveacid.spark_lines import line_of
 from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
 
@@ -108,11 +108,9 @@ def _parts(name: str) -> tuple[str, ...]:
 def _marks_of_calls(context: SparkContext) -> Any:
     if context not in _marks:
         patterns = java(context, f"{_CATALYST}.trees.TreePattern")
-        found = java(context, "java.util.ArrayList")()
-        for number, name in enumerate(str(patterns.values().mkString(" ")).split()):
-            if _MARKS.fullmatch(name):
-                found.add(patterns.apply(number))
-        _marks[context] = scala_seq(context, found)
+        names = str(patterns.values().mkString(" ")).split()
+        found = (patterns.apply(i) for i, name in enumerate(names) if _MARKS.fullmatch(name))
+        _marks[context] = scala_seq_of(context, found)
     return _marks[context]
 
 
@@ -139,7 +137,7 @@ def _temporary(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | N
         info = getattr(catalog, f"lookupBuiltinOrTemp{kind}")(parts[0])
         if info.isDefined() and str(info.get().getClassName()) == _SQL_FUNCTION:
             resolve = getattr(catalog, f"resolveBuiltinOrTemp{kind}")
-            call = resolve(parts[0], scala_seq(context, java(context, "java.util.ArrayList")()))
+            call = resolve(parts[0], scala_seq_of(context, ()))
             function = call.get().function()
             body, database = _body(function), _database(function)
             return SqlFunction(parts[0].lower(), body, database, is_temporary=True)

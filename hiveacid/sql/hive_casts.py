@@ -21,6 +21,7 @@ from pyspark.sql.types import DataType, DecimalType, NullType
 from hiveacid.jvm.plans import (
     dataframe_of,
     execution_of,
+    kind_of,
     partial_function,
     plan_of,
     replaced_in_expressions,
@@ -269,7 +270,7 @@ def _differing_in(
     def in_expression(node: Any, parent: str) -> Iterator[_Cast | _Typed]:
         if not suspects and not node.containsPattern(cast):
             return
-        kind = str(node.getClass().getSimpleName())
+        kind = kind_of(node)
         children = list(each(node.children()))
         if kind == "Cast":
             is_explicit = bool(node.getTagValue(written).isDefined())
@@ -316,20 +317,14 @@ def _refuse_mixture(node: Any, children: list[Any], written: Any) -> None:
     Raises:
         DiffersError: always, where there are both.
     """
-    casts = [
-        it
-        for it in children
-        if str(it.getClass().getSimpleName()) == "Cast" and it.getTagValue(written).isEmpty()
-    ]
+    casts = [it for it in children if kind_of(it) == "Cast" and it.getTagValue(written).isEmpty()]
     types = {str(it.child().dataType().catalogString()).partition("(")[0] for it in casts}
     if {"float", "decimal"} <= types:
         raise DiffersError(str(node.sql()), "of a float and a decimal Hive makes a float")
 
 
 def _refuse_mean_of_hive_3(node: Any, child: Any) -> None:
-    of_text = str(child.getClass().getSimpleName()) == "Cast" and (
-        child.child().dataType().catalogString() == "string"
-    )
+    of_text = kind_of(child) == "Cast" and (child.child().dataType().catalogString() == "string")
     if of_text or str(child.dataType().catalogString()).startswith("decimal"):
         raise DiffersError(
             str(node.sql()), "the mean of decimals or of texts is another number in Hive 3"
@@ -349,7 +344,7 @@ def _refuse_of_hive_3(found: _Cast) -> None:
     if source.startswith("decimal") and target == "string":
         reason = "Hive 3 writes no zeros at the end of a decimal"
     elif source == "string" and target in ("date", "timestamp"):
-        is_literal = str(child.getClass().getSimpleName()) == "Literal"
+        is_literal = kind_of(child) == "Literal"
         if not is_literal or not is_day(str(child.toString())):
             reason = "of a day that does not exist, such as 2024-02-30, Hive 3 makes a later day"
     if reason is not None:
@@ -387,8 +382,8 @@ def _check_suspect(node: Any, kind: str, children: list[Any]) -> str | None:
 
 
 def _is_null(node: Any) -> bool:
-    inner = node.child() if str(node.getClass().getSimpleName()) == "Cast" else node
-    return str(inner.getClass().getSimpleName()) == "Literal" and inner.value() is None
+    inner = node.child() if kind_of(node) == "Cast" else node
+    return kind_of(inner) == "Literal" and inner.value() is None
 
 
 def _guard_of(found: _Cast) -> str | None:
@@ -419,7 +414,7 @@ def _guard_of(found: _Cast) -> str | None:
 def _guard_of_text(found: _Cast, target: str) -> str | None:
     kind = _kind(target)
     child = found.node.child()
-    if str(child.getClass().getSimpleName()) == "Literal" and kind != "other":
+    if kind_of(child) == "Literal" and kind != "other":
         canonical = _CANONICAL.get(kind, _CANONICAL["number"])
         if re.fullmatch(canonical, str(child.toString())):
             return None

@@ -7,7 +7,7 @@ statement must be known before. So the values are put in here, by Spark's own cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.plans import plan_of
-from hiveacid.jvm.py4j import active, each, java, scala_seq
+from hiveacid.jvm.py4j import active, each, java, scala_map, scala_seq_of
 from hiveacid.spark_lines import line_of
 from hiveacid.sql.statement import Statement, check_syntax, of_plan, parse
 
@@ -62,9 +62,10 @@ def with_values(session: SparkSession, sql: str, values: Parameters) -> str:
         text = _with_variables(session, sql)
         handler = java(context, f"{_CATALYST}.parser.ParameterHandler")
         if isinstance(values, Mapping):
-            substituted = handler.substituteNamedParameters(text, _by_name(context, values, found))
+            named = scala_map(context, zip(values, found, strict=True))
+            substituted = handler.substituteNamedParameters(text, named)
         else:
-            substituted = handler.substitutePositionalParameters(text, _seq(context, found))
+            substituted = handler.substitutePositionalParameters(text, scala_seq_of(context, found))
     return str(substituted._1())
 
 
@@ -102,26 +103,12 @@ def _bound(context: SparkContext, plan: Any, values: Parameters, of_values: Any)
     analysis, found = f"{_CATALYST}.analysis", _expressions(of_values)
     if isinstance(values, Mapping):
         node = getattr(java(context, f"{analysis}.NameParameterizedQuery$"), "MODULE$")
-        query = node.apply(plan, _by_name(context, values, found))
+        query = node.apply(plan, scala_map(context, zip(values, found, strict=True)))
     else:
         node = getattr(java(context, f"{_BY_POSITION}$"), "MODULE$")
         *_, kind = parameter_types(context, _BY_POSITION, "copy")
-        query = node.apply(plan, (_array if kind.endswith("[]") else _seq)(context, found))
+        query = node.apply(plan, (_array if kind.endswith("[]") else scala_seq_of)(context, found))
     return java(context, f"{analysis}.BindParameters").apply(query)
-
-
-def _by_name(context: SparkContext, names: Iterable[str], expressions: Iterable[Any]) -> Any:
-    found = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
-    for name, expression in zip(names, expressions, strict=True):
-        found = found.updated(name, expression)
-    return found
-
-
-def _seq(context: SparkContext, expressions: Iterable[Any]) -> Any:
-    found = java(context, "java.util.ArrayList")()
-    for expression in expressions:
-        found.add(expression)
-    return scala_seq(context, found)
 
 
 def _array(context: SparkContext, expressions: Sequence[Any]) -> Any:

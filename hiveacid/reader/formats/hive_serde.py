@@ -34,7 +34,7 @@ from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import PATH
 from hiveacid.jvm.plans import dataframe_of
-from hiveacid.jvm.py4j import java, scala_seq
+from hiveacid.jvm.py4j import java, scala_seq_of
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, refuse_unions, within_length
 from hiveacid.reader.file_headers import check_codecs
@@ -396,13 +396,14 @@ def _partitions(spark: SparkSession, layout: SerdeLayout, files: Sequence[Listed
     partition = java(context, f"{_CATALOG}.CatalogTablePartition")
     defaults = [partition.__getattr__(f"apply$default${i}")() for i in range(3, 7)]
     path = java(context, PATH)
-    found = java(context, "java.util.ArrayList")()
     of_storage = _storage_format(spark, layout)
-    for file in files:
+
+    def of_file(file: ListedFile) -> Any:
         location = _some(context, path(file.path).toUri())
         values = _map(context, {FILE_PATH: file.path})
-        found.add(partition(values, of_storage(location), *defaults))
-    return scala_seq(context, found)
+        return partition(values, of_storage(location), *defaults)
+
+    return scala_seq_of(context, map(of_file, files))
 
 
 def _catalog_table(
@@ -425,7 +426,7 @@ def _catalog_table(
         3: _storage_format(spark, layout)(_none(context)),
         4: _java_type(context, StructType([*data.fields, *partition.fields])),
         5: _some(context, "hive"),
-        6: _seq(context, partition.names),
+        6: scala_seq_of(context, partition.names),
         13: _some(context, _statistics(spark, size)),
     }
     found = bulk_of(spark).class_(f"{_CATALOG}.CatalogTable")
@@ -481,13 +482,6 @@ def _some(context: SparkContext, value: Any) -> Any:
 
 def _none(context: SparkContext) -> Any:
     return java(context, "scala.Option").empty()
-
-
-def _seq(context: SparkContext, values: Sequence[str]) -> Any:
-    found = java(context, "java.util.ArrayList")()
-    for value in values:
-        found.add(value)
-    return scala_seq(context, found)
 
 
 def _map(context: SparkContext, entries: Mapping[str, str]) -> Any:
