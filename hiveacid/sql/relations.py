@@ -202,6 +202,10 @@ class _Search:
         self._metadata: dict[tuple[str, str], Any] = {}
         self._is_in_hive_view = False
 
+    @cached_property
+    def _hive_session(self) -> SparkSession:
+        return session_of_hive(self._session)
+
     def find(
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
     ) -> tuple[Read, ...]:
@@ -356,23 +360,23 @@ class _Search:
         if str(view.name) in path:
             return None  # Spark has an error for a view that reads itself.
         refuse_of_trino(view)
+        path = (*path, str(view.name))
         translation = translate(view, self._known.hive_sql())
-        session = session_of_hive(self._session)
-        statement = parse(session, translation.sql or view.text)
+        statement = parse(self._hive_session, translation.sql or view.text)
         if statement.plan is None:
             problem = translation.problem or ("The text", "Spark cannot parse its translation")
             names = tables_in(view)
-            path = (*path, str(view.name))
             below = [Relation((it.database, it.table)) for it in sorted(names)]
             if not names or any(self._look_up(it, None, path) for it in below):
                 replace(translation, problem=problem).check()
             return None  # Spark has an error for its text.
         is_outermost, self._is_in_hive_view = not self._is_in_hive_view, True
         try:
-            reads = self.find(statement, view.name.database, (*path, str(view.name)))
+            reads = self.find(statement, view.name.database, path)
         finally:
             self._is_in_hive_view = not is_outermost
-        found = ViewRead(relation, OpenedHiveView(translation, session), statement, reads)
+        opened = OpenedHiveView(translation, self._hive_session)
+        found = ViewRead(relation, opened, statement, reads)
         if not is_outermost:
             return found
         if not any(True for _ in tables_of(reads)):
@@ -388,7 +392,7 @@ class _Search:
         query = without_blanks(name, metadata)
         if query is None:
             return None
-        session = session_of_hive(self._session)
+        session = self._hive_session
         return ViewRead(relation, TrimmedTable(name, session), parse(session, query), ())
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
