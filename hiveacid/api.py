@@ -358,7 +358,7 @@ class Snapshot(RunSnapshot):
         statement = parse_with(session, text, args)
         if statement.plan is None:
             given = dict(args) if isinstance(args, Mapping) else list(args or ())
-            return session.sql(text, given) if given else session.sql(text)
+            return session.sql(text, given or None)
         known = _Known(self)
         reads = find_acid(session, statement, known)
         changes = find_changes(session, statement, known)

@@ -207,9 +207,13 @@ def decode_bucket(value: int) -> BucketProperty:
     if version == 0:
         return BucketProperty(bucket=value, statement_id=0, version=0)
     if version == 1:
-        bucket = (value >> _BUCKET_SHIFT) & _TWELVE_BITS
-        return BucketProperty(bucket, value & _TWELVE_BITS)
+        return BucketProperty(bucket_of(value), value & _TWELVE_BITS)
     raise ValueError(f"bucket value {value} has the unknown version {version}")
+
+
+def bucket_of(value: int) -> int:
+    """Return the bucket alone in a value of the ACID column `bucket`."""
+    return (value >> _BUCKET_SHIFT) & _TWELVE_BITS if value >> _VERSION_SHIFT else value
 
 
 def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> frozenset[int]:

@@ -65,11 +65,10 @@ class LocationState:
         partition = pinned.partitions[location.partition] if pinned.table.partition_keys else None
         path, selected = location.storage.location, location.state
         fingerprint = files_fingerprint(selected)
-        others = originals_digest(selected)
-        if fingerprint is not None and fingerprint[0] == OF_ORIGINALS:
-            others = None
-        elif pinned.table.is_full_acid and selected.base is None:
-            others = others or NO_ORIGINALS
+        others = None
+        if fingerprint is None or fingerprint[0] != OF_ORIGINALS:
+            may_get_some = pinned.table.is_full_acid and selected.base is None
+            others = originals_digest(selected) or (NO_ORIGINALS if may_get_some else None)
         return cls(
             values=() if partition is None else partition.values,
             path=path,

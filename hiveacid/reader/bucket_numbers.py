@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hiveacid.acid.layout import bucket_of_file
+from hiveacid.acid.layout import bucket_of, bucket_of_file
 from hiveacid.reader.deletes import DeleteFile
 from hiveacid.reader.locations import refusal
 from hiveacid.reader.plan import DataFile
 from hiveacid.snapshots.tables import PinnedTable
-
-_VERSION_SHIFT = 29
-_BUCKET_SHIFT = 16
-_BUCKETS = 0xFFF
 
 
 def check_numbers(
@@ -22,9 +18,9 @@ def check_numbers(
 
     For the rows of `bucket_00007` Hive reads the delete files of number 7 alone
     (`ColumnizedDeleteEventRegistry`), and shows rows that others delete, or fails. Hive 3 reads all
-    of them if the table has no buckets. Changes of the table could
-    not tell of it: they go by row ids. Where each file has the bucket of its name, as all that Hive
-    writes, this is one comparison a file. Files without statistics count as such.
+    of them if the table has no buckets. Changes of the table could not tell of it: they go by row
+    ids. Where each file has the bucket of its name, as all that Hive writes, this is one comparison
+    a file. Files without statistics count as such.
 
     Raises:
         UnreadableTableError: naming both files.
@@ -76,9 +72,4 @@ def _buckets(file: DataFile | DeleteFile, number: int) -> tuple[int, int]:
     if ids is None or not ids.is_known:
         return number, number
     low, high = ids.bucket
-    return _decoded(low), _decoded(high)
-
-
-def _decoded(value: int) -> int:
-    """Return the bucket in a value of the ACID column `bucket` (`acid.layout.decode_bucket`)."""
-    return (value >> _BUCKET_SHIFT) & _BUCKETS if value >> _VERSION_SHIFT else value
+    return bucket_of(low), bucket_of(high)

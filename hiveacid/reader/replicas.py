@@ -41,9 +41,11 @@ def find_foreign(
     if not ahead:
         return []
     own = {compaction.transaction_id for compaction in client.get_compactions(name)}
+    now = client.get_valid_txns()
     if own == {None} and not server.tells_compaction_transactions:
-        highest = client.get_valid_txns().high_watermark
-        return [(path, transaction) for path, transaction in ahead if transaction > highest]
+        return [
+            (path, transaction) for path, transaction in ahead if transaction > now.high_watermark
+        ]
     # What an aborted transaction has left is hidden for good, such as of a worker that died.
-    own |= client.get_valid_txns().aborted
-    return [(path, transaction) for path, transaction in ahead if transaction not in own]
+    known = own | now.aborted
+    return [(path, transaction) for path, transaction in ahead if transaction not in known]

@@ -102,12 +102,13 @@ def check_unchanged(
             "notification log that rules it out. Name the table when the snapshot is opened, so "
             "that it is locked with the others."
         )
-    # A conversion gives the write ids up to its own to no write.
-    first = max(lowest, CONVERSION_WRITE_ID + 1) if _is_converted(seen) else lowest
-    shown = frozenset(i for i in range(first, seen.high_watermark + 1) if seen.is_valid(i))
-    if pinned.table.partition_keys or not shown:
+    if pinned.table.partition_keys:
         return
-    if unexplained(pinned, shown) == shown and not rules_out_drops(pinned):
+    # A conversion gives the write ids up to its own to no write.
+    is_converted = seen.high_watermark >= CONVERSION_WRITE_ID
+    first = CONVERSION_WRITE_ID + 1 if is_converted else lowest
+    shown = frozenset(i for i in range(first, seen.high_watermark + 1) if seen.is_valid(i))
+    if shown and unexplained(pinned, shown) == shown and not rules_out_drops(pinned):
         raise ConcurrentDdlError(
             f"{name} was not locked when the snapshot was taken (transaction "
             f"{pinned.transaction_id}), and nothing on disk is from the write ids that the "
@@ -116,11 +117,6 @@ def check_unchanged(
             "it out. Name the table when the snapshot is opened, so that it is locked with the "
             "others."
         )
-
-
-def _is_converted(write_ids: ValidWriteIdList) -> bool:
-    """Whether a plain table was made transactional: its write ids begin above those of others."""
-    return write_ids.high_watermark >= CONVERSION_WRITE_ID
 
 
 def _lowest_write_id(fresh: ValidWriteIdList) -> int:
