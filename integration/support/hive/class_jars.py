@@ -18,7 +18,6 @@ def jar_of_jobs(jars: Sequence[Path], directory: Path) -> Path:
     defaults of HDFS and YARN, which the code has once more, and each file that is not there is
     looked for in all jars.
     """
-    (whole,) = (jar for jar in jars if jar.name.startswith("hive-exec-"))
     names = (
         "org/apache/hadoop/hive/ql/exec/mr/ExecDriver.class",
         # The name in Hive 4, and in Hive 3.
@@ -27,18 +26,19 @@ def jar_of_jobs(jars: Sequence[Path], directory: Path) -> Path:
     )
     empty = ("hdfs-default", "hdfs-site", "mapred-site", "yarn-default", "yarn-site")
     more = {f"{name}.xml": _NO_SETTINGS for name in empty}
-    return jar_of_files(whole, names, directory / "jobs.jar", more)
+    return jar_of_files(jars, names, directory / "jobs.jar", more)
 
 
 def jar_of_files(
-    whole: Path, names: Sequence[str], jar: Path, more: Mapping[str, bytes] | None = None
+    jars: Sequence[Path], names: Sequence[str], jar: Path, more: Mapping[str, bytes] | None = None
 ) -> Path:
-    """Return a jar with those of the named files that another has; make it unless it is there.
+    """Return a jar with those of the named files that hive-exec has; make it unless it is there.
 
-    `more` are the contents of further files, by name.
+    `jars` has the one of hive-exec; `more` are the contents of further files, by name.
     """
     if jar.exists():
         return jar
+    (whole,) = (it for it in jars if it.name.startswith("hive-exec-"))
     with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
         unfinished = Path(scratch) / jar.name
         with zipfile.ZipFile(whole) as source, zipfile.ZipFile(unfinished, "w") as target:

@@ -50,7 +50,8 @@ _SERIALIZER = (
 def class_path(own: Sequence[Path], four: Sequence[Path], directory: Path) -> tuple[Path, ...]:
     """The class path of Hive 3.1.3, of its own jars and those of Hive 4.0.1."""
     borrowed = [jar for jar in four if jar.name.startswith(_BORROWED)]
-    return (_serializer(four, directory), *borrowed, *own)
+    serializer = jar_of_files(four, [_SERIALIZER], directory / "serializer.jar")
+    return (serializer, *borrowed, *own)
 
 
 def older_properties(properties: Mapping[str, str]) -> dict[str, str]:
@@ -81,9 +82,3 @@ def of_metastore(properties: Mapping[str, str]) -> dict[str, str]:
         for k, v in properties.items()
         if k.startswith(("metastore.", "javax.", "fs.", "hadoop."))
     }
-
-
-def _serializer(four: Sequence[Path], directory: Path) -> Path:
-    """The jar with the class of Hive 4.0.1, in the cache."""
-    (whole,) = (jar for jar in four if jar.name.startswith("hive-exec-"))
-    return jar_of_files(whole, [_SERIALIZER], directory / "serializer.jar")

@@ -77,11 +77,11 @@ def hive_files(progress: Progress = say, version: str = HIVE_VERSION) -> HiveFil
     home = directory / "metastore-home"
     if not home.exists():
         _unpack_scripts(distribution, home)
+    jobs = jar_of_jobs(jars, directory)
     if version == hive_3.VERSION:
-        jobs = jar_of_jobs(jars, directory)
         jars = hive_3.class_path(jars, hive_files(progress).jars, directory)
         return HiveFiles(directory, jobs, jars, home, hive_3.SCHEMA_TOOL)
-    return HiveFiles(directory, jar_of_jobs(jars, directory), jars, home)
+    return HiveFiles(directory, jobs, jars, home)
 
 
 def _unpack_scripts(distribution: Path, home: Path) -> None:
