@@ -42,8 +42,15 @@ INTERPRETED = {
 The tests of the reader, where what Spark makes of it matters, keep Spark's default.
 """
 
-SMALL = {**INTERPRETED, "spark.sql.adaptive.enabled": "false"}
-"""Settings of a session that reads tables of a few rows: neither generated code nor stages."""
+SMALL = {
+    **INTERPRETED,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+}
+"""Settings of a session that reads tables of a few rows: no generated code, few stages and tasks.
+"""
 
 SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 """A SQL expression that takes 0.2 seconds a row."""
@@ -160,11 +167,12 @@ class DbtProject(DbtDirectory):
         """`profile` and `spark` replace keys of the target and of its Spark settings.
 
         A setting that is None is left out.
-        Spark interprets queries unless they are to be `compiled`, as by its default.
+        Spark interprets queries, and plans their stages once, unless they are to be `compiled`, as
+        by its default.
         """
         super().__init__(path)
         self.database = database
-        settings = spark_settings(hive) if compiled else {**spark_settings(hive), **INTERPRETED}
+        settings = spark_settings(hive) if compiled else {**spark_settings(hive), **SMALL}
         target = {
             "type": "hiveacid",
             "method": "session",

@@ -16,7 +16,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.spark.driver import root_session
 from hiveacid.metastore import thrift
-from integration.support.dbt_project import LASTING_JVM, LASTING_MEMORY
+from integration.support.dbt_project import LASTING_JVM, LASTING_MEMORY, SMALL
 from integration.support.delta import delta_settings
 from integration.support.hive.jars import say
 from integration.support.iceberg import iceberg_jars, iceberg_settings
@@ -58,12 +58,7 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
             f"{LASTING_JVM} -Dderby.system.durability=test -Dderby.language.statementCacheSize=1000"
         ),
         "spark.ui.enabled": False,
-        "spark.sql.shuffle.partitions": 1,
-        # Compiling code for a handful of rows takes an eighth of the tests' time.
-        "spark.sql.codegen.wholeStage": False,
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # Nor are a query's stages worth planning again.
-        "spark.sql.adaptive.enabled": False,
+        **SMALL,
         "spark.sql.warehouse.dir": f"{home}/warehouse",
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={home}/catalog;create=true"
