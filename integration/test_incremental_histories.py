@@ -25,6 +25,7 @@ from integration.support.histories.incremental import KINDS, FedHistories
 from integration.support.histories.incremental_report import document, summary
 from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
+from integration.support.histories.targets import MODELS
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
@@ -35,20 +36,28 @@ Record = Callable[[str, object], None]
 _WAYS = {"append", "merge", "rewrite", "nothing had changed"}
 """How runs change targets, or find that they need not: else full refreshes alone would pass."""
 _DOCUMENT = document_of("incremental-histories")
+_SOME = 4
+"""So many of the targets are fed by the history that `make test` runs."""
 
 
 @pytest.fixture
 def histories(
-    hive: HiveServer, hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path
+    request: pytest.FixtureRequest,
+    hive: HiveServer,
+    hive_in_test: HiveServer,
+    spark: SparkSession,
+    tmp_path: Path,
 ) -> Iterator[FedHistories]:
+    targets = getattr(request, "param", len(MODELS))
     with Ground.make(hive_in_test, spark, tmp_path, "fed") as ground:
-        histories = FedHistories(ground, spark_settings(hive))
+        histories = FedHistories(ground, spark_settings(hive), targets)
         histories.prepare()
         yield histories
 
 
+@pytest.mark.parametrize("histories", [_SOME], ids=["some"], indirect=True)
 def test_targets_follow_random_histories(histories: FedHistories, record_property: Record) -> None:
-    """One kind of source, another one with each fresh seed."""
+    """One kind of source and some of the targets, others with each fresh seed."""
     _run(histories, count=1, record=record_property)
     _assert_right(histories)
 

@@ -15,7 +15,7 @@ from integration.support.histories.history import COLUMNS, Broken, Ground, Histo
 from integration.support.histories.operations import OPERATIONS
 from integration.support.histories.shape import Shape
 from integration.support.histories.table_state import TableState
-from integration.support.histories.targets import Targets, WrongTarget
+from integration.support.histories.targets import MODELS, Targets, WrongTarget
 from integration.support.histories.ways import recorded
 from integration.support.hive import HiveSqlError
 
@@ -116,14 +116,21 @@ class FedHistories(Histories):
     # A renamed column, or one of another type, is another model.
     operations = tuple(name for name in OPERATIONS if name not in ("rename column", "widen column"))
 
-    def __init__(self, ground: Ground, spark_settings: Mapping[str, str]) -> None:
-        """`spark_settings` are those of the session that the differential has."""
+    def __init__(
+        self, ground: Ground, spark_settings: Mapping[str, str], targets: int = len(MODELS)
+    ) -> None:
+        """`spark_settings` are those of the session that the differential has.
+
+        Each table feeds so many `targets`, of the seed's choice.
+        """
         super().__init__(ground)
         self.ways: Counter[tuple[str, str]] = Counter()
         self.compared: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
         self._spark_settings = spark_settings
+        self._targets = targets
         self._partition: tuple[str, ...] = ()
+        self._models: Sequence[str] = ()
 
     def run_one(self, shrink_seconds: float) -> None:
         """Run the next history; a mismatch ends it, and is made smaller for so long."""
@@ -137,7 +144,9 @@ class FedHistories(Histories):
         self.kinds[kind] += 1
         self.tally.shapes[shape.name] += 1
         self._partition = tuple(column.name for column in shape.partition)
-        world = self._fed_world(f"t{number}")
+        choice = random.Random(f"{self.seed}/{number}/targets")
+        self._models = choice.sample(list(MODELS), self._targets)
+        world = self._fed_world(f"t{number}", self._models)
         steps: list[Step] = []
         try:
             with recorded(self.ways):
@@ -148,7 +157,7 @@ class FedHistories(Histories):
         except Exception as error:
             reason = told(error)
             shrunk = self._shrunk(steps, None, error, shrink_seconds)
-            world.fed.only = error.model if isinstance(error, WrongTarget) else None
+            world.fed.models = self._needed(error)
             script = f"{self._script(world, shrunk, None)}\n{world.fed.script()}"
             self.tally.mismatches.append(Broken(number, shape.name, reason, script))
         finally:
@@ -175,7 +184,7 @@ class FedHistories(Histories):
         times = super()._times(name)
         return 3 * times + 2 if name in _DESTRUCTIVE else times
 
-    def _fed_world(self, name: str, only: str | None = None) -> FedWorld:
+    def _fed_world(self, name: str, models: Sequence[str]) -> FedWorld:
         scratch = self._scratch / name
         scratch.mkdir(parents=True)
         table = TableName(self._database, name)
@@ -185,17 +194,20 @@ class FedHistories(Histories):
             self._spark_settings,
             table,
             self._partition,
-            only,
+            models,
         )
         return FedWorld(
             self._client, self._metastore, self._connect, table, scratch, targets=targets
         )
 
+    def _needed(self, error: Exception) -> Sequence[str]:
+        """Return the models of the last history that are needed to show its failure."""
+        return [error.model] if isinstance(error, WrongTarget) else self._models
+
     def _fails_alike(
         self, steps: Sequence[Step], where: str | None, error: Exception, name: str
     ) -> bool:
-        only = error.model if isinstance(error, WrongTarget) else None
-        world = self._fed_world(name, only)
+        world = self._fed_world(name, self._needed(error))
         try:
             for step in steps:
                 step.run(world)

@@ -97,8 +97,8 @@ class WrongTarget(AssertionError):
 class Targets:
     """The targets of one source table, in a dbt project and a Spark database of their own.
 
-    `only` limits them to one model. `added` are the columns that were added to the source.
-    `comparisons` counts by model.
+    `models` are those of `MODELS` that the table feeds. `added` are the columns that were added to
+    the source. `comparisons` counts by model.
     """
 
     project: DbtProject
@@ -107,7 +107,7 @@ class Targets:
     table: TableName
     partition: tuple[str, ...]
     schema: str
-    only: str | None = None
+    models: Sequence[str] = tuple(MODELS)
     added: tuple[str, ...] = ()
     comparisons: Counter[str] = field(default_factory=Counter)
 
@@ -119,7 +119,7 @@ class Targets:
         spark_settings: Mapping[str, str],
         table: TableName,
         partition: tuple[str, ...],
-        only: str | None = None,
+        models: Sequence[str],
     ) -> Targets:
         """Write the project over a table of the differential's Hive.
 
@@ -137,14 +137,9 @@ class Targets:
         project.sources(table.table)
         project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
         spark, client = differential.spark, differential.client
-        targets = cls(project, spark, client, table, partition, schema, only)
+        targets = cls(project, spark, client, table, partition, schema, models)
         targets.write_models()
         return targets
-
-    @property
-    def models(self) -> list[str]:
-        """The names of the models."""
-        return [self.only] if self.only else list(MODELS)
 
     def write_models(self) -> None:
         """Write the models as the source's columns are now."""
@@ -211,12 +206,13 @@ class Targets:
             self.comparisons[name] += 1
 
     def script(self) -> str:
-        """The query that the targets are compared with, and the model, if it is one."""
+        """The query that the targets are compared with, and the models."""
         query = f"SELECT {', '.join(self._select)} FROM {self.table} WHERE {_WHERE};"
-        if self.only is None:
-            return query
-        model = MODELS[self.only].sql(self.table.table, self.partition, self.added)
-        return f"{query}\n-- The model {self.only}:\n{model}"
+        models = {
+            name: MODELS[name].sql(self.table.table, self.partition, self.added)
+            for name in self.models
+        }
+        return "\n".join([query, *(f"-- The model {name}:\n{sql}" for name, sql in models.items())])
 
     def drop(self) -> None:
         """Remove the targets."""
