@@ -46,7 +46,13 @@ UPDATED_BASE: list[Record] = [(0, 1, 0, 0, 1, (1, "a")), (1, 1, 0, 1, 2, (2, "ne
 CHANGES: list[Record] = [(1, 1, 0, 0, 2, (1, "new")), (2, 1, 0, 1, 2, None)]
 
 
-@pytest.mark.parametrize("stride", [10_000, 0], ids=["with statistics", "without statistics"])
+@pytest.mark.parametrize(
+    "stride",
+    [
+        pytest.param(10_000, id="with statistics", marks=pytest.mark.long),
+        pytest.param(0, id="without statistics"),
+    ],
+)
 def test_files_of_hive_2(
     differential: Differential,
     hive: HiveServer,

@@ -98,8 +98,8 @@ def test_original_files(
 @pytest.mark.parametrize(
     "layout",
     [
-        pytest.param("", id="plain", marks=pytest.mark.long),
-        pytest.param(PARTITIONED, id="partitioned"),
+        pytest.param("", id="plain"),
+        pytest.param(PARTITIONED, id="partitioned", marks=pytest.mark.long),
     ],
 )
 def test_original_files_compacted_by_themselves(

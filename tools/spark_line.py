@@ -33,7 +33,6 @@ SHORT = [
             )
         ),
         "integration/test_pushdown.py",
-        "integration/test_incremental_dbt.py::test_commands_of_dbt",
     ],
 ]
 FULL = [

@@ -152,6 +152,7 @@ def test_spark_without_a_login(
     assert "JavaPackage" not in output
 
 
+@pytest.mark.long
 def test_spark_with_a_wrong_principal(
     secured: SecuredHive, shop: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

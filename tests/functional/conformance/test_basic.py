@@ -1,5 +1,6 @@
 """dbt.tests.adapter.basic: what dbt wants every adapter to pass."""
 
+import pytest
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
 from dbt.tests.adapter.basic.test_empty import BaseEmpty
@@ -10,15 +11,20 @@ from dbt.tests.adapter.basic.test_singular_tests_ephemeral import BaseSingularTe
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
 
+# `make test` runs them on the newest dbt-core (`tools/dbt_line.py`), not on this one, too.
+ON_THE_NEWEST = pytest.mark.long
+
 
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
 
+@ON_THE_NEWEST
 class TestSingularTests(BaseSingularTests):
     pass
 
 
+@ON_THE_NEWEST
 class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
@@ -27,14 +33,17 @@ class TestEmpty(BaseEmpty):
     pass
 
 
+@ON_THE_NEWEST
 class TestEphemeral(BaseEphemeral):
     pass
 
 
+@ON_THE_NEWEST
 class TestGenericTests(BaseGenericTests):
     pass
 
 
+@ON_THE_NEWEST
 class TestAdapterMethod(BaseAdapterMethod):
     pass
 

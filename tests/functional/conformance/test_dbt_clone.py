@@ -13,6 +13,7 @@ from dbt.tests.util import run_dbt
 from tests.functional.conformance.formats import Delta
 
 
+@pytest.mark.long
 class TestClonePossibleDelta(Delta, BaseClonePossible):
     pass
 

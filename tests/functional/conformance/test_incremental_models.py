@@ -141,6 +141,7 @@ class TestIncrementalPredicatesDeleteInsertIceberg(Iceberg, BaseIncrementalPredi
         return {"models": models, "seeds": ICEBERG}
 
 
+@pytest.mark.long
 class TestMicrobatch(BaseMicrobatch):
     @pytest.fixture(scope="class")
     def microbatch_model_sql(self):

@@ -6,6 +6,7 @@ from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBa
 from dbt.tests.util import get_connection
 
 
+@pytest.mark.long
 class TestSimpleCopy(SimpleCopyBase):
     @pytest.mark.skip(reason="Spark has materialized views in declarative pipelines only.")
     def test_simple_copy_with_materialized_views(self):

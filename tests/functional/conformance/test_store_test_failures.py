@@ -8,6 +8,7 @@ from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import
 )
 
 
+@pytest.mark.long
 class TestStoreTestFailures(BaseStoreTestFailures):
     pass
 
