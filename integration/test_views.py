@@ -24,6 +24,8 @@ from integration.support.targets import Tables
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 ORDERS = "{{ source('shop', 'orders') }}"
 VIEW = "{{ config(materialized='view') }}"
+#: dbt's snapshots are tables of Delta here, which not every line of Spark has.
+HAS_DELTA = line_of(pyspark.__version__).delta is not None
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ MODELS = {
 
 
 def test_views_show_the_runs_snapshot(
-    project: DbtProject, shop: HiveClient, tables: Tables, database: str
+    project: DbtProject, shop: HiveClient, tables: Tables, spark: SparkSession, database: str
 ) -> None:
     assert len(LONG) > 4000
     project.write(
@@ -124,7 +126,8 @@ sources:
     project.succeed("run", "--select", *(f"read_{name}" for name in MODELS))
     for name, sql in expected.items():
         assert tables.rows("*", f"read_{name}") == hives(sql), name
-    length = len('it\'s a \\ "quote" — ünïcode ✓') * 150
+    # To Spark 3.5, '' between two quotes ends a text and begins the next.
+    ((length,),) = spark.sql(f"select {LONG}").collect()
     assert tables.rows("*", "read_long_text") == canonical(
         [(i, length, "日本 'x' \"y\" \\") for i in (1, 2, 3, 5)]
     )
@@ -137,12 +140,13 @@ def test_nodes_read_views(project: DbtProject, shop: HiveClient, tables: Tables)
         added="{{ config(materialized='incremental') }} select id, status from {{ ref('above') }}"
         "{% if is_incremental() %} where id > (select max(id) from {{ this }}){% endif %}",
     )
-    project.write(
-        "snapshots/history.sql",
-        "{% snapshot history %}{{ config(unique_key='id', strategy='check', "
-        "check_cols=['status'], file_format='delta') }} select id, status from "
-        "{{ ref('above') }}{% endsnapshot %}",
-    )
+    if HAS_DELTA:
+        project.write(
+            "snapshots/history.sql",
+            "{% snapshot history %}{{ config(unique_key='id', strategy='check', "
+            "check_cols=['status'], file_format='delta') }} select id, status from "
+            "{{ ref('above') }}{% endsnapshot %}",
+        )
     project.write(
         "models/tests.yml",
         """
@@ -173,15 +177,16 @@ unit_tests:
     assert tables.rows("*", "added") == [
         ("1", "open"), ("2", "open"), ("3", "open"), ("6", "new"),
     ]  # fmt: skip
-    assert tables.rows("id, status, dbt_valid_to is null", "history") == [
-        ("1", "open", "True"), ("2", "open", "False"), ("2", "paid", "True"),
-        ("3", "open", "True"), ("6", "new", "True"),
-    ]  # fmt: skip
+    if HAS_DELTA:
+        assert tables.rows("id, status, dbt_valid_to is null", "history") == [
+            ("1", "open", "True"), ("2", "open", "False"), ("2", "paid", "True"),
+            ("3", "open", "True"), ("6", "new", "True"),
+        ]  # fmt: skip
     assert {name: str(it.status) for name, it in found.items()} == {
         "staged": "success",
         "above": "success",
         "added": "success",
-        "history": "success",
+        **({"history": "success"} if HAS_DELTA else {}),
         "mocked": "pass",
         "mocked_source": "pass",
         "unique_above_id": "pass",
@@ -472,7 +477,7 @@ def test_a_view_is_stored_as_sparks_own(
     session.sql(f"use {database}")
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     statement = (
-        "create or replace view {view} (a comment 'the key', b, `c d`) comment 'it''s one' "
+        "create or replace view {view} (a comment 'the key', b, `c d`) comment 'it\\'s one' "
         "tblproperties ('k' = 'v') as select id, amount * 2 as twice, status from {table}"
     )
     with hiveacid.snapshot(session, hive.metastore_uri, []) as snapshot:

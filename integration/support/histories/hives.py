@@ -7,6 +7,7 @@ tells what is left out, too.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from integration.support.histories.shape import Shape
@@ -46,6 +47,13 @@ def has_operation(version: str, shape: Shape, operation: str) -> bool:
         return True
     # Its worker fails each of them: "Non-local session path expected to be non-null".
     return shape.full_acid or operation not in _COMPACTIONS
+
+
+def compacts_partition(version: str, values: Sequence[str]) -> bool:
+    """Return whether a Hive of this version can compact the partition of these values."""
+    # Hive 3.1.3 hands the names of directories to the job with one byte a character
+    # (`CompactorMR.CompactorInputSplit.write`): "File … does not exist" where one is not ASCII.
+    return version != hive_3.VERSION or all(value.isascii() for value in values)
 
 
 def has_direct_insert(version: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from integration.support.histories.actions import AbortedSql, Compact, EndWrite, OpenWrite, Sql
 from integration.support.histories.alterations import ALTERATIONS
-from integration.support.histories.hives import reads_aborted_bases
+from integration.support.histories.hives import compacts_partition, reads_aborted_bases
 from integration.support.histories.shape import EXPRESSIONS, NULL, PARTITION_VALUES, literal
 from integration.support.histories.table_state import NULL_PARTITION, Actions, Operation, TableState
 
@@ -234,9 +234,10 @@ def compact_rebalance(table: TableState) -> Actions | None:
 def _compact(table: TableState, kind: str) -> Actions | None:
     if not table.shape.partition:
         return (Compact(kind, None),)
-    if not table.known:
+    known = [values for values in table.known if compacts_partition(table.hive, values)]
+    if not known:
         return None
-    return (Compact(kind, table.specification(table.rng.choice(table.known))),)
+    return (Compact(kind, table.specification(table.rng.choice(known))),)
 
 
 def aborted_write(table: TableState) -> Actions | None:
