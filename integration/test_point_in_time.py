@@ -235,7 +235,7 @@ class EarlierInstants(Histories):
     """Histories in which all earlier instants are read again after each step."""
 
     # Columns are those of today: rows of a time before ALTER TABLE were others then.
-    operations = tuple(name for name in OPERATIONS if name not in ALTERATIONS)
+    operations = {name: it for name, it in OPERATIONS.items() if name not in ALTERATIONS}
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)

@@ -137,8 +137,14 @@ class Compact:
         try:
             world.client.compact(str(world.table), self.kind, self.partition)
         except HiveSqlError as error:
-            # A compaction whose old directories are not cleaned yet refuses the next one.
-            no_need = ("None of the compaction thresholds met", "Compaction is already scheduled")
+            no_need = (
+                "None of the compaction thresholds met",
+                # A compaction whose old directories are not cleaned yet refuses the next one.
+                "Compaction is already scheduled",
+                # As a query, Hive refuses a minor one while there are files of a load or of a
+                # conversion.
+                "Query based Minor compaction is not possible",
+            )
             if any(reason in str(error) for reason in no_need):
                 raise NotNow(str(error)) from error
             raise

@@ -18,7 +18,7 @@ WIDER = {
 
 
 def add_column(table: TableState) -> Actions | None:
-    if len(table.columns) > 6 or table.writers or not table.shape.columns_change:
+    if len(table.columns) > 6 or table.is_written or not table.shape.columns_change:
         return None
     column = Column(f"added_{len(table.columns)}", table.rng.choice(sorted(EXPRESSIONS)))
     table.columns.append(column)
@@ -26,7 +26,7 @@ def add_column(table: TableState) -> Actions | None:
 
 
 def rename_column(table: TableState) -> Actions | None:
-    if table.writers or not table.shape.columns_change:
+    if table.is_written or not table.shape.columns_change:
         return None
     position = table.rng.randrange(1, len(table.columns))
     column = table.columns[position]
@@ -45,7 +45,11 @@ def _how(table: TableState) -> str:
 def widen_column(table: TableState) -> Actions | None:
     """Of ORC and text, since Hive itself does not read all of these back from other formats."""
     positions = [i for i, column in enumerate(table.columns) if i and column.type in WIDER]
-    if table.writers or table.shape.file_format in ("PARQUET", "AVRO", "JSONFILE") or not positions:
+    if (
+        table.is_written
+        or table.shape.file_format in ("PARQUET", "AVRO", "JSONFILE")
+        or not positions
+    ):
         return None
     position = table.rng.choice(positions)
     column = table.columns[position]
@@ -57,7 +61,7 @@ def widen_column(table: TableState) -> Actions | None:
 
 def rename_table(table: TableState) -> Actions | None:
     """There and back, by which Hive moves its directories."""
-    if table.writers:
+    if table.is_written:
         return None
     return (
         Sql("ALTER TABLE {table} RENAME TO {table}_renamed"),
@@ -67,7 +71,7 @@ def rename_table(table: TableState) -> Actions | None:
 
 def move(table: TableState) -> Actions | None:
     """A partition, or a table without partitions, gets another location."""
-    if table.writers:
+    if table.is_written:
         return None
     table.serial += 1
     if not table.shape.partition:

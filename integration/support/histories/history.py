@@ -7,7 +7,7 @@ import random
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,7 @@ from integration.support.histories.actions import NotNow, Sql, Step, World
 from integration.support.histories.hives import has_direct_insert, has_operation, has_shape
 from integration.support.histories.operations import BEFORE_CONVERSION, OPERATIONS
 from integration.support.histories.shape import Column, Shape
-from integration.support.histories.table_state import TableState
+from integration.support.histories.table_state import Operation, TableState
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.hive.config import ON_MAPREDUCE
 
@@ -37,7 +37,6 @@ In a run that does each operation once, only the first table is.
 """
 _ENDINGS = ("late commit", "late abort")
 _OPENS = {"open write": _ENDINGS, "drop partition": ("add a dropped partition",)}
-"""The operations that need an earlier one, by that one."""
 
 
 IN_TEST = HiveSettings(
@@ -99,10 +98,12 @@ class Tally:
     """See `Differential.contradictions`: Hive was asked again, and the history went on."""
     least: int = LEAST
     """How often each operation must be done."""
+    wanted: Sequence[str] = tuple(OPERATIONS)
+    """The operations that must be done so often."""
 
     def rare(self) -> list[str]:
         """The operations that have not been done often enough."""
-        return [name for name in OPERATIONS if self.operations[name] < self.least]
+        return [name for name in self.wanted if self.operations[name] < self.least]
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,12 @@ class Ground:
 class Histories:
     """Runs histories one after the other in one database, which has the table `numbers`."""
 
-    operations: Sequence[str] = tuple(OPERATIONS)
+    operations: Mapping[str, Operation] = OPERATIONS
     """What the steps are chosen from."""
+    opened_by: Mapping[str, Sequence[str]] = _OPENS
+    """The operations that need an earlier one, by that one."""
+    endings: Sequence[str] = _ENDINGS
+    """The operations by which all that is open ends."""
 
     def __init__(self, ground: Ground) -> None:
         self.seed = ground.seed
@@ -175,7 +180,7 @@ class Histories:
         try:
             table = self._begin(world, shape, rng, steps)
             wanted = len(steps) + rng.randint(*_STEPS)
-            while len(steps) < wanted or table.writers:
+            while len(steps) < wanted or table.is_written:
                 self._next_step(world, table, steps, is_over=len(steps) >= wanted)
                 where = table.condition()
                 self._compare(world, where)
@@ -251,13 +256,13 @@ class Histories:
         if len(steps) < 3:
             names = [name for name in names if name.startswith(("insert", "load"))]
         if is_over:
-            names = list(_ENDINGS)
+            names = list(self.endings)
         while True:
             rarest = min(self._times(name) for name in names)
             haste = 8.0 if self._hurries else 2.0
             weights = [haste ** -min(6, self._times(name) - rarest) for name in names]
             (name,) = table.rng.choices(names, weights)
-            actions = OPERATIONS[name](table)
+            actions = self.operations[name](table)
             if actions is None:
                 names.remove(name)
                 continue
@@ -270,7 +275,7 @@ class Histories:
 
     def _times(self, name: str) -> int:
         """How often an operation was done, or what it makes possible."""
-        return min(self.tally.operations[other] for other in (name, *_OPENS.get(name, ())))
+        return min(self.tally.operations[other] for other in (name, *self.opened_by.get(name, ())))
 
     def _do(self, world: World, step: Step, steps: list[Step]) -> None:
         # A step that fails belongs to the script that shows the failure.

@@ -114,7 +114,11 @@ class FedHistories(Histories):
     """
 
     # A renamed column, or one of another type, is another model.
-    operations = tuple(name for name in OPERATIONS if name not in ("rename column", "widen column"))
+    operations = {
+        name: operation
+        for name, operation in OPERATIONS.items()
+        if name not in ("rename column", "widen column")
+    }
 
     def __init__(
         self, ground: Ground, spark_settings: Mapping[str, str], targets: int = len(MODELS)
@@ -172,7 +176,7 @@ class FedHistories(Histories):
         first = table.rng.randint(0, 2)
         runs = {first, *table.rng.sample(range(first + 2, LENGTH), _RUNS)}
         done = 0
-        while done < LENGTH or table.writers:
+        while done < LENGTH or table.is_written:
             if done in runs:
                 self._do(world, _RUN, steps)
             self._next_step(world, table, steps, is_over=done >= LENGTH)

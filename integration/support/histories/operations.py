@@ -86,7 +86,7 @@ def delete_partition(table: TableState) -> Actions | None:
 
 
 def delete_all(table: TableState) -> Actions | None:
-    return (Sql("DELETE FROM {table}"),) if _may_delete(table) and not table.writers else None
+    return (Sql("DELETE FROM {table}"),) if _may_delete(table) and not table.is_locked else None
 
 
 def merge(table: TableState) -> Actions | None:
@@ -114,7 +114,7 @@ def merge(table: TableState) -> Actions | None:
 
 
 def overwrite(table: TableState) -> Actions | None:
-    if table.writers or table.shape.partition:
+    if table.is_locked or table.shape.partition:
         return None
     if table.rng.random() < 0.5:
         return (Sql("INSERT OVERWRITE TABLE {table} SELECT * FROM {table} WHERE id % 2 = 0"),)
@@ -124,7 +124,7 @@ def overwrite(table: TableState) -> Actions | None:
 
 
 def overwrite_static(table: TableState) -> Actions | None:
-    if table.writers or not table.shape.partition:
+    if table.is_locked or not table.shape.partition:
         return None
     values = table.new_partition()
     return (
@@ -136,7 +136,7 @@ def overwrite_static(table: TableState) -> Actions | None:
 
 
 def overwrite_dynamic(table: TableState) -> Actions | None:
-    if table.writers or not table.shape.partition:
+    if table.is_locked or not table.shape.partition:
         return None
     names = ", ".join(column.name for column in table.shape.partition)
     return (
@@ -148,7 +148,7 @@ def overwrite_dynamic(table: TableState) -> Actions | None:
 
 
 def overwrite_empty(table: TableState) -> Actions | None:
-    if table.writers:
+    if table.is_locked:
         return None
     into = "{table}"
     static = None
@@ -164,18 +164,18 @@ def overwrite_empty(table: TableState) -> Actions | None:
 
 
 def truncate_table(table: TableState) -> Actions | None:
-    return None if table.writers else (Sql("TRUNCATE TABLE {table}"),)
+    return None if table.is_locked else (Sql("TRUNCATE TABLE {table}"),)
 
 
 def truncate_partition(table: TableState) -> Actions | None:
-    if table.writers or not table.known:
+    if table.is_locked or not table.known:
         return None
     spec = table.specification(table.rng.choice(table.known))
     return (Sql(f"TRUNCATE TABLE {{table}} PARTITION ({spec})"),)
 
 
 def drop_partition(table: TableState) -> Actions | None:
-    if table.writers or not table.known:
+    if table.is_written or not table.known:
         return None
     values = table.rng.choice(table.known)
     table.dropped.append(values)
@@ -184,14 +184,14 @@ def drop_partition(table: TableState) -> Actions | None:
 
 def add_partition_again(table: TableState) -> Actions | None:
     gone = [values for values in table.dropped if values not in table.partitions]
-    if not gone or table.writers:
+    if not gone or table.is_written:
         return None
     spec = table.specification(table.rng.choice(gone))
     return (Sql(f"ALTER TABLE {{table}} ADD PARTITION ({spec})"),)
 
 
 def load_data(table: TableState) -> Actions | None:
-    if table.shape.buckets or table.writers:
+    if table.shape.buckets or table.is_locked:
         return None  # hive.strict.checks.bucketing
     static, into = None, "{table}"
     if table.shape.partition:
@@ -225,8 +225,8 @@ def compact_major(table: TableState) -> Actions | None:
 
 
 def compact_rebalance(table: TableState) -> Actions | None:
-    """Hive refuses it on bucketed and on insert-only tables."""
-    if table.shape.buckets or not table.shape.full_acid:
+    """Hive refuses it on bucketed and on insert-only tables. It locks out all who write."""
+    if table.shape.buckets or not table.shape.full_acid or table.is_locked:
         return None
     return _compact(table, "rebalance")
 

@@ -34,6 +34,16 @@ class TableState:
     serial: int = 0
     hive: str = HIVE_VERSION
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether a transaction is open whose lock a statement on all rows would wait for."""
+        return bool(self.writers)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a writer has files open: the table must stay what it is, and where it is."""
+        return self.is_locked
+
     def numbers(self, count: int) -> tuple[int, int]:
         """The first and the last of so many new row numbers."""
         self.serial += count

@@ -21,8 +21,18 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 class StreamingClient:
     """A Java process with the client, as a context manager. It can be killed with its writers."""
 
-    def __init__(self, metastore_uri: str, work: Path, progress: Progress = say) -> None:
-        """Start it; its files are below `work`."""
+    def __init__(
+        self,
+        metastore_uri: str,
+        work: Path,
+        progress: Progress = say,
+        txn_timeout: int | None = None,
+    ) -> None:
+        """Start it; its files are below `work`.
+
+        `txn_timeout` is the metastore's own, in seconds: the client tells it half as often that its
+        transactions live. Without it the client takes Hive's default for granted, 300 seconds.
+        """
         (work / "conf").mkdir(parents=True)
         files = hive_files(progress, hive_3.VERSION)
         own = fetch(read_lock(_LOCK_FILE), hive_directory(hive_3.VERSION) / "streaming", progress)
@@ -37,6 +47,8 @@ class StreamingClient:
             "hive.exec.local.scratchdir": f"{work}/local",
             "hive.async.log.enabled": "false",
         }
+        if txn_timeout is not None:
+            properties["hive.txn.timeout"] = f"{txn_timeout}s"
         write_site(properties, work / "conf" / "hive-site.xml")
         options = [
             *OPEN_OPTIONS,
@@ -98,6 +110,10 @@ class StreamingWriter:
     def begin(self, *rows: str) -> None:
         """Begin the next transaction and write rows, whose columns are joined by commas."""
         self._connection.beginTransaction()
+        self.write(*rows)
+
+    def write(self, *rows: str) -> None:
+        """Write rows of the transaction that has begun."""
         for row in rows:
             self._connection.write(row.encode())
 
@@ -113,6 +129,10 @@ class StreamingWriter:
     def abort(self, *rows: str) -> None:
         """Write a transaction and abort it."""
         self.begin(*rows)
+        self.abort_open()
+
+    def abort_open(self) -> None:
+        """Abort the transaction that has begun."""
         self._connection.abortTransaction()
 
     def close(self) -> None:

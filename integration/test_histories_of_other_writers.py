@@ -1,0 +1,57 @@
+"""Random histories with other writers than Hive's statements: our rows are Hive's own.
+
+HISTORIES_SEED and HISTORIES_MINUTES choose the seed and the time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.support.histories.history import Ground
+from integration.support.histories.other_writers import COMPACTIONS, HIVE, OtherWriters
+from integration.support.histories.report import document_of_other_writers
+from integration.support.histories.running import Record, assert_sound, run
+from integration.support.hive import HiveServer
+
+pytestmark = [pytest.mark.long, pytest.mark.no_cover]
+
+_DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories-other-writers.md"
+
+
+@pytest.fixture
+def histories(spark: SparkSession, tmp_path: Path) -> Iterator[OtherWriters]:
+    with (
+        HiveServer(HIVE, work=tmp_path / "hive") as hive,
+        Ground.make(hive, spark, tmp_path, "other_writers") as ground,
+    ):
+        histories = OtherWriters(ground)
+        try:
+            histories.prepare()
+            yield histories
+        finally:
+            histories.close()
+
+
+def test_hours_with_other_writers(histories: OtherWriters, record_property: Record) -> None:
+    """Goes on after a mismatch, and writes docs/random-histories-other-writers.md."""
+
+    def write_document(seconds: float) -> None:
+        tally, seed, today = histories.tally, histories.seed, dt.date.today()
+        text = document_of_other_writers(tally, seed, seconds, today, histories.compactions)
+        _DOCUMENT.write_text(text, "utf-8")
+
+    # After each, so that a run that is cut off has told what it did.
+    run(
+        histories,
+        minutes=60,
+        most_mismatches=20,
+        record=record_property,
+        after_each=write_document,
+    )
+    assert_sound(histories)
+    assert all(histories.compactions[way] for way in COMPACTIONS), histories.compactions
