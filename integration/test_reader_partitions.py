@@ -80,7 +80,7 @@ PARTITION_COLUMNS = {
 }
 
 
-@in_storages("full acid", "text", in_long=("parquet",))
+@in_storages("full acid", in_long=("parquet", "text"))
 def test_partition_columns_of_every_type(
     differential: Differential,
     hive_client: HiveClient,

@@ -33,7 +33,7 @@ COLUMNS = (Column("id", "int"), Column("name", "string"), Column("amount", "deci
 _FREE_TABLES = 4
 """So many tables are what the seed says; the next ones suit the operations that were rare.
 
-In a run that does each operation once, only the first table is.
+In a run that wants each operation once, only the first table is.
 """
 _ENDINGS = ("late commit", "late abort")
 _OPENS = {"open write": _ENDINGS, "drop partition": ("add a dropped partition",)}
@@ -258,10 +258,7 @@ class Histories:
         if is_over:
             names = list(self.endings)
         while True:
-            rarest = min(self._times(name) for name in names)
-            haste = 8.0 if self._hurries else 2.0
-            weights = [haste ** -min(6, self._times(name) - rarest) for name in names]
-            (name,) = table.rng.choices(names, weights)
+            (name,) = table.rng.choices(names, self._weights(names))
             actions = self.operations[name](table)
             if actions is None:
                 names.remove(name)
@@ -272,6 +269,19 @@ class Histories:
                 names.remove(name)
                 continue
             return
+
+    def _weights(self, names: Sequence[str]) -> list[float]:
+        """Return how likely each operation shall be: the rarer, the likelier."""
+        rarest = min(self._times(name) for name in names)
+        if not self._hurries:
+            return [2.0 ** -min(6, self._times(name) - rarest) for name in names]
+        wanted = set(self.tally.wanted)
+        return [
+            8.0 ** -min(6, self._times(name) - rarest)
+            if wanted & {name, *self.opened_by.get(name, ())}
+            else 8.0**-2
+            for name in names
+        ]
 
     def _times(self, name: str) -> int:
         """How often an operation was done, or what it makes possible."""
