@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 _NO_SETTINGS = b'<?xml version="1.0"?>\n<configuration/>\n'
@@ -30,11 +30,16 @@ def jar_of_jobs(jars: Sequence[Path], directory: Path) -> Path:
 
 
 def jar_of_files(
-    jars: Sequence[Path], names: Sequence[str], jar: Path, more: Mapping[str, bytes] | None = None
+    jars: Sequence[Path],
+    names: Sequence[str],
+    jar: Path,
+    more: Mapping[str, bytes] | None = None,
+    change: Callable[[bytes], bytes] = lambda content: content,
 ) -> Path:
     """Return a jar with those of the named files that hive-exec has; make it unless it is there.
 
-    `jars` has the one of hive-exec; `more` are the contents of further files, by name.
+    `jars` has the one of hive-exec; `more` are the contents of further files, by name. `change`
+    gives the content of a named file in the jar from the one in hive-exec.
     """
     if jar.exists():
         return jar
@@ -43,7 +48,7 @@ def jar_of_files(
         unfinished = Path(scratch) / jar.name
         with zipfile.ZipFile(whole) as source, zipfile.ZipFile(unfinished, "w") as target:
             for name in sorted({*names} & {*source.namelist()}):
-                target.writestr(name, source.read(name))
+                target.writestr(name, change(source.read(name)))
             for name, content in (more or {}).items():
                 target.writestr(name, content)
         # Another process that was first has made the same.

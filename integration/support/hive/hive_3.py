@@ -1,7 +1,8 @@
 """What differs in Hive 3.1.3: it is made for Java 8, and for an older Hadoop.
 
 It runs on Java 17, without any Java of ours, with Hadoop's jars of Hive 4.0.1, and with one class
-of that Hive: the serializer of part of a list, which otherwise looks for fields of Java 8's.
+of that Hive: the serializer of part of a list, which otherwise looks for fields of Java 8's. In it
+the name of one method is that of Hive 3.1.3.
 """
 
 from __future__ import annotations
@@ -50,8 +51,28 @@ _SERIALIZER = (
 def class_path(own: Sequence[Path], four: Sequence[Path], directory: Path) -> tuple[Path, ...]:
     """The class path of Hive 3.1.3, of its own jars and those of Hive 4.0.1."""
     borrowed = [jar for jar in four if jar.name.startswith(_BORROWED)]
-    serializer = jar_of_files(four, [_SERIALIZER], directory / "serializer.jar")
+    serializer = jar_of_files(
+        four, [_SERIALIZER], directory / "sublists.jar", change=_with_accessor
+    )
     return (serializer, *borrowed, *own)
+
+
+def _with_accessor(serializer: bytes) -> bytes:
+    """Return the class of Hive 4.0.1 as one that calls Hive 3.1.3.
+
+    It gets `SerializationUtilities.FAKE_REFERENCE` by a method whose name is the compiler's
+    choice: without this, Hive 3.1.3 fails each job with part of a list in its plan
+    (NoSuchMethodError).
+    """
+    before, after = _constant("access$700"), _constant("access$1000")
+    if serializer.count(before) != 1:
+        raise ValueError(f"{_SERIALIZER} does not name access$700 once: is it not Hive 4.0.1's?")
+    return serializer.replace(before, after)
+
+
+def _constant(text: str) -> bytes:
+    """Return a text as a class file holds it: a tag, the length, and the text itself."""
+    return b"\x01" + len(text).to_bytes(2, "big") + text.encode()
 
 
 def older_properties(properties: Mapping[str, str]) -> dict[str, str]:
