@@ -15,11 +15,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
 from integration.support.differential import Differential
+from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.tables import FULL_ACID
+from integration.support.hive.config import ON_MAPREDUCE
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 ACID_FILE = (
     "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
@@ -101,25 +105,19 @@ def test_files_of_hive_2(
         differential.read(table)
 
 
-@pytest.fixture
-def merging(tmp_path: Path) -> Iterator[HiveServer]:
-    """A Hive that compacts by putting files together.
-
-    Hive starts no job for this, but asks whether Tez is its engine.
-    """
-    extra = {
-        "hive.compaction.merge.enabled": "true",
-        "hive.compactor.crud.query.based": "true",
-        "hive.execution.engine": "tez",
-    }
-    with HiveServer(HiveSettings(cleaner_interval=0.5, extra=extra), work=tmp_path) as server:
+@pytest.fixture(scope="module")
+def merging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """A Hive that compacts by putting files together where it can, and on Tez where not."""
+    extra = {"hive.compaction.merge.enabled": "true"}
+    settings = HiveSettings(cleaner_interval=0.5, query_compaction=True, extra=extra)
+    with HiveServer(settings, work=tmp_path_factory.mktemp("merging")) as server:
         yield server
 
 
 @pytest.mark.long
 def test_compactions_that_put_files_together(merging: HiveServer, spark: SparkSession) -> None:
     with HiveClient(merging.hs2_port, log=merging.log) as client:
-        client.execute("SET hive.execution.engine=mr")
+        client.execute(ON_MAPREDUCE)
         differential = Differential(merging, client, spark)
         for kind, made in {
             "minor": "delta_0000001_0000002_v",
@@ -148,3 +146,86 @@ def test_compactions_that_put_files_together(merging: HiveServer, spark: SparkSe
             differential.check(table, where="id = 3", hive_counts=True)
             with differential.pinned(table) as pinned:
                 assert verify(spark, pinned, differential.footers).problems == ()
+
+
+LOADED = "LOAD DATA LOCAL INPATH '{file}' INTO TABLE {t}"
+#: A kind of compaction, the properties of a table, a file's name, and what brings the file in.
+LOSING = {
+    "loaded": ("major", FULL_ACID, "000000_0", [LOADED]),
+    "converted": (
+        *("major", "'transactional'='false'", "000000_0"),
+        [LOADED, f"ALTER TABLE {{t}} SET TBLPROPERTIES ({FULL_ACID})"],
+    ),
+    "insert_only_minor": ("minor", INSERT_ONLY, "part-0.orc", [LOADED]),
+    "insert_only_major": ("major", INSERT_ONLY, "part-0.orc", [LOADED]),
+}
+
+
+@pytest.mark.long
+def test_compactions_that_put_files_together_lose_others(
+    merging: HiveServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    """They take in files with the names that Hive's own writers give, and no others."""
+    with HiveClient(merging.hs2_port, log=merging.log) as client:
+        client.execute(ON_MAPREDUCE)
+        differential = Differential(merging, client, spark)
+        for name, (kind, properties, file, statements) in LOSING.items():
+            table = f"default.loses_{name}"
+            stored = f"STORED AS ORC TBLPROPERTIES ({properties})"
+            client.execute(f"CREATE TABLE {table} (id int, v string) {stored}")
+            with (
+                (tmp_path / file).open("wb") as stream,
+                pyorc.Writer(stream, "struct<id:int,v:string>") as writer,
+            ):
+                writer.writerows([(1, "a"), (2, "b")])
+            for statement in statements:
+                client.execute(statement.format(t=table, file=tmp_path / file))
+            for i in (3, 4):
+                client.execute(f"INSERT INTO {table} VALUES ({i}, 'x')")
+            assert len(differential.check(table, where="id > 1").rows) == 4
+            client.compact(table, kind, cleaned=True)
+            assert sorted(differential.check(table, where="id > 1").rows) == [(3, "x"), (4, "x")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full_acid", "insert_only"])
+def test_a_compaction_below_an_open_write_has_its_write_ids_reversed(
+    merging: HiveServer, spark: SparkSession, properties: str
+) -> None:
+    """Hive passes over the directory, or shows its rows once more until the write has committed."""
+    with (
+        HiveClient(merging.hs2_port, log=merging.log) as client,
+        MetastoreClient(merging.metastore_uri) as metastore,
+    ):
+        client.execute(ON_MAPREDUCE)
+        differential = Differential(merging, client, spark)
+        for place, shown in {4: [1, 2, 3], 2: [1, 1, 2, 2, 3, 3]}.items():
+            name = TableName("default", f"reversed_{place}_{len(properties)}")
+            client.execute(
+                f"CREATE TABLE {name} (id int, v string) STORED AS ORC TBLPROPERTIES ({properties})"
+            )
+            for write_id, id_ in enumerate((1, 2, 3), start=1):
+                if write_id == place:
+                    _abort(metastore, name)
+                client.execute(f"INSERT INTO {name} VALUES ({id_}, 'x')")
+            if place == 4:
+                _abort(metastore, name)
+            writer = OpenWriter.begin(metastore, name, None, False)
+            writer.insert([10])
+            client.compact(str(name), "minor")
+            location = merging.warehouse / name.table
+            assert [it.name[:23] for it in location.glob("*_v*")] == ["delta_0000005_0000004_v"]
+            assert sorted(client.query(f"SELECT id FROM {name}")) == [(i,) for i in shown]
+            if place == 4:
+                differential.check(str(name), where="id > 1", hive_counts=True)
+            else:
+                with pytest.raises(UnreadableTableError, match="has its write ids reversed"):
+                    differential.read(str(name))
+            metastore.commit_txn(writer.txn_id)
+            found = differential.check(str(name), where="id > 1", hive_counts=True)
+            assert sorted(id_ for id_, _ in found.rows) == [1, 2, 3, 10]
+
+
+def _abort(metastore: MetastoreClient, name: TableName) -> None:
+    """Abort a write that has written nothing."""
+    metastore.abort_txn(OpenWriter.begin(metastore, name, None, False).txn_id)

@@ -95,6 +95,23 @@ def test_rows_and_changes_over_compactions(
     changes.check(table, before)
 
 
+def test_a_partition_by_a_decimal(client: HiveClient, reads: Differential) -> None:
+    """It is compacted, since the server has `hive.strict.checks.type.safety=false`."""
+    table = "default.by_decimal"
+    client.execute(f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (p decimal(6,2)) {ORC}")
+    for kind in ("minor", "major"):
+        for id_ in (1, 2):
+            client.execute(f"INSERT INTO {table} VALUES ({id_}, '{kind}', 1.5)")
+        client.compact(table, kind, "p='1.5'", cleaned=True)
+        found = reads.check(table, where="id > 1")
+    assert len(found.rows) == 4 and found.directories[0].startswith("p=1.5/base_")
+    # Hive itself takes another partition for that of the rows.
+    client.execute(f"DELETE FROM {table} WHERE id = 1")
+    assert len(reads.check(table, where="id = 1").rows) == 4
+    client.execute(f"UPDATE {table} SET v = 'x' WHERE id = 2")
+    assert len(reads.check(table, where="v = 'x'").rows) == 6
+
+
 def test_a_minor_compaction_below_an_open_write(
     server: HiveServer, client: HiveClient, reads: Differential, tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
     compacted = {base.name for base in bases if is_compacted(listing, base)}
     base = _best_base(listing, bases, compacted, write_ids, skipped)
     chosen = _best_deltas(deltas, base, write_ids, skipped)
+    _refuse_reversed(listing, chosen)
     directories: tuple[BaseDir | DeltaDir, ...] = (*bases, *deltas)
     with_data = [
         d
@@ -236,13 +237,24 @@ def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
             "it away, and run again."
         ) from error
     assert directory is not None, name
-    if isinstance(directory, DeltaDir) and directory.min_write_id > directory.max_write_id:
-        raise UnreadableTableError(
-            f"{listing.location}/{name} has its write ids reversed. Hive shows its rows, and no "
-            "state could tell which of them are new. Find out who wrote it: it may hold rows. Give "
-            "it a name with the lower write id first."
-        )
     return directory
+
+
+def _refuse_reversed(listing: Listing, chosen: Iterable[DeltaDir]) -> None:
+    """Refuse a delta such as `delta_4_3`, of which Hive shows the rows.
+
+    Hive 4.0.1 gives such a name where it puts files together below the open write id 4, and a write
+    id before is aborted (`MergeCompactor.getOutputDirPath`).
+    """
+    for delta in chosen:
+        if delta.min_write_id > delta.max_write_id:
+            raise UnreadableTableError(
+                f"{listing.location}/{delta.name} has its write ids reversed, and Hive shows its "
+                "rows. A compaction that puts files together gives such a name below an open "
+                "write: Hive then shows each row twice until the write has committed. Run again "
+                "then. If no compaction made the directory, find out who wrote it: it may hold "
+                "rows."
+            )
 
 
 def _best_base(
@@ -325,7 +337,7 @@ def _best_deltas(
     previous: DeltaDir | None = None
     for delta in sorted(deltas, key=order):
         low, high = delta.min_write_id, delta.max_write_id
-        if write_ids.is_range_valid(low, high) is RangeResponse.NONE:
+        if _is_invalid(write_ids, low, high):
             reason = f"no write id in {low}..{high} is valid in this snapshot"
             skipped.append(Skipped(delta.name, reason))
             continue
@@ -349,6 +361,14 @@ def _best_deltas(
         chosen.append(delta)
         previous = delta
     return chosen
+
+
+def _is_invalid(write_ids: ValidWriteIdList, low: int, high: int) -> bool:
+    if low > high:
+        # Hive counts no invalid write id in a reversed range
+        # (`ValidReaderWriteIdList.isWriteIdRangeValid`).
+        return low > write_ids.high_watermark
+    return write_ids.is_range_valid(low, high) is RangeResponse.NONE
 
 
 def _same_range(one: DeltaDir, other: DeltaDir) -> bool:

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from hiveacid.errors import MetastoreError
 from integration.support.histories.actions import World
@@ -234,7 +234,15 @@ def _failures_of_hive(action: object) -> Iterator[None]:
     try:
         yield
     except Py4JError as error:
-        raise HiveSqlError(f"{action}: {error}") from error
+        raise HiveSqlError(f"{action}: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What Java says. PySpark asks its own Java about each error, which does not know this one."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Py4JJavaError):
+        cause = cause.__context__
+    return str(error if cause is None else cause.java_exception.toString())
 
 
 def open_stream(table: TableState) -> Actions | None:

@@ -380,6 +380,35 @@ def test_compactions_whose_transactions_have_not_ended_are_ahead():
     assert state.base is not None and state.base.directory.name == "base_2_v0000010"
 
 
-def test_a_delta_with_its_write_ids_reversed_is_refused():
-    with pytest.raises(UnreadableTableError, match="file:/t/delta_3_2 has its write ids reversed"):
-        select(listing("delta_1_1_0/b", "delta_3_2/b"), write_ids(3), ALL_TXNS)
+@pytest.mark.parametrize(
+    "ids",
+    [
+        write_ids(3),
+        write_ids(3, open={3}),
+        write_ids(3, open={3}, aborted={1}),
+        write_ids(3, aborted={3}),
+    ],
+)
+def test_a_delta_with_its_write_ids_reversed_is_refused_where_hive_shows_it(ids):
+    listed = listing("delta_1_1_0/b", "delta_2_2_0/b", "delta_3_2_v0000007/b")
+    with pytest.raises(UnreadableTableError, match="delta_3_2_v0000007 has its write ids reversed"):
+        select(listed, ids, ALL_TXNS)
+
+
+@pytest.mark.parametrize(
+    "ids", [write_ids(3, open={3}, aborted={2}), write_ids(2), write_ids(3, aborted={2, 3})]
+)
+def test_a_delta_with_its_write_ids_reversed_is_passed_over_where_hive_does(ids):
+    listed = listing("delta_1_1_0/b", "delta_3_2_v0000007/b")
+    assert chosen(listed, ids) == (None, ["delta_1_1_0"], [], [])
+
+
+def test_a_delta_with_its_write_ids_reversed_is_passed_over_after_the_open_write():
+    """Below it, Hive has put `delta_1_1_0` into the reversed one, and 3 has committed since."""
+    listed = listing("delta_1_1_0/b", "delta_2_2_0/b", "delta_3_2_v0000007/b", "delta_3_3_0/b")
+    assert chosen(listed, write_ids(3)) == (
+        None,
+        ["delta_1_1_0", "delta_2_2_0", "delta_3_3_0"],
+        [],
+        [],
+    )
