@@ -25,6 +25,7 @@ from hiveacid.changes.state import SourceState
 from hiveacid.errors import (
     HistoryLostError,
     InvalidSettingError,
+    MetastoreError,
     TransactionLostError,
     UnreadableTableError,
 )
@@ -520,7 +521,7 @@ class Snapshot(RunSnapshot):
                 self._warnings.warn_of_missing(name, plan.missing)
                 self._warnings.warn_of_passed_over(name, plan.passed_over)
                 self._warnings.warn_of_unseen(whole)
-                self._warnings.warn_of_foreign(name, self._foreign(name, plan.ahead))
+                self._warn_of_foreign(name, plan.ahead)
             return planned.plan
 
     def plan_changes(
@@ -624,6 +625,13 @@ class Snapshot(RunSnapshot):
                 "state can rest on what is shown now, and changes cannot be followed. Read the "
                 "table as a whole until then, and take a new snapshot after that."
             )
+
+    def _warn_of_foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> None:
+        """Warn of compactions of another metastore. The rows are Hive's whether or not it can."""
+        try:
+            self._warnings.warn_of_foreign(name, self._foreign(name, ahead))
+        except MetastoreError as error:
+            self._warnings.warn_of_unknown_compactions(name, error)
 
     def _foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         if not ahead:

@@ -261,6 +261,24 @@ class MetastoreClient:
 
         return self._channel.repeatable("get_open_txns", "the list of open transactions", call)
 
+    def get_aborted_writers(self) -> frozenset[int] | None:
+        """Return the aborted transactions that were none of compactions.
+
+        None from a metastore that cannot tell: before Hive 4.
+        """
+        request = thrift.GetOpenTxnsRequest(excludeTxnTypes=[thrift.TXN_TYPE_COMPACTION])
+
+        def call(metastore: ThriftMetastore) -> frozenset[int] | None:
+            try:
+                response = metastore.get_open_txns_req(request)
+            except TException as error:
+                if not is_unknown_method(error):
+                    raise
+                return None
+            return conversion.valid_txns_from_thrift(response).aborted
+
+        return self._channel.repeatable("get_open_txns_req", "aborted transactions", call)
+
     def get_valid_write_ids(
         self, names: Iterable[TableName], valid_txns: ValidTxnList
     ) -> dict[TableName, ValidWriteIdList]:

@@ -16,6 +16,9 @@ INSERT_ONLY_TABLES = 2
 TXN_TYPE_READ_ONLY = 2
 """`TxnType.READ_ONLY`, as Hive 4 opens for its own SELECT; Hive 3 skips the field."""
 
+TXN_TYPE_COMPACTION = 3
+"""`TxnType.COMPACTION`, as Hive 4 opens for the work of a compaction."""
+
 COMPACTION_REBALANCE = 3
 """`CompactionType.REBALANCE`, which Hive 4 added."""
 
@@ -203,6 +206,12 @@ class OpenTxnRequest(Struct):
     )
 
 
+class GetOpenTxnsRequest(Struct):
+    """Request of `get_open_txns_req`: transactions of these types are left out."""
+
+    thrift_spec = spec((1, TType.LIST, "excludeTxnTypes", (TType.I32, None, False), None))
+
+
 class GetOpenTxnsResponse(Struct):
     """Response of `get_open_txns`. Bit i of `abortedBits` is set if `open_txns[i]` is aborted."""
 
@@ -362,6 +371,7 @@ GET_PARTITION_NAMES = Call(
 )
 OPEN_TXNS = _request_call("open_txns", OpenTxnRequest, ttypes.OpenTxnsResponse)
 GET_OPEN_TXNS = _call("get_open_txns", _arguments("get_open_txns"), GetOpenTxnsResponse)
+GET_OPEN_TXNS_REQ = _request_call("get_open_txns_req", GetOpenTxnsRequest, GetOpenTxnsResponse)
 GET_VALID_WRITE_IDS = _request_call(
     "get_valid_write_ids",
     GetValidWriteIdsRequest,
@@ -444,6 +454,9 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
 
     def get_open_txns(self) -> GetOpenTxnsResponse:
         return self._invoke(GET_OPEN_TXNS)
+
+    def get_open_txns_req(self, rqst: GetOpenTxnsRequest) -> GetOpenTxnsResponse:
+        return self._invoke(GET_OPEN_TXNS_REQ, rqst=rqst)
 
     def get_valid_write_ids(self, rqst: GetValidWriteIdsRequest) -> GetValidWriteIdsResponse:
         return self._invoke(GET_VALID_WRITE_IDS, rqst=rqst)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from hiveacid.acid.layout import ListedFile
+from hiveacid.errors import MetastoreError
 from hiveacid.formatting import first_few, human_bytes, pluralize
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
@@ -110,6 +111,20 @@ class ReadWarnings:
         """
         if foreign and self._is_first(name, "foreign"):
             logger.warning(about_foreign(name, foreign))
+
+    def warn_of_unknown_compactions(self, name: TableName, error: MetastoreError) -> None:
+        """Warn that nobody knows whether compactions that the snapshot does not see are foreign.
+
+        Args:
+            name: the table.
+            error: what the metastore answered.
+        """
+        if self._is_first(name, "foreign"):
+            logger.warning(
+                f"{name} has directories of compactions that have not ended in the snapshot. Its "
+                "rows are those that Hive shows. Whether another metastore has made the "
+                f"directories, as REPL LOAD brings them, could not be asked: {error}"
+            )
 
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:
         """Warn of chosen values that no partition of the whole table has."""

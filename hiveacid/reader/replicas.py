@@ -46,6 +46,11 @@ def find_foreign(
         return [
             (path, transaction) for path, transaction in ahead if transaction > now.high_watermark
         ]
-    # What an aborted transaction has left is hidden for good, such as of a worker that died.
-    known = own | now.aborted
+    aborted = now.aborted & {transaction for _, transaction in ahead}
+    if aborted:
+        # What a compaction has left that was aborted, as its worker died, is hidden until the
+        # cleaner removes it. The directory of another aborted transaction is shown once the
+        # metastore forgets that transaction: it does so within seconds of an empty one.
+        aborted -= client.get_aborted_writers() or frozenset()
+    known = own | aborted
     return [(path, transaction) for path, transaction in ahead if transaction not in known]

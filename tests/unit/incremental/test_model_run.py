@@ -64,9 +64,18 @@ def test_rendering_the_sql_of_a_run_that_has_begun_leaves_its_rows_alone(invocat
     assert invocation.models[CHANGES] == "the run's maker"
 
 
-def test_the_changes_of_a_table_that_is_not_transactional_are_refused():
-    plans = SimpleNamespace(sources=SimpleNamespace(is_acid=lambda source: False))
-    with pytest.raises(IncrementalError, match=r"m uses acid_changes\(shop.orders\), which is not"):
+@pytest.mark.parametrize(
+    ("behind", "what"),
+    [
+        ([], "not an ACID table"),
+        ([TableName("shop", "t"), TableName("shop", "u")], "a view of Hive's over shop.t, shop.u"),
+    ],
+)
+def test_the_changes_of_a_relation_that_keeps_none_are_refused(behind, what):
+    sources = SimpleNamespace(is_acid=lambda source: False, behind_view=lambda source: behind)
+    plans = SimpleNamespace(sources=sources)
+    message = rf"m uses acid_changes\(shop.orders\), which is {what}"
+    with pytest.raises(IncrementalError, match=message):
         RowsBeforeRun(model(), plans, lambda: None).rows(None)
 
 

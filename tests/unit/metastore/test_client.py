@@ -223,6 +223,21 @@ class TestTransactions:
             20, open=frozenset({3, 7, 9, 11, 12, 13, 14}), aborted=frozenset({5, 16})
         )
 
+    def test_aborted_transactions_that_were_no_compactions(self, server, client):
+        asked = []
+
+        def get_open_txns_req(request):
+            asked.append(request.excludeTxnTypes)
+            return thrift.GetOpenTxnsResponse(
+                txn_high_water_mark=20, open_txns=[3, 5], abortedBits=b"\x02"
+            )
+
+        # Hive 3 does not know the call.
+        assert client.get_aborted_writers() is None
+        server.handlers["get_open_txns_req"] = get_open_txns_req
+        assert client.get_aborted_writers() == frozenset({5})
+        assert asked == [[thrift.TXN_TYPE_COMPACTION]]
+
     def test_a_list_of_hive_2_is_not_taken_for_an_empty_one(self, server, client):
         server.handlers["get_open_txns"] = lambda: thrift.GetOpenTxnsResponse(
             txn_high_water_mark=20, open_txns=None

@@ -14,9 +14,11 @@ AHEAD = [("/t/base_3_v0000070", 70), ("/t/base_4_v0000090", 90)]
 class Client:
     """A metastore at transaction 80, with compactions of its own."""
 
-    def __init__(self, *transactions, aborted=()):
+    def __init__(self, *transactions, aborted=(), writers=()):
+        """`writers` are the aborted transactions that were none of compactions; None: unknown."""
         self.transactions = transactions
         self.aborted = frozenset(aborted)
+        self.writers = None if writers is None else frozenset(writers)
 
     def get_compactions(self, name):
         assert name == ORDERS
@@ -27,6 +29,9 @@ class Client:
 
     def get_valid_txns(self):
         return ValidTxnList(80, aborted=self.aborted)
+
+    def get_aborted_writers(self):
+        return self.writers
 
 
 @pytest.mark.parametrize(
@@ -52,6 +57,13 @@ def test_what_a_dead_worker_has_left_is_not_foreign():
     """The compaction's next try has a transaction of its own."""
     found = find_foreign(Client(75, aborted=[70]), HIVE_4, ORDERS, AHEAD)
     assert found == [("/t/base_4_v0000090", 90)]
+
+
+@pytest.mark.parametrize(("writers", "foreign"), [((70,), [70, 90]), (None, [90])])
+def test_an_aborted_transaction_that_was_no_compaction_has_made_none(writers, foreign):
+    """Hive shows the directory once it forgets the transaction. A Hive 3 tells no kinds."""
+    found = find_foreign(Client(75, aborted=[70], writers=writers), HIVE_4, ORDERS, AHEAD)
+    assert [transaction for _, transaction in found] == foreign
 
 
 def test_nobody_is_asked_without_a_compaction_ahead():

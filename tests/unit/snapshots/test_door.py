@@ -22,6 +22,7 @@ from hiveacid.errors import (
     InvalidSettingError,
     InvalidStateError,
     LockTimeoutError,
+    MetastoreError,
     SnapshotEndedError,
     TransactionLostError,
     UnreadableTableError,
@@ -424,6 +425,33 @@ class TestReplicas(Listed):
             snapshot.table("shop.orders", version_as_of=write_id)
         (told,) = warnings
         assert told.startswith("shop.orders has rows that Hive does not show yet: file:/w/base_2_v")
+
+    def test_a_read_goes_on_where_compactions_cannot_be_asked_for(
+        self, metastore, take, listed, warnings, planned
+    ):
+        """The rows are Hive's in any case; a state would rest on the answer."""
+
+        def refuse(call):
+            if call == "get_compactions":
+                raise MetastoreError("show_compact failed: Permission denied: user=dbt")
+
+        planned.change = lambda plan: replace(plan, ahead=(("file:/w/base_2_v0000070", 70),))
+        metastore.before = refuse
+        with take("shop.orders") as snapshot:
+            for _ in range(2):
+                snapshot.table("shop.orders")
+        (told,) = warnings
+        assert told.startswith("shop.orders has directories of compactions that have not ended")
+        assert told.endswith("could not be asked: show_compact failed: Permission denied: user=dbt")
+
+    def test_changes_need_to_know_of_compactions(self, metastore, take, listed, changed):
+        def refuse(call):
+            if call == "get_compactions":
+                raise MetastoreError("show_compact failed")
+
+        metastore.before = refuse
+        with take("shop.orders") as snapshot, pytest.raises(MetastoreError, match="show_compact"):
+            snapshot.changes("shop.orders")
 
     def test_compactions_of_this_metastore_are_known(
         self, metastore, take, listed, changed, warnings

@@ -271,12 +271,21 @@ class NoRowsAfterRun:
 
 
 def check_source(model: ChangesModel, sources: AcidSources) -> None:
-    """Refuse the changes of a table that is not transactional.
+    """Refuse the changes of what is no transactional table.
 
     Raises:
         IncrementalError: naming the model and the table.
     """
     if not sources.is_acid(model.source):
+        behind = sources.behind_view(model.source)
+        if behind:
+            raise IncrementalError(
+                f"Model {model.name} uses acid_changes({model.source.table}), which is a view of "
+                f"Hive's over {', '.join(map(str, behind))}. Only tables keep their changes. "
+                "Declare the table as a source, read {{ acid_changes(source(…)) }} of the table, "
+                "and write the view's query into the model; or read the view as a whole, in a "
+                "model that is `materialized: table`."
+            )
         raise IncrementalError(
             f"Model {model.name} uses acid_changes({model.source.table}), which is not an ACID "
             "table, so that nobody keeps its changes. acid_changes takes a source that is: "

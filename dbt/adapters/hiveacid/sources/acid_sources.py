@@ -282,6 +282,10 @@ class AcidSources:
         """Return whether the metastore has the source as a transactional table."""
         return bool(self._tables.transactional([source.table]))
 
+    def behind_view(self, source: Source) -> list[TableName]:
+        """Return the transactional tables behind a view of Hive's; empty for anything else."""
+        return sorted(self._tables.behind([source.table]) - {source.table})
+
     def _files_of(self, source: Source, plan: ReadPlan) -> FilesRead:
         """Return the files of a plan: one object for all who read by the same plan."""
         with self._lock:
