@@ -53,11 +53,14 @@ def paths_in(plan: Any) -> Iterator[NamedPath]:
                 yield from paths_in(child)
         return
     paths: list[Any] = []
-    if kind.startswith(("CreateTable", "ReplaceTable")) and kind != "CreateTableLikeCommand":
-        spec = plan.tableSpec()
-        paths += [_get(spec.location()), *_expressions(spec.optionExpression().options())]
+    if kind == "CreateTableLike":
+        # What CREATE TABLE … LIKE is since Spark 4.2; before, it is a CreateTableLikeCommand.
+        paths.append(_get(plan.location()))
     elif kind == "CreateTableLikeCommand":
         paths.append(_get(plan.fileFormat().locationUri()))
+    elif kind.startswith(("CreateTable", "ReplaceTable")):
+        spec = plan.tableSpec()
+        paths += [_get(spec.location()), *_expressions(spec.optionExpression().options())]
     elif kind == "CreateTempViewUsing":
         yield from (NamedPath(path, True) for path in _texts(plan.options()))
     elif kind == "CreateNamespace":

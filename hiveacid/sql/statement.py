@@ -41,6 +41,7 @@ _OPAQUE = {
 # would read, from which Hive may answer a query.
 _SHOW = frozenset(
     {
+        "CreateTableLike",
         "DescribeColumn",
         "DescribeDeltaDetailCommand",
         "DescribeDeltaHistory",

@@ -186,6 +186,7 @@ describe {d}.orders amount
 describe query select id, (select max(name) from {d}.customers) m from {d}.orders
 describe select orders.id, amount from {d}.orders
 describe query table {d}.customers
+create table {t}.{n} like {d}.orders using parquet ;; describe {t}.{n} ;; select * from {t}.{n}
 desc query with x as (select * from {d}.orders) from x select status
 show columns in {d}.orders
 show columns from orders in {d}
