@@ -29,9 +29,8 @@ from integration.support.histories.table_state import Actions, Operation, TableS
 HIVE = replace(
     IN_TEST,
     query_compaction=True,
-    # A history waits for the transactions of each client that it has killed. With 30 seconds some
-    # time out whose client is alive, on a busy machine.
-    txn_timeout=60,
+    # A history waits for the transactions of each client that it has killed.
+    txn_timeout=40,
     extra={**IN_TEST.extra, "hive.compaction.merge.enabled": "true"},
 )
 """A Hive that puts files together where it can, and compacts on Tez where not."""
