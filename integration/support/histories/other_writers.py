@@ -239,7 +239,7 @@ class OtherWriters(Histories):
         try:
             super()._compare(world, where)
         except Exception as error:
-            if not _was_cleaned(str(error)):
+            if not was_cleaned(str(error)):
                 raise
             self.compactions["a read again, since a compaction left no file"] += 1
             super()._compare(world, where)
@@ -249,7 +249,7 @@ class OtherWriters(Histories):
         return world.metastore.get_table(world.table).is_full_acid
 
 
-def _was_cleaned(error: str) -> bool:
+def was_cleaned(error: str) -> bool:
     """Whether a file is gone next to a compaction's directory that holds no file."""
     found = re.search(r"(?:File )?file:(/.*) (?:does not exist|was listed, and is gone)", error)
     if found is None or Path(found[1]).exists():
