@@ -144,3 +144,13 @@ def test_rebalance(name: str, server: HiveServer, client: HiveClient, reads: Dif
     client.execute(f"DELETE FROM {table} WHERE id % 3 = 0")
     client.execute(f"UPDATE {table} SET v = 'new' WHERE id = 11")
     reads.check(table, where="v = 'new'")
+
+
+def test_a_rebalance_of_one_partition(client: HiveClient, reads: Differential) -> None:
+    """Hive's query does not ask for the partition, and brings the rows of all others in."""
+    table = "default.balanced_twice"
+    client.execute(f"CREATE TABLE {table} (id int, v string) PARTITIONED BY (p int) {ORC}")
+    client.execute(f"INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)")
+    client.compact(table, "rebalance", "p=1", cleaned=True)
+    rows = reads.check(table, where="id > 2").rows
+    assert sorted((id_, p) for id_, _, p in rows) == [(1, 1), (2, 1), (3, 1), (3, 2)]

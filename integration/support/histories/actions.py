@@ -22,7 +22,7 @@ class NotNow(Exception):
     """Hive saw no need for the operation: it was not done, and that is no failure."""
 
 
-_HEARTBEAT_SECONDS = 10.0
+HEARTBEAT_SECONDS = 10.0
 
 
 @dataclass
@@ -58,7 +58,7 @@ class World:
         timeout = self.metastore.server_info().transaction_timeout
         # That it was lost, its commit says.
         heartbeat = Heartbeat(
-            self.connect, writer.txn_id, _HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
+            self.connect, writer.txn_id, HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
         )
         heartbeat.start()
         self.writers[key] = writer, heartbeat

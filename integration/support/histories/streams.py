@@ -17,7 +17,8 @@ from typing import Literal
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from hiveacid.errors import MetastoreError
-from integration.support.histories.actions import World
+from hiveacid.snapshots.transaction import Heartbeat
+from integration.support.histories.actions import HEARTBEAT_SECONDS, World
 from integration.support.histories.shape import NULL, PARTITION_VALUES, literal
 from integration.support.histories.table_state import Actions, Operation, TableState
 from integration.support.hive import HiveServer, HiveSqlError
@@ -77,11 +78,8 @@ class SharedClient:
     def get(self) -> StreamingClient:
         """Return the client that runs, or start one."""
         if self._client is None:
-            self._client = StreamingClient(
-                self._hive.metastore_uri,
-                self._work / f"streaming_{next(self._starts)}",
-                txn_timeout=self._hive.settings.txn_timeout,
-            )
+            work = self._work / f"streaming_{next(self._starts)}"
+            self._client = StreamingClient(self._hive.metastore_uri, work)
         return self._client
 
     def kill(self) -> None:
@@ -95,12 +93,14 @@ class SharedClient:
 class StreamedWorld(World):
     """A world with streaming ingest. `streams` are the connections under way, by key.
 
-    `transactions` are those of each key's last batch: `lost` can wait for their timeout.
+    `transactions` are those of each key's last batch. The world sends their heartbeats until their
+    client is killed: the client itself sends none.
     """
 
     shared: SharedClient | None = None
     streams: dict[int, StreamingWriter] = field(default_factory=dict)
     transactions: dict[int, set[str]] = field(default_factory=dict)
+    heartbeats: dict[int, list[Heartbeat]] = field(default_factory=dict)
 
     @property
     def client_of_streams(self) -> SharedClient:
@@ -112,7 +112,27 @@ class StreamedWorld(World):
         rows = self.client.show_transactions()
         return {str(row["txnid"]) for row in rows if row["state"] == "OPEN"}
 
+    def keep_alive(self, key: int) -> None:
+        """Begin with the heartbeats of the last batch of a key, and end those of the one before."""
+        self.let_die(key)
+        timeout = self.metastore.server_info().transaction_timeout
+        self.heartbeats[key] = [
+            Heartbeat(
+                self.connect, int(txn_id), HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
+            )
+            for txn_id in self.transactions[key]
+        ]
+        for heartbeat in self.heartbeats[key]:
+            heartbeat.start()
+
+    def let_die(self, key: int) -> None:
+        """End the heartbeats of a key."""
+        for heartbeat in self.heartbeats.pop(key, []):
+            heartbeat.stop()
+
     def end(self) -> None:
+        for key in list(self.heartbeats):
+            self.let_die(key)
         for key in list(self.streams):
             with suppress(Py4JError):
                 self.streams.pop(key).close()
@@ -168,6 +188,7 @@ class WriteStream:
             stream.write(*self.rows)
             if self.is_first:
                 world.transactions[self.key] = world.open_transactions() - before
+                world.keep_alive(self.key)
             if self.end == "commit":
                 stream.commit_open()
             elif self.end == "abort":
@@ -189,6 +210,7 @@ class CloseStream:
         assert isinstance(world, StreamedWorld)
         with _failures_of_hive(self):
             world.streams.pop(self.key).close()
+        world.let_die(self.key)
 
     def script(self, world: World) -> str:
         return f"-- connection {self.key} closes"
@@ -204,6 +226,7 @@ class KillStream:
         assert isinstance(world, StreamedWorld)
         del world.streams[self.key]
         world.client_of_streams.kill()
+        world.let_die(self.key)
 
     def script(self, world: World) -> str:
         return f"-- the streaming client with connection {self.key} is killed"

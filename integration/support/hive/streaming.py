@@ -21,17 +21,12 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 class StreamingClient:
     """A Java process with the client, as a context manager. It can be killed with its writers."""
 
-    def __init__(
-        self,
-        metastore_uri: str,
-        work: Path,
-        progress: Progress = say,
-        txn_timeout: int | None = None,
-    ) -> None:
+    def __init__(self, metastore_uri: str, work: Path, progress: Progress = say) -> None:
         """Start it; its files are below `work`.
 
-        `txn_timeout` is the metastore's own, in seconds: the client tells it half as often that its
-        transactions live. Without it the client takes Hive's default for granted, 300 seconds.
+        It sends no heartbeats: `HiveStreamingConnection.TransactionBatch` makes its heartbeat
+        before it has transactions. Whoever wants a batch to outlive the metastore's timeout sends
+        them.
         """
         (work / "conf").mkdir(parents=True)
         files = hive_files(progress, hive_3.VERSION)
@@ -47,8 +42,6 @@ class StreamingClient:
             "hive.exec.local.scratchdir": f"{work}/local",
             "hive.async.log.enabled": "false",
         }
-        if txn_timeout is not None:
-            properties["hive.txn.timeout"] = f"{txn_timeout}s"
         write_site(properties, work / "conf" / "hive-site.xml")
         options = [
             *OPEN_OPTIONS,

@@ -11,7 +11,7 @@ import pyorc
 import pytest
 
 from integration.support.histories import loads, streams
-from integration.support.histories.other_writers import OtherWriters
+from integration.support.histories.other_writers import OtherWriters, was_cleaned
 from integration.support.histories.shape import EXPRESSIONS, Column, Shape
 from integration.support.histories.streams import (
     CloseStream,
@@ -136,3 +136,30 @@ def test_all_that_opens_something_has_an_ending() -> None:
     assert set(OtherWriters.endings) <= set(OtherWriters.operations)
     for name, others in OtherWriters.opened_by.items():
         assert {name, *others} <= set(OtherWriters.operations)
+
+
+def test_only_a_file_next_to_an_empty_compaction_may_go_under_a_read(tmp_path: Path) -> None:
+    file, base = tmp_path / "p=a b" / "delta_1_1_0" / "bucket_00000_0", "base_1_v0000007"
+    gone = f"java.io.FileNotFoundException: File file:{file} does not exist\n\tat org.apache"
+    file.parent.mkdir(parents=True)
+    assert not was_cleaned(gone), "no compaction is there"
+    (file.parents[1] / base).mkdir()
+    assert was_cleaned(gone)
+    assert was_cleaned(f"file:{file} was listed, and is gone.")
+    assert not was_cleaned("assert [(1,)] == []")
+    file.touch()
+    assert not was_cleaned(gone), "the file is there"
+    file.unlink()
+    (file.parents[1] / base / "bucket_00000").touch()
+    assert not was_cleaned(gone), "the compaction left a file"
+
+
+def test_a_minor_compaction_below_an_open_write_asks_for_deletes() -> None:
+    """Hive would put files together, under a name that shows rows twice."""
+    minor = OtherWriters.operations["minor compaction"]
+    of = table(5)
+    assert [type(it).__name__ for it in minor(of) or ()] == ["Compact"]
+    of.writers[1] = False
+    assert [type(it).__name__ for it in minor(of) or ()] == ["Compact"], "nothing was aborted"
+    of.aborted = True
+    assert [type(it).__name__ for it in minor(of) or ()] == ["Ask", "Compact"]
