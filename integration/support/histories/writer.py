@@ -155,9 +155,15 @@ def _acid(row: str) -> str:
 
 
 def _write_events(path: Path, writer: OpenWriter, events: Sequence[tuple[Any, ...]]) -> None:
-    """Write a file of few events, with the last row id of its one stripe: Hive 3 asks for it."""
+    """Write a file of few events, with the metadata that Hive 3 asks for.
+
+    These are the last row id of its one stripe, and the numbers of inserts, updates and deletes.
+    """
     last = ",".join(str(number) for number in events[-1][1:4])
-    _write(path, _acid(writer._row), events, {"hive.acid.key.index": f"{last};".encode()})
+    kinds = [event[0] for event in events]
+    counts = ",".join(str(kinds.count(kind)) for kind in range(3))
+    metadata = {"hive.acid.key.index": f"{last};", "hive.acid.stats": counts}
+    _write(path, _acid(writer._row), events, {key: it.encode() for key, it in metadata.items()})
 
 
 def _write(
