@@ -41,7 +41,7 @@ from hiveacid.sql.functions import (
 )
 from hiveacid.sql.hive_session import session_of_hive
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
-from hiveacid.sql.plain_chars import TrimmedTable, without_blanks
+from hiveacid.sql.plain_chars import TrimmedTable, nested_char, without_blanks
 from hiveacid.sql.statement import (
     DESCRIBES,
     NameParts,
@@ -393,7 +393,8 @@ class _Search:
         if query is None:
             return None
         session = self._hive_session
-        return ViewRead(relation, TrimmedTable(name, session), parse(session, query), ())
+        table = TrimmedTable(name, session, nested_char(metadata))
+        return ViewRead(relation, table, parse(session, query), ())
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
         """Look up the tables of a database together where a statement reads several of them."""
