@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+import hiveacid
 from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
@@ -31,6 +32,32 @@ FILTERS = {
     "amount < 1.5 OR id + 1 = 8": False,
 }
 """Filters, and whether ORC can pass over row groups for them."""
+
+VIEWS = {
+    "few_columns": "SELECT id, name, day FROM {t}",
+    "renamed (number, label)": "SELECT id, upper(name) FROM {t}",
+    "above": "SELECT number, label FROM renamed WHERE number > 9",
+    "small": "SELECT id, half FROM {t} WHERE id < 20",
+    "by_day": "SELECT day, count(*) AS n, max(id) AS last_one FROM {t} GROUP BY day",
+    "ranked": "SELECT day, id, rank() OVER (PARTITION BY day ORDER BY id) AS r FROM {t}",
+}
+"""Views of Hive's over the table."""
+
+FILTERS_OF_VIEWS = {
+    "few_columns WHERE id = 31233": True,
+    "few_columns WHERE id IN (31234, 31235, 7)": True,
+    "few_columns WHERE name = 'name 000042' AND day < date '2021-01-01'": True,
+    "renamed WHERE number = 17": True,
+    "renamed WHERE label = 'NAME 000042'": False,
+    "above WHERE number < 12": True,
+    "small": True,
+    "small WHERE half > 8": True,
+    "by_day WHERE day = date '2020-01-03'": True,
+    "by_day WHERE last_one < 100": False,
+    "ranked WHERE day = date '2020-01-03' AND r < 3": True,
+    "ranked WHERE id = 7": False,
+}
+"""Filters on the views, and whether ORC can pass over row groups for them."""
 
 
 def test_filters_reach_orc(
@@ -90,6 +117,15 @@ def test_filters_reach_orc(
         assert both.collect()[0][0] == 2 * (ROWS - 3)
         spark.sql("UNCACHE TABLE all_numbers")
     assert spark.conf.get("spark.sql.orc.filterPushdown") == own
+
+    for name, query in VIEWS.items():
+        hive_client.execute(f"CREATE VIEW {name} AS {query.format(t=table)}")
+    with hiveacid.snapshot(spark, differential.hive.metastore_uri, []) as snapshot:
+        for condition, skips in FILTERS_OF_VIEWS.items():
+            query = f"SELECT * FROM {database}.{condition}"
+            found = snapshot.sql(query)
+            assert canonical(collected(found)) == canonical(hive_client.query(query)), condition
+            assert (scanned(found, "numOutputRows") < ROWS) == skips, condition
 
 
 def test_filters_that_orc_compares_otherwise_stay_with_spark(

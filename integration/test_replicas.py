@@ -10,7 +10,9 @@ import pytest
 import hiveacid
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import TableName
 from integration.support.differential import Differential, canonical
+from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
@@ -77,6 +79,20 @@ def test_rows_that_hive_does_not_show_yet(
             metastore.commit_txn(same)
             with pytest.raises(UnreadableTableError, match=f"{replica.name} was made by"):
                 snapshot.changes(table)
+        # Another one, which was aborted. Hive forgets it once nothing remembers its write.
+        hive_client.execute(
+            f"CREATE TABLE other (id int) STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
+        )
+        writer = OpenWriter.begin(metastore, TableName(database, "other"), None, deletes=False)
+        metastore.abort_txn(writer.txn_id)
+        made = replica.rename(replica.with_name(f"base_0000003_v{writer.txn_id:07d}"))
+        assert [tuple(row) for row in differential.check(table, where="id > 0").rows] == [(100,)]
+        with (
+            hiveacid.snapshot(spark, uri, [table]) as snapshot,
+            pytest.raises(UnreadableTableError, match=f"{made.name} was made by"),
+        ):
+            snapshot.changes(table)
+        made.rename(replica)
     caplog.clear()
     assert len(differential.check(table, where="id > 0").rows) == 4
     with (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from integration.support.changes import Changes, Story, directories
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, in_long
@@ -73,11 +74,13 @@ def test_original_files(
     client.execute(f"ALTER TABLE {table} SET TBLPROPERTIES ({FULL_ACID})")
     found = differential.check(table, where="p = 1")
     assert sum("HIVE_UNION_SUBDIR" in directory for directory in found.directories) >= 3
+    story = Story(Changes(differential), client, table)
+    story.remember("original files alone")
     for step in (
-        f"DELETE FROM {table} WHERE id IN (2, 13, 21, 101, 112)",
-        f"UPDATE {table} SET name = 'changed' WHERE id IN (1, 123, 200)",
+        "DELETE FROM {t} WHERE id IN (2, 13, 21, 101, 112)",
+        "UPDATE {t} SET name = 'changed' WHERE id IN (1, 123, 200)",
     ):
-        client.execute(step)
+        story.then(step)
         differential.check(table, where="p = 0")
     compact_everywhere(client, table, "major", bool(partition))
     differential.check(table, where="id > 100")
@@ -122,7 +125,11 @@ def test_insert_only(
     insert_union(client, table, 0)
     found = differential.check(table, where="p = 1")
     assert any("HIVE_UNION_SUBDIR" in directory for directory in found.directories)
-    insert_union(client, table, 100)
+    story = Story(Changes(differential), client, table)
+    story.remember("one insert")
+    plans = story.then(lambda: insert_union(client, table, 100))
+    read = directories(plans["one insert"])
+    assert len(read) >= 3 and all("HIVE_UNION_SUBDIR" in directory for directory in read)
     differential.check(table, where="id > 20")
 
 

@@ -69,7 +69,7 @@ class AcidState:
     compaction has not taken them in. `passed_over` are the original files that Hive does not show
     (`without_originals`). `open_files` are files that are being written; no directory has them
     among its files. `ahead` are directories of compactions whose transactions have not ended in
-    `valid_txns`.
+    `valid_txns`, or were aborted.
     """
 
     base: SelectedDir | None
@@ -118,8 +118,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
             skipped.append(Skipped(name, reason))
-            if directory.visibility_txn not in valid_txns.aborted:
-                ahead.append(directory)
+            ahead.append(directory)
         elif name in listing.without_files:
             # Hive lists the files below a location, and so does not see the directory
             # (`AcidUtils.getHdfsDirSnapshots`). What the directory's name covers counts until

@@ -9,7 +9,7 @@ Spark's plan (`hive_casts`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,9 @@ _TYPE = re.compile(
     r"|decimal(\(\d+(, ?\d+)?\))?|(var)?char\((?P<length>\d+)\))",
     re.IGNORECASE,
 )
+_SPARKS_LONG = ("DECIMAL(20)", "DECIMAL(20, 0)")
+"""What Spark makes of a bigint next to a decimal, and Hive does not (`hive_casts`)."""
+
 _TRIED = "4.0."
 """Beginning of the versions of Hive 4 that evaluate as the one that was tried."""
 
@@ -174,12 +177,15 @@ def refuse_of_trino(view: HiveView) -> None:
         )
 
 
-def translate(view: HiveView, hive: HiveSql) -> Translation:
+def translate(
+    view: HiveView, hive: HiveSql, is_catalog: Callable[[str], bool] = lambda name: False
+) -> Translation:
     """Translate the query of a view. Raises nothing: the result has the first problem.
 
     Args:
         view: the view.
         hive: what the metastore knows of the SQL of its Hive.
+        is_catalog: tells whether Spark takes a name for that of a catalog. Hive means a database.
     """
     try:
         tree = _parse(view.text, "nulls_are_large" if hive.nulls_last else _NULLS_FIRST)
@@ -193,6 +199,9 @@ def translate(view: HiveView, hive: HiveSql) -> Translation:
         _translate(tree, hive)
     except DiffersError as error:
         problem = (str(error.args[0]), str(error.args[1]))
+    for table in tree.find_all(exp.Table):
+        if table.db and is_catalog(table.db):
+            table.set("catalog", exp.to_identifier(SESSION_CATALOG))
     try:
         sql = tree.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.RAISE)
     except SqlglotError as error:
@@ -361,6 +370,10 @@ def _translate_cast(node: exp.Cast) -> None:
     match = _TYPE.fullmatch(written)
     if match is None:
         raise DiffersError(f"casts to {written} were not tried")
+    if written in _SPARKS_LONG:
+        # Spark's analyzer adds equal casts next to decimals, and all equal ones are made Hive's.
+        node.replace(cast(node.copy(), written))
+        return
     length = match["length"]
     if length is not None:
         one, letters = exp.Literal.number(1), exp.Literal.number(int(length))

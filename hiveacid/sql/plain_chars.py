@@ -27,10 +27,30 @@ looks a table up alone, and not with others."""
 
 @dataclass(frozen=True)
 class TrimmedTable:
-    """A plain table that is read in a session that evaluates as Hive does."""
+    """A plain table that is read in a session that evaluates as Hive does.
+
+    `nested` is the first column that has `char` in an array, a map or a struct, with its type; None
+    without one.
+    """
 
     name: TableName
     session: SparkSession = field(repr=False)
+    nested: tuple[str, str] | None = None
+
+    def check(self) -> None:
+        """Refuse a table with `char` inside of a column.
+
+        Raises:
+            UnreadableTableError: naming the column.
+        """
+        if self.nested is not None:
+            column, type_ = self.nested
+            raise UnreadableTableError(
+                f"{self.name}, which a view of Hive's reads, is not transactional, and its column "
+                f"{column} is {type_}. Hive computes with char without the blanks at its end, and "
+                "Spark with them. So the view was not read. Put the query of the view into a model "
+                "or a statement, in Spark's SQL."
+            )
 
     def showing(self, session: SparkSession, query: Any) -> Any:
         """Return the analysed plan of a query of the table, under the table's name."""
@@ -39,28 +59,29 @@ class TrimmedTable:
         return named(context, plan, self.name.table, (SESSION_CATALOG, self.name.database))
 
 
-def without_blanks(name: TableName, metadata: Any) -> str | None:
-    """Return a query that reads a table, by its `CatalogTable`; None for one without `char`.
+def nested_char(metadata: Any) -> tuple[str, str] | None:
+    """Return the first column of a `CatalogTable` with `char` inside of it, and its type."""
+    found = (it for it in _types(metadata) if re.search(r"[<:,]char\(", it[1]))
+    return next(found, None)
 
-    Raises:
-        UnreadableTableError: the table has `char` in an array, a map or a struct.
-    """
-    schema = StructType.fromJson(json.loads(metadata.schema().json()))
-    types = [str(it.metadata.get(_TYPE_OF_HIVE, it.dataType.simpleString())) for it in schema]
-    for column, type_ in zip(schema, types, strict=True):
-        if re.search(r"[<:,]char\(", type_):
-            raise UnreadableTableError(
-                f"{name}, which a view of Hive's reads, is not transactional, and its column "
-                f"{column.name} is {type_}. Hive computes with char without the blanks at its end, "
-                "and Spark with them. So the view was not read. Put the query of the view into a "
-                "model or a statement, in Spark's SQL."
-            )
-    if not any(type_.startswith("char(") for type_ in types):
+
+def without_blanks(name: TableName, metadata: Any) -> str | None:
+    """Return a query that reads a table, by its `CatalogTable`; None for one without `char`."""
+    types = _types(metadata)
+    if not any("char(" in type_.replace("varchar(", "") for _, type_ in types):
         return None
     columns = ", ".join(
-        f"rtrim({quoted(it.name)}) AS {quoted(it.name)}"
+        f"rtrim({quoted(column)}) AS {quoted(column)}"
         if type_.startswith("char(")
-        else quoted(it.name)
-        for it, type_ in zip(schema, types, strict=True)
+        else quoted(column)
+        for column, type_ in types
     )
     return f"SELECT {columns} FROM {quoted(SESSION_CATALOG, name.database, name.table)}"
+
+
+def _types(metadata: Any) -> list[tuple[str, str]]:
+    """Return the columns of a `CatalogTable` and their types, as Hive has them."""
+    schema = StructType.fromJson(json.loads(metadata.schema().json()))
+    return [
+        (it.name, str(it.metadata.get(_TYPE_OF_HIVE, it.dataType.simpleString()))) for it in schema
+    ]

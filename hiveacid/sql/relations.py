@@ -41,7 +41,7 @@ from hiveacid.sql.functions import (
 )
 from hiveacid.sql.hive_session import session_of_hive
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
-from hiveacid.sql.plain_chars import TrimmedTable, without_blanks
+from hiveacid.sql.plain_chars import TrimmedTable, nested_char, without_blanks
 from hiveacid.sql.statement import (
     DESCRIBES,
     NameParts,
@@ -299,6 +299,8 @@ class _Search:
             if self._is_temporary(relation.parts):
                 refuse_ignored(relation, "a temporary view")
                 self._refuse_raw_view(relation)
+            elif self._is_catalog(relation.parts):
+                self._refuse_in_catalog(relation.parts)
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
@@ -361,12 +363,13 @@ class _Search:
             return None  # Spark has an error for a view that reads itself.
         refuse_of_trino(view)
         path = (*path, str(view.name))
-        translation = translate(view, self._known.hive_sql())
+        is_catalog = self._manager.isCatalogRegistered
+        translation = translate(view, self._known.hive_sql(), is_catalog)
         statement = parse(self._hive_session, translation.sql or view.text)
         if statement.plan is None:
             problem = translation.problem or ("The text", "Spark cannot parse its translation")
             names = tables_in(view)
-            below = [Relation((it.database, it.table)) for it in sorted(names)]
+            below = [Relation((SESSION_CATALOG, it.database, it.table)) for it in sorted(names)]
             if not names or any(self._look_up(it, None, path) for it in below):
                 replace(translation, problem=problem).check()
             return None  # Spark has an error for its text.
@@ -393,7 +396,8 @@ class _Search:
         if query is None:
             return None
         session = self._hive_session
-        return ViewRead(relation, TrimmedTable(name, session), parse(session, query), ())
+        table = TrimmedTable(name, session, nested_char(metadata))
+        return ViewRead(relation, table, parse(session, query), ())
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
         """Look up the tables of a database together where a statement reads several of them."""
@@ -470,6 +474,17 @@ class _Search:
                 "made without the snapshot. Spark reads transactional Hive tables wrong. So the "
                 "statement was not run. Make the view with snapshot.sql('create temporary view "
                 "…'), or of a DataFrame of the snapshot."
+            )
+
+    def _refuse_in_catalog(self, parts: NameParts) -> None:
+        """Refuse the name of a known transactional table that Spark looks up in a catalog."""
+        name = TableName(*(part.lower() for part in parts))
+        if self._known.has(name, in_spark=True):
+            raise RawAcidReferenceError(
+                f"{name} is a transactional table in the metastore of the ACID tables, and Spark "
+                f"has a catalog `{parts[0]}` (`spark.sql.catalog.{parts[0]}`), in which it would "
+                "look for the name. So the statement was not run. Give the catalog another name, "
+                f"or write {SESSION_CATALOG}.{name}."
             )
 
     def _is_catalog(self, parts: NameParts) -> bool:

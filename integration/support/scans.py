@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -33,13 +34,19 @@ def scanned(frame: DataFrame, metric: str) -> int:
 
     `numFiles` are files that were opened, `numOutputRows` rows that came to Spark.
     """
-    plan = frame._jdf.queryExecution().executedPlan()
+    return sum(
+        scan.metrics().apply(metric).value()
+        for scan in _leaves(frame._jdf.queryExecution().executedPlan())
+        if scan.nodeName().startswith("Scan orc")
+    )
+
+
+def _leaves(plan: Any) -> Iterator[Any]:
     if plan.nodeName() == "AdaptiveSparkPlan":
         plan = plan.executedPlan()
     leaves = plan.collectLeaves()
-    scans = (leaves.apply(i) for i in range(leaves.size()))
-    return sum(
-        scan.metrics().apply(metric).value()
-        for scan in scans
-        if scan.nodeName().startswith("Scan orc")
-    )
+    for leaf in (leaves.apply(i) for i in range(leaves.size())):
+        if leaf.nodeName().endswith("QueryStage"):
+            yield from _leaves(leaf.plan())
+        else:
+            yield leaf

@@ -6,8 +6,9 @@ from decimal import Decimal
 import pytest
 from pyspark.errors import PySparkException
 
-from hiveacid.errors import UnreadableTableError
+from hiveacid.errors import RawAcidReferenceError, UnreadableTableError
 from hiveacid.jvm.plans import plan_of
+from hiveacid.jvm.py4j import active
 from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
 from hiveacid.sql.hive_session import SETTINGS
 from hiveacid.sql.relations import find_acid, tables_of
@@ -96,6 +97,19 @@ def test_a_view_over_a_view_that_sparks_catalog_lacks(session):
         ("abs(cast(-o.id * 128 AS tinyint))", "int", [128, 0]),
         # A decimal(19,0) of the bigint; Spark's own has 20 digits.
         ("o.n / cast(o.id * 3 AS bigint)", "decimal(23,22)", [Decimal(f"0.41{'6' * 19}7"), None]),
+        # The cast that is written has 20 digits all the same.
+        (
+            "cast(o.id AS bigint) + o.n > 0 AND cast(cast(o.id AS bigint) AS decimal(20,0))"
+            " / cast(3 AS decimal(20,10)) = 0.33333333",
+            "boolean",
+            [True, False],
+        ),
+        (
+            "(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p UNION ALL"
+            " SELECT 0 FROM shop.orders p) u)",
+            "decimal(3,2)",
+            [Decimal("1.25"), Decimal("1.25")],
+        ),
         ("o.n / 2L", "decimal(8,6)", [Decimal("0.625"), None]),
         ("o.n / 2.0", "decimal(8,6)", [Decimal("0.625"), None]),
         # The type of a column that became wider after the view was made.

@@ -54,6 +54,12 @@ def problem(text):
             "SELECT SUBSTRING(CAST(a AS STRING), 1, 3) AS x, "
             "RTRIM(SUBSTRING(CAST(a AS STRING), 1, 2)) AS y FROM d.t",
         ),
+        # One cast would be equal to the one that Spark makes of a bigint next to a decimal.
+        (
+            "SELECT cast(a AS decimal(20)) AS x, cast(a AS decimal(20,0)) AS y FROM d.t",
+            "SELECT CAST(CAST(a AS DECIMAL(20)) AS DECIMAL(20)) AS x, "
+            "CAST(CAST(a AS DECIMAL(20, 0)) AS DECIMAL(20, 0)) AS y FROM d.t",
+        ),
         (
             "SELECT greatest(a, b) AS x FROM d.t",
             "SELECT IF(a IS NULL OR b IS NULL, NULL, GREATEST(a, b)) AS x FROM d.t",
@@ -81,6 +87,14 @@ def problem(text):
 )
 def test_hives_sql_as_sparks(hive, spark):
     assert translated(hive) == spark
+
+
+def test_the_name_of_a_database_is_not_that_of_a_catalog():
+    text = "WITH c AS (SELECT a FROM lake.t) SELECT c.a FROM c JOIN d.t ON c.a = t.a"
+    found = translate(view(text), HIVE_4, lambda name: name in ("lake", "c"))
+    assert found.sql == (
+        "WITH c AS (SELECT a FROM spark_catalog.lake.t) SELECT c.a FROM c JOIN d.t ON c.a = t.a"
+    )
 
 
 def test_the_order_of_nulls_is_written_out():
