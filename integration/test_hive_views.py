@@ -465,6 +465,10 @@ REFUSED = {
         "SELECT cast(amount AS decimal(38,10)) * amount AS m FROM orders",
         "of products that may have more than 38 digits",
     ),
+    "mixed": (
+        "SELECT amount AS m FROM orders UNION ALL SELECT id FROM orders",
+        "of a UNION of decimals and whole numbers",
+    ),
     "around": (
         "SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s"
         " FROM orders",
