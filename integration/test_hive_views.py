@@ -465,6 +465,10 @@ REFUSED = {
         "SELECT cast(amount AS decimal(38,10)) * amount AS m FROM orders",
         "of products that may have more than 38 digits",
     ),
+    "mixed": (
+        "SELECT amount AS m FROM orders UNION ALL SELECT id FROM orders",
+        "of a UNION of decimals and whole numbers",
+    ),
     "around": (
         "SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s"
         " FROM orders",
@@ -505,8 +509,15 @@ def test_is_refused_with_its_reason(
             snapshot.sql(f"select * from {held}.days").collect()
         with pytest.raises(UnreadableTableError, match="days is a view of Hive's, and only tables"):
             snapshot.table(f"{held}.days")
+        with pytest.raises(UnreadableTableError, match="days is a view of Hive's, and only tables"):
+            snapshot.changes(f"{held}.days")
         # No ACID table is behind it, so it is Spark's own matter.
         assert snapshot.sql(f"select region from {held}.of_regions").count() == 2
+
+
+FOLLOWED = (
+    "{{ config(materialized='incremental', incremental_strategy='acid_changes', unique_key='id') }}"
+)
 
 
 def test_sources_that_are_views(
@@ -516,8 +527,16 @@ def test_sources_that_are_views(
     hive_client.script(SHOP)
     for name in ("joined", "above", "grouped", "quoted"):
         hive_client.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
-    dbt_project.sources("above", "grouped")
+    hive_client.execute(f"CREATE VIEW states AS {VIEWS['two_columns']}")
+    dbt_project.sources("above", "grouped", "states", "orders")
     dbt_project.models(
+        filtered="select * from {{ source('shop', 'states') }} where id > 2 or status = 'paid'",
+        appended="{{ config(materialized='incremental') }} select * from "
+        "{{ source('shop', 'states') }} {% if is_incremental() %} where id > "
+        "(select max(id) from {{ this }}) {% endif %}",
+        # The query of the view, over its table.
+        followed=FOLLOWED + "select id, status from {{ acid_changes(source('shop', 'orders')) }}",
+        unfollowed=FOLLOWED + "select * from {{ acid_changes(source('shop', 'above')) }}",
         first="select * from {{ source('shop', 'above') }}",
         second="select g.n, f.name from {{ source('shop', 'grouped') }} g"
         " left join {{ ref('first') }} f on f.id = g.customer_id",
@@ -528,6 +547,10 @@ def test_sources_that_are_views(
     result = dbt_project.invoke("run")
     messages = {node.node.name: str(node.message) for node in node_results(result)}
     assert "is a view over transactional Hive tables" in messages.pop("refused")
+    unfollowed = (
+        f"acid_changes({held}.above), which is a view of Hive's over {held}.customers, {held}."
+    )
+    assert unfollowed in messages.pop("unfollowed")
     assert all(it.startswith("OK") for it in messages.values()), messages
     above = canonical(hive_client.query("SELECT * FROM above"))
     assert tables.rows("*", "first") == above
@@ -536,3 +559,17 @@ def test_sources_that_are_views(
     assert {it["table"] for it in locked} == {f"{held}.orders", f"{held}.customers"}
     # `grouped` reads one of them, and was foreseen.
     assert len({it["lock_wait_seconds"] for it in locked}) == 1
+
+    def compare() -> None:
+        states = "SELECT * FROM states"
+        expected = canonical(hive_client.query(states))
+        assert tables.rows("*", "followed") == expected
+        assert {*tables.rows("id", "appended")} == {row[:1] for row in expected}
+        where = "WHERE id > 2 OR status = 'paid'"
+        assert tables.rows("*", "filtered") == canonical(hive_client.query(f"{states} {where}"))
+
+    compare()
+    hive_client.execute("INSERT INTO orders (id, status, day) VALUES (7, 'new', '2024-11-04')")
+    hive_client.execute("UPDATE orders SET status = 'sent' WHERE id IN (1, 3)")
+    dbt_project.succeed("run", "--select", "filtered", "appended", "followed")
+    compare()

@@ -6,14 +6,16 @@ import logging
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hiveacid
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
+from integration.support.changes import Changes, Story
 from integration.support.differential import Differential, canonical
 from integration.support.histories.writer import OpenWriter
-from integration.support.hive import HiveClient
+from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 
@@ -119,3 +121,47 @@ def test_a_compaction_of_this_metastore_is_none_of_another(
             changes = snapshot.changes(table, since=since)
             assert changes.plan.locations[0].state.ahead
             assert sorted(row.id for row in changes.rows.select("id").collect()) == ids
+
+
+@pytest.mark.long
+def test_what_repl_load_brings(tmp_path: Path, spark: SparkSession) -> None:
+    """Hive 4.0.1 leaves the transaction of the source out of the name of a base, and shows it."""
+    extra = {
+        "hive.repl.rootdir": (tmp_path / "dumps").as_uri(),
+        "hive.repl.replica.functions.root.dir": (tmp_path / "functions").as_uri(),
+        # Else it copies by a job of DistCp's.
+        "hive.in.repl.test": "true",
+    }
+    settings = HiveSettings(extra=extra)
+    tables = {"full_acid": FULL_ACID, "insert_only": INSERT_ONLY}
+    with (
+        HiveServer(settings, work=tmp_path / "source") as source,
+        HiveServer(settings, work=tmp_path / "replica") as replica,
+        HiveClient(source.hs2_port, log=source.log) as writer,
+        HiveClient(replica.hs2_port, log=replica.log) as client,
+    ):
+        writer.execute("CREATE DATABASE src WITH DBPROPERTIES ('repl.source.for'='1')")
+        for table, properties in tables.items():
+            writer.execute(
+                f"CREATE TABLE src.{table} (id int) STORED AS ORC TBLPROPERTIES ({properties})"
+            )
+            for i in range(5):
+                writer.execute(f"INSERT INTO src.{table} VALUES ({i})")
+            if table == "full_acid":
+                writer.execute(f"DELETE FROM src.{table} WHERE id = 3")
+            writer.compact(f"src.{table}", "major", cleaned=True)
+            writer.execute(f"INSERT INTO src.{table} VALUES (100)")
+        shown = {table: canonical(writer.query(f"SELECT * FROM src.{table}")) for table in tables}
+        writer.query("REPL DUMP src")
+        client.query("REPL LOAD src INTO shop")
+        assert list((source.warehouse / "src.db").glob("*/base_*_v*"))
+        (base,) = (replica.warehouse / "shop.db" / "insert_only").glob("base_*")
+        assert base.name == "base_0000005"
+        differential = Differential(replica, client, spark)
+        for table in tables:
+            name = f"shop.{table}"
+            found = differential.check(name, where="id > 1")
+            assert canonical(found.rows) == shown[table]
+            story = Story(Changes(differential), client, name)
+            story.remember("loaded")
+            story.then("INSERT INTO {t} VALUES (7)")

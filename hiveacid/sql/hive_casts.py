@@ -295,6 +295,9 @@ def _differing_in(
         has_inner = node.containsPattern(inner)
         if not suspects and not has_inner and not node.containsPattern(cast):
             return
+        if node.nodeName() == "Union":
+            for side in each(node.children()):
+                _refuse_longer_side(side, written)
         for expression in each(node.expressions()):
             yield from in_expression(expression, "")
         for child in each(node.children()):
@@ -303,6 +306,39 @@ def _differing_in(
             yield from in_plan(child)
 
     yield from in_plan(plan)
+
+
+def _refuse_longer_side(side: Any, written: Any) -> None:
+    """Refuse whole numbers in one side of a UNION that Spark's analyzer made decimals of.
+
+    Literals are few digits, and a view has them to fill up its columns.
+
+    Raises:
+        DiffersError: naming the column.
+    """
+    if side.nodeName() != "Project":
+        return
+    below = side.child()
+    columns = each(below.projectList()) if below.nodeName() == "Project" else iter(())
+    literals = {
+        str(it.exprId())
+        for it in columns
+        if kind_of(it) == "Alias" and kind_of(it.child()) == "Literal"
+    }
+    for column in each(side.projectList()):
+        cast = column.child() if kind_of(column) == "Alias" else column
+        if kind_of(cast) != "Cast" or cast.getTagValue(written).isDefined():
+            continue
+        source, target = (str(it.dataType().catalogString()) for it in (cast.child(), cast))
+        is_literal = (
+            kind_of(cast.child()) == "AttributeReference" and str(cast.child().exprId()) in literals
+        )
+        if source in _INTEGERS and target.startswith("decimal") and not is_literal:
+            raise DiffersError(
+                str(cast.child().sql()),
+                "of a UNION of decimals and whole numbers Hive makes NULL of the numbers that "
+                "its decimal has too few digits for; a CAST in the view would tell the type",
+            )
 
 
 def _is_long_as_decimal(node: Any) -> bool:

@@ -120,6 +120,33 @@ def test_values_are_hives(session, expression, type_, values):
     assert rows(session, expression, type_) == values
 
 
+@pytest.fixture
+def with_catalog(spark):
+    """A session with a catalog that has the name of the database."""
+    session = spark.newSession()
+    settings = {
+        "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        ".url": "jdbc:derby:memory:shop;create=true",
+        ".driver": "org.apache.derby.jdbc.EmbeddedDriver",
+    }
+    for key, value in settings.items():
+        session.conf.set(f"spark.sql.catalog.shop{key}", value)
+    with active(session):  # Spark looks for catalogs in the settings of the thread's session.
+        yield session
+
+
+def test_a_database_with_the_name_of_a_catalog(with_catalog):
+    """In Hive a name in two parts is that of a database, and Spark looks among its catalogs."""
+    view = ("SELECT o.id FROM shop.orders o", "id int")
+    frame, tables = shown(with_catalog, "select * from spark_catalog.shop.v", v=view)
+    assert tables == [("shop.orders", ("shop.v",))]
+    assert sorted(row.id for row in frame.collect()) == [1, 2]
+    frame, _ = shown(with_catalog, "select id from spark_catalog.shop.orders")
+    assert sorted(row.id for row in frame.collect()) == [1, 2]
+    with pytest.raises(RawAcidReferenceError, match="Spark has a catalog `shop`"):
+        shown(with_catalog, "select id from shop.orders")
+
+
 @pytest.mark.parametrize(
     ("expression", "type_", "reason"),
     [
@@ -142,6 +169,12 @@ def test_values_are_hives(session, expression, type_, values):
         ("o.n", "decimal(10,3)", "it is decimal(10,3) in Hive, and decimal(3,2) in Spark"),
         ("o.id", "uniontype<int,string>", "Spark has no type for uniontype<int,string>"),
         ("o.nowhere", "int", "Spark cannot run it ([UNRESOLVED_COLUMN"),
+        (
+            "(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p UNION ALL"
+            " SELECT p.id FROM shop.orders p) u)",
+            "decimal(3,2)",
+            "of a UNION of decimals and whole numbers Hive makes NULL of the numbers",
+        ),
         (
             "(SELECT max(cast(p.b AS string)) FROM shop.orders p)",
             "string",
