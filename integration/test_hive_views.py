@@ -467,7 +467,11 @@ REFUSED = {
     ),
     "mixed": (
         "SELECT amount AS m FROM orders UNION ALL SELECT id FROM orders",
-        "of a UNION of decimals and whole numbers",
+        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
+    ),
+    "mixed_less": (
+        "SELECT id FROM orders EXCEPT SELECT amount FROM orders",
+        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
     ),
     "around": (
         "SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s"

@@ -56,6 +56,7 @@ _ABS = {"tinyint": "int", "smallint": "int", "float": "double"}
 """Types of which Hive's `abs` makes another one."""
 
 _CHOICES = frozenset("CaseWhen Coalesce Greatest If Least".split())
+_SET_OPERATIONS = frozenset({"Except", "Intersect", "Union"})
 
 _EXACT_DIGITS = 18
 """Digits of a decimal up to which Hive makes a double of it; of some longer ones it makes NULL."""
@@ -295,7 +296,7 @@ def _differing_in(
         has_inner = node.containsPattern(inner)
         if not suspects and not has_inner and not node.containsPattern(cast):
             return
-        if node.nodeName() == "Union":
+        if kind_of(node) in _SET_OPERATIONS:
             for side in each(node.children()):
                 _refuse_longer_side(side, written)
         for expression in each(node.expressions()):
@@ -309,7 +310,7 @@ def _differing_in(
 
 
 def _refuse_longer_side(side: Any, written: Any) -> None:
-    """Refuse whole numbers in one side of a UNION that Spark's analyzer made decimals of.
+    """Refuse whole numbers in one side of a set operation that Spark's analyzer made decimals of.
 
     Literals are few digits, and a view has them to fill up its columns.
 
@@ -336,8 +337,9 @@ def _refuse_longer_side(side: Any, written: Any) -> None:
         if source in _INTEGERS and target.startswith("decimal") and not is_literal:
             raise DiffersError(
                 str(cast.child().sql()),
-                "of a UNION of decimals and whole numbers Hive makes NULL of the numbers that "
-                "its decimal has too few digits for; a CAST in the view would tell the type",
+                "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL "
+                "of the numbers that its decimal has too few digits for; a CAST in the view would "
+                "tell the type",
             )
 
 

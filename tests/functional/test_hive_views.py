@@ -173,7 +173,16 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
             "(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p UNION ALL"
             " SELECT p.id FROM shop.orders p) u)",
             "decimal(3,2)",
-            "of a UNION of decimals and whole numbers Hive makes NULL of the numbers",
+            "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL",
+        ),
+        *(
+            (
+                f"(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p {operation}"
+                " SELECT p.id FROM shop.orders p) u)",
+                "decimal(3,2)",
+                "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL",
+            )
+            for operation in ("INTERSECT", "EXCEPT ALL")
         ),
         (
             "(SELECT max(cast(p.b AS string)) FROM shop.orders p)",
