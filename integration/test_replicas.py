@@ -1,4 +1,4 @@
-"""Directories that REPL LOAD has brought from another cluster, with that cluster's transactions."""
+"""Directories that come from another cluster, with that cluster's transactions or without."""
 
 from __future__ import annotations
 
