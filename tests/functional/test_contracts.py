@@ -49,7 +49,9 @@ class TestConstraints:
         models["of_a_model.sql"] = OF_A_MODEL
         return {**models, "contracts.yml": yaml.safe_dump({"models": contracts})}
 
-    @pytest.mark.parametrize("former", [None, "delta", "parquet"])
+    @pytest.mark.parametrize(
+        "former", [None, "delta", pytest.param("parquet", marks=pytest.mark.long)]
+    )
     def test_a_broken_constraint_leaves_the_former_table(self, project, former):
         if former is not None:
             run(project, "--full-refresh", file_format=former)

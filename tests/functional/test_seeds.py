@@ -63,7 +63,9 @@ class TestDeltaSeedAtALocation:
         root = tmp_path_factory.mktemp("seeds")
         return {"seeds": {"+file_format": "delta", "+location_root": f"file:{root}"}}
 
-    @pytest.mark.parametrize("flags", [[], ["--full-refresh"]])
+    @pytest.mark.parametrize(
+        "flags", [[], pytest.param(["--full-refresh"], marks=pytest.mark.long)]
+    )
     def test_it_has_the_rows_of_its_file_only(self, project, flags):
         for csv in (
             "id,rate\n1,1.5\n2,2.5\n",

@@ -12,19 +12,17 @@ from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterial
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
 
 # `make test` runs them on the newest dbt-core (`tools/dbt_line.py`), not on this one, too.
-ON_THE_NEWEST = pytest.mark.long
+pytestmark = pytest.mark.long
 
 
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
 
-@ON_THE_NEWEST
 class TestSingularTests(BaseSingularTests):
     pass
 
 
-@ON_THE_NEWEST
 class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
@@ -33,17 +31,14 @@ class TestEmpty(BaseEmpty):
     pass
 
 
-@ON_THE_NEWEST
 class TestEphemeral(BaseEphemeral):
     pass
 
 
-@ON_THE_NEWEST
 class TestGenericTests(BaseGenericTests):
     pass
 
 
-@ON_THE_NEWEST
 class TestAdapterMethod(BaseAdapterMethod):
     pass
 
