@@ -32,12 +32,16 @@ class ThreeWays:
         columns: str,
         filters: Mapping[str, str],
         schema: str | None = None,
+        hives: str | None = None,
     ) -> None:
-        """Take the filter of each table, and the schema of the models if it is another one."""
+        """Take the filter of each table, and the schema of the models if it is another one.
+
+        `hives` are the columns as Hive writes them, if in another way.
+        """
         self._project = project
         self._hive = hive
         self._spark = spark
-        self._columns = columns
+        self._hives = hives or columns
         self._filters = dict(filters)
         self._schema = schema or project.database
         project.sources(*filters)
@@ -56,7 +60,7 @@ class ThreeWays:
         differing = {}
         for table, where in self._filters.items():
             name = f"{self._project.database}.{table}"
-            query = f"SELECT {self._columns} FROM {name}"
+            query = f"SELECT {self._hives} FROM {name}"
             shown = canonical(self._hive.query(query))
             found = canonical(self._hive.query(f"{query} WHERE {where}"))
             for model, expected in {"whole": shown, "filtered": found, "followed": shown}.items():
