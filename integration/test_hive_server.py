@@ -174,6 +174,7 @@ def test_server_dies_with_its_starter(tmp_path: Path) -> None:
     assert eventually(lambda: not is_running(java))
 
 
+@pytest.mark.long
 def test_a_partition_that_changes_under_a_query_is_not_taken_for_empty(tmp_path: Path) -> None:
     """On Hadoop's own file system: on the tests' the statement fails before, and is asked again."""
     settings = HiveSettings(extra={"fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem"})
