@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground
-from integration.support.histories.other_writers import COMPACTIONS, HIVE, OtherWriters
+from integration.support.histories.other_writers import HIVE, OtherWriters
 from integration.support.histories.report import document_of_other_writers
 from integration.support.histories.running import Record, assert_sound, run
 from integration.support.hive import HiveServer
@@ -54,4 +54,4 @@ def test_hours_with_other_writers(histories: OtherWriters, record_property: Reco
         after_each=write_document,
     )
     assert_sound(histories)
-    assert all(histories.compactions[way] for way in COMPACTIONS), histories.compactions
+    histories.assert_all_ways_met()

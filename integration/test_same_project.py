@@ -206,6 +206,7 @@ def test_a_project_of_dbt_spark_runs_unchanged(
 
     built = project.run_both("build")
     assert len(built) == 29
+    assert_same_rows(project)
 
     hive_client.script(CHANGES.format(db=schemas["hiveacid"]))
     copy_plainly(hive_client, spark, schemas, anew=True)

@@ -125,7 +125,7 @@ class Corpus:
             problem = judge(case)
             if problem is not None:
                 found.append(f"{case.text}\n        {problem}")
-        assert not found, "\n".join(found)
+        assert not found, "\n".join([f"CORPUS_SEED={SEED}", *found])
 
     def is_in_grammar(self, case: Case) -> bool:
         """Return whether this line of Spark can parse a case, and has stored what the case names.
@@ -335,28 +335,18 @@ def test_spark_itself_shows_other_rows(corpus: Corpus, table: str) -> None:
     assert len(expected) == len(shown) > 0
 
 
-def divided(group: str) -> tuple[list[Case], list[Case]]:
-    """Return a third of the cases of a group, as the seed chooses them, and the others."""
+@pytest.mark.parametrize("group", [name for name in SHOWN if name not in IN_LONG])
+def test_shows_what_plain_copies_show(corpus: Corpus, group: str) -> None:
+    """In a third of the cases of each group, as the seed chooses them."""
     found = cases(group, SHOWN[group])
     chosen = random.Random(f"{SEED}/{group}").sample(found, math.ceil(len(found) / 3))
-    others = [case for case in found if case not in chosen]
-    return [case for case in found if case in chosen], others
-
-
-@pytest.mark.parametrize(
-    "group",
-    [pytest.param(name, marks=pytest.mark.long) if name in IN_LONG else name for name in SHOWN],
-)
-def test_shows_what_plain_copies_show(corpus: Corpus, group: str) -> None:
-    chosen, _ = divided(group)
-    corpus.assert_right(chosen, corpus.compare)
+    corpus.assert_right([case for case in found if case in chosen], corpus.compare)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("group", SHOWN)
-def test_shows_in_all_other_cases_what_plain_copies_show(corpus: Corpus, group: str) -> None:
-    _, others = divided(group)
-    corpus.assert_right(others, corpus.compare)
+def test_shows_in_each_case_what_plain_copies_show(corpus: Corpus, group: str) -> None:
+    corpus.assert_right(cases(group, SHOWN[group]), corpus.compare)
 
 
 @pytest.mark.parametrize("group", fails.GROUPS)

@@ -42,15 +42,16 @@ INTERPRETED = {
 The tests of the reader, where what Spark makes of it matters, keep Spark's default.
 """
 
-SMALL = {
-    **INTERPRETED,
+FEW_TASKS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
-"""Settings of a session that reads tables of a few rows: no generated code, few stages and tasks.
-"""
+"""Stages are planned once, and have one task. Random histories keep Spark's own way."""
+
+SMALL = {**INTERPRETED, **FEW_TASKS}
+"""Settings of a session that reads tables of a few rows."""
 
 SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 """A SQL expression that takes 0.2 seconds a row."""
@@ -167,8 +168,7 @@ class DbtProject(DbtDirectory):
         """`profile` and `spark` replace keys of the target and of its Spark settings.
 
         A setting that is None is left out.
-        Spark interprets queries, and plans their stages once, unless they are to be `compiled`, as
-        by its default.
+        Spark's settings are those for tables of a few rows, or `compiled` its own.
         """
         super().__init__(path)
         self.database = database

@@ -36,7 +36,7 @@ _VALUES: Mapping[str, Callable[[int], Any]] = {
     "decimal(10,2)": lambda n: Decimal(125 * n - 1000).scaleb(-2),
     "date": lambda n: dt.date(1969, 12, 1) + dt.timedelta(days=n),
     "boolean": lambda n: n % 2 == 0,
-    # Whole seconds before 1970: of others every writer and reader of ORC has its own idea.
+    # From 1970 on: of fractions of seconds before, each writer and reader of ORC has its own idea.
     "timestamp": lambda n: _START + dt.timedelta(hours=n, microseconds=n * 1001),
 }
 
@@ -53,7 +53,7 @@ _ARROW: Mapping[str, pyarrow.DataType] = {
 
 
 def rows_of(columns: Sequence[Column], first: int, last: int, null_every: int) -> Rows:
-    """Rows with these numbers as ids. Of the other columns each so manieth value is NULL."""
+    """Rows with these numbers as ids. One in `null_every` other values is NULL."""
     return [
         (
             n,

@@ -53,12 +53,17 @@ COMPACTIONS = (
 """The ways of compaction that a long run must have met."""
 
 _RARELY = {"kill streaming client": 4}
-"""Operations that take long: they are done so many times more rarely."""
+"""Operations that take long: each counts as done this many times."""
+
+_MOST_READ_AGAIN = 0.02
+"""The largest share of comparisons that may be made again since a file was cleaned away."""
+
+_READ_AGAIN = "a read again, since a compaction left no file"
 
 
 @dataclass(frozen=True)
 class Ask:
-    """Asks whether rows of a table, or of a partition, were deleted; if not `wanted`, not now.
+    """Asks whether rows of a table, or of a partition, were `deleted`; if it is not so, not now.
 
     Hive puts files together where none were (`MergeCompactor.hasDeleteOrAbortedDirectories`).
     """
@@ -112,7 +117,7 @@ class FirstRebalance:
     """Asks whether no compaction has made a base of a table, or of a partition, yet.
 
     A rebalance without a write since makes a second base of the same write id. Hive's readers take
-    one of them by the order of a hash map, its cleaner removes the other (docs/hive-quirks.md).
+    one of them by the order of a hash map, its cleaner removes the older (docs/hive-quirks.md).
     """
 
     values: tuple[str, ...] | None
@@ -192,6 +197,11 @@ class OtherWriters(Histories):
         self._log = ground.differential.hive.log
         self._shared = SharedClient(ground.differential.hive, ground.scratch)
 
+    def assert_all_ways_met(self) -> None:
+        """Assert that Hive compacted in each way, and that few comparisons were made again."""
+        assert all(self.compactions[way] for way in COMPACTIONS), self.compactions
+        assert self.compactions[_READ_AGAIN] <= _MOST_READ_AGAIN * self.tally.comparisons
+
     def close(self) -> None:
         """End the streaming client."""
         self._shared.kill()
@@ -223,7 +233,8 @@ class OtherWriters(Histories):
                 with self._log.open("rb") as log:
                     log.seek(logged)
                     told = log.read()
-                if _REFUSED in told:
+                begun = f"Starting {action.kind.upper()} compaction for".encode()
+                if begun not in told or _REFUSED in told:
                     continue
                 way = "on Tez" if _ON_TEZ in told else "files put together"
                 kind = "full ACID" if self._is_full_acid(world) else "insert-only"
@@ -241,7 +252,7 @@ class OtherWriters(Histories):
         except Exception as error:
             if not was_cleaned(str(error)):
                 raise
-            self.compactions["a read again, since a compaction left no file"] += 1
+            self.compactions[_READ_AGAIN] += 1
             super()._compare(world, where)
 
     @staticmethod

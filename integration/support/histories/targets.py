@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from hiveacid.metastore.models import TableName
-from integration.support.dbt_project import DbtProject, failures, node_results
+from integration.support.dbt_project import FEW_TASKS, DbtProject, failures, node_results
 from integration.support.differential import Differential, canonical, null_partitions
 from integration.support.hive import HiveClient
 from integration.support.incremental import EXAMPLES, LAKE, MERGE_ON_READ, SCHEMAS
@@ -132,7 +132,7 @@ class Targets:
             table.database,
             schema=schema,
             threads=3,
-            spark=spark_settings,
+            spark={**dict.fromkeys(FEW_TASKS), **spark_settings},
         )
         project.sources(table.table)
         project.write(SCHEMAS, (EXAMPLES / SCHEMAS).read_text(encoding="utf-8"))
@@ -217,7 +217,7 @@ class Targets:
     def drop(self) -> None:
         """Remove the targets."""
         self.spark.sql(f"drop database if exists {self.schema} cascade")
-        for name in self.models:
+        for name in MODELS:
             self.spark.sql(f"drop table if exists lake.{self.schema}.{name} purge")
 
     @property

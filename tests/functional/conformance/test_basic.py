@@ -1,6 +1,5 @@
 """dbt.tests.adapter.basic: what dbt wants every adapter to pass."""
 
-import pytest
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
 from dbt.tests.adapter.basic.test_empty import BaseEmpty
@@ -10,9 +9,6 @@ from dbt.tests.adapter.basic.test_singular_tests import BaseSingularTests
 from dbt.tests.adapter.basic.test_singular_tests_ephemeral import BaseSingularTestsEphemeral
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
-
-# `make test` runs them on the newest dbt-core (`tools/dbt_line.py`), not on this one, too.
-pytestmark = pytest.mark.long
 
 
 class TestSimpleMaterializations(BaseSimpleMaterializations):

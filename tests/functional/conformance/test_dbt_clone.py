@@ -13,7 +13,6 @@ from dbt.tests.util import run_dbt
 from tests.functional.conformance.formats import Delta
 
 
-@pytest.mark.long
 class TestClonePossibleDelta(Delta, BaseClonePossible):
     pass
 
