@@ -252,6 +252,9 @@ VIEWS = {
     "ranked": "SELECT * FROM (SELECT id, day, rank() OVER (PARTITION BY day ORDER BY amount) AS r"
     " FROM orders) x WHERE r = 1",
     "all_of_two": "SELECT id, status FROM orders UNION ALL SELECT id, grade FROM customers",
+    "numbers": "SELECT amount FROM orders UNION ALL SELECT cast(id AS smallint) FROM orders",
+    "number_sets": "SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount"
+    " FROM orders",
     "either": "SELECT id FROM orders UNION SELECT id FROM customers",
     "in_both": "SELECT id FROM orders INTERSECT SELECT id FROM customers",
     "one_only": "SELECT id FROM orders EXCEPT SELECT id FROM customers",

@@ -57,6 +57,7 @@ _ABS = {"tinyint": "int", "smallint": "int", "float": "double"}
 
 _CHOICES = frozenset("CaseWhen Coalesce Greatest If Least".split())
 _SET_OPERATIONS = frozenset({"Except", "Intersect", "Union"})
+_DECIMAL = re.compile(r"decimal\((?P<digits>\d+),(?P<scale>\d+)\)")
 
 _EXACT_DIGITS = 18
 """Digits of a decimal up to which Hive makes a double of it; of some longer ones it makes NULL."""
@@ -297,8 +298,7 @@ def _differing_in(
         if not suspects and not has_inner and not node.containsPattern(cast):
             return
         if kind_of(node) in _SET_OPERATIONS:
-            for side in each(node.children()):
-                _refuse_longer_side(side, written)
+            _refuse_longer_numbers(list(each(node.children())), written)
         for expression in each(node.expressions()):
             yield from in_expression(expression, "")
         for child in each(node.children()):
@@ -309,38 +309,58 @@ def _differing_in(
     yield from in_plan(plan)
 
 
-def _refuse_longer_side(side: Any, written: Any) -> None:
-    """Refuse whole numbers in one side of a set operation that Spark's analyzer made decimals of.
+def _refuse_longer_numbers(sides: list[Any], written: Any) -> None:
+    """Refuse whole numbers in a set operation that Spark's analyzer made longer decimals of.
 
-    Literals are few digits, and a view has them to fill up its columns.
+    Hive takes the type of the decimals, if it has room for the numbers or not. It makes no view
+    with a literal that is too long.
 
     Raises:
         DiffersError: naming the column.
     """
+    columns = zip(*(_columns_of(side, written) for side in sides), strict=True)
+    for column in columns:
+        decimals = [it for it in (_DECIMAL.fullmatch(type_) for _, type_, _ in column) if it]
+        if not decimals:
+            continue
+        room = min(int(it["digits"]) - int(it["scale"]) for it in decimals)
+        for expression, type_, is_literal in column:
+            if type_ in _INTEGERS and not is_literal and _DIGITS[type_] + 1 > room:
+                raise DiffersError(
+                    str(expression.sql()),
+                    "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL "
+                    "of the numbers that its decimal has too few digits for; a CAST in the view "
+                    "would tell the type",
+                )
+
+
+def _columns_of(side: Any, written: Any) -> list[tuple[Any, str, bool]]:
+    """Return the columns of a side as they were before Spark's analyzer cast them.
+
+    Each with its type, and whether it is a literal.
+    """
     if side.nodeName() != "Project":
-        return
+        return [(it, str(it.dataType().catalogString()), False) for it in each(side.output())]
     below = side.child()
-    columns = each(below.projectList()) if below.nodeName() == "Project" else iter(())
+    named = below.projectList() if below.nodeName() == "Project" else ()
+    named = below.aggregateExpressions() if below.nodeName() == "Aggregate" else named
     literals = {
         str(it.exprId())
-        for it in columns
+        for it in (each(named) if named else ())
         if kind_of(it) == "Alias" and kind_of(it.child()) == "Literal"
     }
+    found = []
     for column in each(side.projectList()):
         cast = column.child() if kind_of(column) == "Alias" else column
         if kind_of(cast) != "Cast" or cast.getTagValue(written).isDefined():
+            found.append((column, str(column.dataType().catalogString()), False))
             continue
-        source, target = (str(it.dataType().catalogString()) for it in (cast.child(), cast))
-        is_literal = (
-            kind_of(cast.child()) == "AttributeReference" and str(cast.child().exprId()) in literals
+        inner = cast.child()
+        is_literal = kind_of(inner) == "Literal" or (
+            kind_of(inner) == "AttributeReference" and str(inner.exprId()) in literals
         )
-        if source in _INTEGERS and target.startswith("decimal") and not is_literal:
-            raise DiffersError(
-                str(cast.child().sql()),
-                "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL "
-                "of the numbers that its decimal has too few digits for; a CAST in the view would "
-                "tell the type",
-            )
+        found.append((inner, str(inner.dataType().catalogString()), is_literal))
+    return found
 
 
 def _is_long_as_decimal(node: Any) -> bool:
