@@ -200,7 +200,7 @@ def translate(
     except DiffersError as error:
         problem = (str(error.args[0]), str(error.args[1]))
     for table in tree.find_all(exp.Table):
-        if table.db and is_catalog(table.db):
+        if table.db and not table.catalog and is_catalog(table.db):
             table.set("catalog", exp.to_identifier(SESSION_CATALOG))
     try:
         sql = tree.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.RAISE)
