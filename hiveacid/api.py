@@ -236,6 +236,9 @@ class Snapshot(RunSnapshot):
         self._spark = spark
         self._together = tables
         self._with_settings = with_settings
+        self._found_foreign: dict[
+            tuple[TableName, frozenset[tuple[str, int]]], list[tuple[str, int]]
+        ] = {}
         self._warnings = ReadWarnings()
         self._plans_lock = threading.Lock()
         self._plans: dict[_PlanKey, _Planned] = {}
@@ -627,7 +630,7 @@ class Snapshot(RunSnapshot):
             )
 
     def _warn_of_foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> None:
-        """Warn of compactions of another metastore. The rows are Hive's whether or not it can."""
+        """Warn of compactions of another metastore. Without an answer the rows are Hive's, too."""
         try:
             self._warnings.warn_of_foreign(name, self._foreign(name, ahead))
         except MetastoreError as error:
@@ -636,9 +639,12 @@ class Snapshot(RunSnapshot):
     def _foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         if not ahead:
             return []
-        with self._client_factory() as client:
-            server = self.server or client.server_info()
-            return find_foreign(client, server, name, ahead)
+        key = (name, frozenset(ahead))
+        if key not in self._found_foreign:
+            with self._client_factory() as client:
+                server = self.server or client.server_info()
+                self._found_foreign[key] = find_foreign(client, server, name, ahead)
+        return self._found_foreign[key]
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
         """Check what can be said of a table once its files have been listed.

@@ -266,7 +266,7 @@ class MetastoreClient:
 
         None from a metastore that cannot tell: before Hive 4.
         """
-        request = thrift.GetOpenTxnsRequest(excludeTxnTypes=[thrift.TXN_TYPE_COMPACTION])
+        request = thrift.GetOpenTxnsRequest(excludeTxnTypes=[*thrift.TXN_TYPES_OF_COMPACTIONS])
 
         def call(metastore: ThriftMetastore) -> frozenset[int] | None:
             try:

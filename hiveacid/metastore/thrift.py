@@ -16,8 +16,8 @@ INSERT_ONLY_TABLES = 2
 TXN_TYPE_READ_ONLY = 2
 """`TxnType.READ_ONLY`, as Hive 4 opens for its own SELECT; Hive 3 skips the field."""
 
-TXN_TYPE_COMPACTION = 3
-"""`TxnType.COMPACTION`, as Hive 4 opens for the work of a compaction."""
+TXN_TYPES_OF_COMPACTIONS = (3, 6)
+"""`TxnType.COMPACTION` and `REBALANCE_COMPACTION`, as Hive 4 opens for the work of compactions."""
 
 COMPACTION_REBALANCE = 3
 """`CompactionType.REBALANCE`, which Hive 4 added."""

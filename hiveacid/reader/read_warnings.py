@@ -119,9 +119,9 @@ class ReadWarnings:
             name: the table.
             error: what the metastore answered.
         """
-        if self._is_first(name, "foreign"):
+        if self._is_first(name, "unknown compactions"):
             logger.warning(
-                f"{name} has directories of compactions that have not ended in the snapshot. Its "
+                f"{name} has directories of compactions that the snapshot does not see. Its "
                 "rows are those that Hive shows. Whether another metastore has made the "
                 f"directories, as REPL LOAD brings them, could not be asked: {error}"
             )
@@ -150,5 +150,6 @@ def about_foreign(name: TableName, foreign: Sequence[tuple[str, int]]) -> str:
         f"{name} has rows that Hive does not show yet: {paths} was made by a compaction of another "
         "metastore, as REPL LOAD brings it, and this metastore's transactions had not passed its "
         f"transaction when the snapshot was taken. Hive shows the rows once transaction {highest} "
-        "has ended here. Until then the rows that Hive shows are read."
+        "has ended here, or is forgotten if it was aborted. Until then the rows that Hive shows "
+        "are read."
     )

@@ -40,17 +40,17 @@ def find_foreign(
     """
     if not ahead:
         return []
-    own = {compaction.transaction_id for compaction in client.get_compactions(name)}
     now = client.get_valid_txns()
-    if own == {None} and not server.tells_compaction_transactions:
-        return [
-            (path, transaction) for path, transaction in ahead if transaction > now.high_watermark
-        ]
     aborted = now.aborted & {transaction for _, transaction in ahead}
     if aborted:
         # What a compaction has left that was aborted, as its worker died, is hidden until the
         # cleaner removes it. The directory of another aborted transaction is shown once the
         # metastore forgets that transaction: it does so within seconds of an empty one.
         aborted -= client.get_aborted_writers() or frozenset()
-    known = own | aborted
-    return [(path, transaction) for path, transaction in ahead if transaction not in known]
+    unknown = [(path, transaction) for path, transaction in ahead if transaction not in aborted]
+    if not unknown:
+        return []
+    own = {compaction.transaction_id for compaction in client.get_compactions(name)}
+    if own == {None} and not server.tells_compaction_transactions:
+        return [(path, number) for path, number in unknown if number > now.high_watermark]
+    return [(path, number) for path, number in unknown if number not in own]

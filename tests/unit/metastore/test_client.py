@@ -236,7 +236,7 @@ class TestTransactions:
         assert client.get_aborted_writers() is None
         server.handlers["get_open_txns_req"] = get_open_txns_req
         assert client.get_aborted_writers() == frozenset({5})
-        assert asked == [[thrift.TXN_TYPE_COMPACTION]]
+        assert asked == [[3, 6]]
 
     def test_a_list_of_hive_2_is_not_taken_for_an_empty_one(self, server, client):
         server.handlers["get_open_txns"] = lambda: thrift.GetOpenTxnsResponse(

@@ -66,5 +66,12 @@ def test_an_aborted_transaction_that_was_no_compaction_has_made_none(writers, fo
     assert [transaction for _, transaction in found] == foreign
 
 
+def test_compactions_are_not_asked_for_where_a_dead_worker_has_left_all():
+    """A metastore may refuse to tell them."""
+    client = Client(aborted=[70, 90])
+    client.get_compactions = None
+    assert find_foreign(client, HIVE_4, ORDERS, AHEAD) == []
+
+
 def test_nobody_is_asked_without_a_compaction_ahead():
     assert find_foreign(None, HIVE_4, ORDERS, []) == []
