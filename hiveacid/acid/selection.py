@@ -250,9 +250,9 @@ def _refuse_reversed(listing: Listing, chosen: Iterable[DeltaDir]) -> None:
             raise UnreadableTableError(
                 f"{listing.location}/{delta.name} has its write ids reversed, and Hive shows its "
                 "rows. A compaction that puts files together gives such a name below an open "
-                "write: Hive then shows each row twice until the write has committed. Run again "
-                "then. If no compaction made the directory, find out who wrote it: it may hold "
-                "rows."
+                "write: Hive then shows each row twice, until the write has committed here or the "
+                "table is compacted. Run again then. If no compaction made the directory, find out "
+                "who wrote it: it may hold rows."
             )
 
 
