@@ -29,6 +29,7 @@ def changes(differential: Differential) -> Changes:
     return Changes(differential)
 
 
+@pytest.mark.long
 def test_a_plain_table(
     changes: Changes,
     differential: Differential,

@@ -159,6 +159,7 @@ class TestConstraintQuotedColumnDelta(DdlOfQuoted, DeltaTypes, BaseConstraintQuo
     pass
 
 
+@pytest.mark.long
 class TestConstraintsRollbackDelta(DeltaTypes, BaseConstraintsRollback):
     @pytest.fixture(scope="class")
     def expected_error_messages(self):
