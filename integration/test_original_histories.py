@@ -12,7 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground
-from integration.support.histories.originals import OriginalHistories, assert_sound, run_for
+from integration.support.histories.originals import (
+    OriginalHistories,
+    assert_sound_in_all_ways,
+    run_for,
+)
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
@@ -34,7 +38,7 @@ def test_random_histories_of_converted_tables(
 ) -> None:
     run_for(histories, float(os.environ.get("HISTORIES_MINUTES") or 10))
     record_property("ways", dict(histories.ways))
-    assert_sound(histories)
+    assert_sound_in_all_ways(histories)
 
 
 def test_random_histories_on_a_cluster(tmp_path: Path) -> None:

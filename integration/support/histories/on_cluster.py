@@ -13,7 +13,11 @@ from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import spark_settings
 from integration.support.histories.history import IN_TEST, Ground
-from integration.support.histories.originals import OriginalHistories, assert_sound, run_for
+from integration.support.histories.originals import (
+    OriginalHistories,
+    assert_sound_in_all_ways,
+    run_for,
+)
 from integration.support.hive import HiveServer
 from integration.support.spark_cluster import WORKERS, SparkCluster
 
@@ -49,7 +53,7 @@ def main() -> None:
                 # The driver is in the list, too.
                 executors = spark._jsc.sc().statusTracker().getExecutorInfos()
                 assert len(executors) == WORKERS + 1, cluster.told()
-                assert_sound(histories)
+                assert_sound_in_all_ways(histories)
         finally:
             spark.stop()
 
