@@ -249,3 +249,31 @@ class Step:
     def script(self, world: World) -> str:
         """All of it as text."""
         return "\n".join([f"-- {self.operation}", *(a.script(world) for a in self.actions)])
+
+
+@dataclass(frozen=True)
+class FirstRebalance:
+    """Asks whether no compaction has made a base of a table, or of a partition, yet.
+
+    A rebalance without a write since makes a second base of the same write id. Hive's readers take
+    one of them by the order of a hash map, its cleaner removes the older (docs/hive-quirks.md).
+    """
+
+    values: tuple[str, ...] | None
+
+    def run(self, world: World) -> None:
+        if any(any(it.glob("base_*_v*")) for it in locations_of(world, self.values)):
+            raise NotNow("a compaction has made a base")
+
+    def script(self, world: World) -> str:
+        return "-- where no compaction has made a base:"
+
+
+def locations_of(world: World, values: tuple[str, ...] | None) -> list[Path]:
+    """The directory of the table, or of one partition."""
+    if values is None:
+        storages = [world.metastore.get_table(world.table).storage]
+    else:
+        partitions = world.metastore.get_partitions(world.table)
+        storages = [p.storage for p in partitions if p.values == values]
+    return [Path(urlsplit(storage.location).path) for storage in storages]

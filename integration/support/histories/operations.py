@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from integration.support.histories.actions import AbortedSql, Compact, EndWrite, OpenWrite, Sql
+from integration.support.histories.actions import (
+    AbortedSql,
+    Action,
+    Compact,
+    EndWrite,
+    FirstRebalance,
+    OpenWrite,
+    Sql,
+)
 from integration.support.histories.alterations import ALTERATIONS
 from integration.support.histories.hives import compacts_partition, reads_aborted_bases
 from integration.support.histories.shape import EXPRESSIONS, NULL, PARTITION_VALUES, literal
@@ -225,10 +233,24 @@ def compact_major(table: TableState) -> Actions | None:
 
 
 def compact_rebalance(table: TableState) -> Actions | None:
-    """Hive refuses it on bucketed and on insert-only tables. It locks out all who write."""
+    """The first compaction of the table, or of a partition.
+
+    Hive refuses it on bucketed and on insert-only tables. It locks out all who write.
+    """
     if table.shape.buckets or not table.shape.full_acid or table.is_locked:
         return None
-    return _compact(table, "rebalance")
+    actions = _compact(table, "rebalance")
+    if actions is None:
+        return None
+    (compaction,) = actions
+    return (FirstRebalance(values_of(table, compaction)), compaction)
+
+
+def values_of(table: TableState, compaction: Action) -> tuple[str, ...] | None:
+    """Return the values of the partition that a compaction is of."""
+    assert isinstance(compaction, Compact)
+    of_it = (it for it in table.known if table.specification(it) == compaction.partition)
+    return next(of_it, None)
 
 
 def _compact(table: TableState, kind: str) -> Actions | None:

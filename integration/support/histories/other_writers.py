@@ -12,15 +12,22 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from integration.support.histories import loads, streams
-from integration.support.histories.actions import Action, Compact, NotNow, Sql, Step, World
+from integration.support.histories.actions import (
+    Compact,
+    NotNow,
+    Sql,
+    Step,
+    World,
+    locations_of,
+)
 from integration.support.histories.history import COLUMNS, IN_TEST, Ground, Histories
 from integration.support.histories.operations import (
     OPERATIONS,
     compact_minor,
     compact_rebalance,
+    values_of,
 )
 from integration.support.histories.shape import Shape
 from integration.support.histories.streams import SharedClient, StreamedTable, StreamedWorld
@@ -72,7 +79,7 @@ class Ask:
     values: tuple[str, ...] | None
 
     def run(self, world: World) -> None:
-        locations = _locations(world, self.values)
+        locations = locations_of(world, self.values)
         if self.deleted != any(any(it.glob("delete_delta_*")) for it in locations):
             raise NotNow(f"rows were deleted: {not self.deleted}")
 
@@ -112,49 +119,6 @@ def compact_by_merge(table: TableState) -> Actions | None:
     return (Ask(False, values), *inserts, CompactIfPossible(kind, partition))
 
 
-@dataclass(frozen=True)
-class FirstRebalance:
-    """Asks whether no compaction has made a base of a table, or of a partition, yet.
-
-    A rebalance without a write since makes a second base of the same write id. Hive's readers take
-    one of them by the order of a hash map, its cleaner removes the older (docs/hive-quirks.md).
-    """
-
-    values: tuple[str, ...] | None
-
-    def run(self, world: World) -> None:
-        if any(any(it.glob("base_*_v*")) for it in _locations(world, self.values)):
-            raise NotNow("a compaction has made a base")
-
-    def script(self, world: World) -> str:
-        return "-- where no compaction has made a base:"
-
-
-def _locations(world: World, values: tuple[str, ...] | None) -> list[Path]:
-    """The directory of the table, or of one partition."""
-    if values is None:
-        storages = [world.metastore.get_table(world.table).storage]
-    else:
-        partitions = world.metastore.get_partitions(world.table)
-        storages = [p.storage for p in partitions if p.values == values]
-    return [Path(urlsplit(storage.location).path) for storage in storages]
-
-
-def compact_by_rebalance(table: TableState) -> Actions | None:
-    """The first compaction of the table, or of a partition."""
-    actions = compact_rebalance(table)
-    if actions is None:
-        return None
-    (compaction,) = actions
-    return (FirstRebalance(_values_of(table, compaction)), compaction)
-
-
-def _values_of(table: TableState, compaction: Action) -> tuple[str, ...] | None:
-    assert isinstance(compaction, Compact)
-    of_it = (it for it in table.known if table.specification(it) == compaction.partition)
-    return next(of_it, None)
-
-
 def _would_reverse(table: TableState) -> bool:
     """Whether a minor compaction that puts files together has a name such as `delta_4_3`.
 
@@ -170,7 +134,7 @@ def compact_minor_by_query(table: TableState) -> Actions | None:
     if actions is None or not _would_reverse(table):
         return actions
     (compaction,) = actions
-    return (Ask(True, _values_of(table, compaction)), compaction)
+    return (Ask(True, values_of(table, compaction)), compaction)
 
 
 class OtherWriters(Histories):
@@ -183,7 +147,7 @@ class OtherWriters(Histories):
         **OPERATIONS,
         **streams.OPERATIONS,
         **loads.OPERATIONS,
-        "rebalance compaction": compact_by_rebalance,
+        "rebalance compaction": compact_rebalance,
         "merge compaction": compact_by_merge,
         "minor compaction": compact_minor_by_query,
     }
