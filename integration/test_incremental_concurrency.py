@@ -28,6 +28,7 @@ CASES: dict[CrashPoint, tuple[str | None, str | None]] = {
     # - appends.
     CrashPoint("orc", "appending", "one file moved"): (None, None),
     CrashPoint("delta", "by unique_key", "before the commit"): (FASTER, None),
+    CrashPoint("delta", "first run", "before the commit"): (FASTER, None),
     # The second run removes the branch of the first one, with rows in it or not.
     CrashPoint("iceberg", "by row id", "written in a branch"): (FASTER, None),
 }
@@ -37,7 +38,6 @@ MORE: dict[CrashPoint, tuple[str | None, str | None]] = {
     CrashPoint("parquet", "full refresh", "its state written"): (FASTER, None),
     CrashPoint("parquet", "appending", "rows staged"): (FASTER, None),
     CrashPoint("delta", "appending", "changes staged"): (FASTER, None),
-    CrashPoint("delta", "first run", "before the commit"): (FASTER, None),
     CrashPoint("delta", "full refresh", "before the commit"): (FASTER, None),
     CrashPoint("iceberg", "by unique_key", "before the statement"): (FASTER, None),
     CrashPoint("iceberg", "appending", "changes staged"): (FASTER, None),
