@@ -222,7 +222,7 @@ declare or replace variable v1 = 2
   ;; set variable v1 = v1 + (select count(*) from {d}.lines) ;; select v1
 declare or replace variable id = 2 ;; select orders.id, session.id from {d}.orders
   ;; drop temporary variable id
-set var v1 = default ;; select v1
+declare or replace variable v1 int default 3 ;; set var v1 = default ;; select v1
 create temporary function {n}(c int) returns int return c + 1 ;; select {n}(id) from {d}.orders
 """
 
