@@ -25,6 +25,10 @@ _TYPE_OF_HIVE = "__CHAR_VARCHAR_TYPE_STRING"
 looks a table up alone, and not with others."""
 
 
+HiveTypes = list[tuple[str, str]]
+"""Columns and their types, as Hive has them."""
+
+
 @dataclass(frozen=True)
 class TrimmedTable:
     """A plain table that is read in a session that evaluates as Hive does.
@@ -59,15 +63,13 @@ class TrimmedTable:
         return named(context, plan, self.name.table, (SESSION_CATALOG, self.name.database))
 
 
-def nested_char(metadata: Any) -> tuple[str, str] | None:
-    """Return the first column of a `CatalogTable` with `char` inside of it, and its type."""
-    found = (it for it in _types(metadata) if re.search(r"[<:,]char\(", it[1]))
-    return next(found, None)
+def nested_char(types: HiveTypes) -> tuple[str, str] | None:
+    """Return the first column with `char` inside of it, and its type."""
+    return next((it for it in types if re.search(r"[<:,]char\(", it[1])), None)
 
 
-def without_blanks(name: TableName, metadata: Any) -> str | None:
-    """Return a query that reads a table, by its `CatalogTable`; None for one without `char`."""
-    types = _types(metadata)
+def without_blanks(name: TableName, types: HiveTypes) -> str | None:
+    """Return a query that reads a table with these columns; None for one without `char`."""
     if not any("char(" in type_.replace("varchar(", "") for _, type_ in types):
         return None
     columns = ", ".join(
@@ -79,7 +81,7 @@ def without_blanks(name: TableName, metadata: Any) -> str | None:
     return f"SELECT {columns} FROM {quoted(SESSION_CATALOG, name.database, name.table)}"
 
 
-def _types(metadata: Any) -> list[tuple[str, str]]:
+def types_of_hive(metadata: Any) -> HiveTypes:
     """Return the columns of a `CatalogTable` and their types, as Hive has them."""
     schema = StructType.fromJson(json.loads(metadata.schema().json()))
     return [

@@ -41,7 +41,7 @@ from hiveacid.sql.functions import (
 )
 from hiveacid.sql.hive_session import session_of_hive
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
-from hiveacid.sql.plain_chars import TrimmedTable, nested_char, without_blanks
+from hiveacid.sql.plain_chars import TrimmedTable, nested_char, types_of_hive, without_blanks
 from hiveacid.sql.statement import (
     DESCRIBES,
     NameParts,
@@ -392,11 +392,12 @@ class _Search:
         self, relation: Relation, name: TableName, metadata: Any
     ) -> ViewRead | None:
         """Return a plain table behind a view of Hive's that has values of `char`."""
-        query = without_blanks(name, metadata)
+        types = types_of_hive(metadata)
+        query = without_blanks(name, types)
         if query is None:
             return None
         session = self._hive_session
-        table = TrimmedTable(name, session, nested_char(metadata))
+        table = TrimmedTable(name, session, nested_char(types))
         return ViewRead(relation, table, parse(session, query), ())
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:

@@ -271,7 +271,7 @@ class NoRowsAfterRun:
 
 
 def check_source(model: ChangesModel, sources: AcidSources) -> None:
-    """Refuse the changes of what is no transactional table.
+    """Refuse the changes of anything but a transactional table.
 
     Raises:
         IncrementalError: naming the model and the table.
