@@ -22,7 +22,7 @@ class NotNow(Exception):
     """Hive saw no need for the operation: it was not done, and that is no failure."""
 
 
-HEARTBEAT_SECONDS = 10.0
+_HEARTBEAT_SECONDS = 10.0
 
 
 @dataclass
@@ -55,14 +55,18 @@ class World:
     def begin_write(self, key: int, partition: tuple[str, ...] | None, deletes: bool) -> OpenWriter:
         """A new writer; `key` is for `end_write`."""
         writer = OpenWriter.begin(self.metastore, self.table, partition, deletes)
+        self.writers[key] = writer, self.heartbeat_of(writer.txn_id)
+        return writer
+
+    def heartbeat_of(self, txn_id: int) -> Heartbeat:
+        """Keep a transaction alive until the heartbeat is stopped."""
         timeout = self.metastore.server_info().transaction_timeout
         # That it was lost, its commit says.
         heartbeat = Heartbeat(
-            self.connect, writer.txn_id, HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
+            self.connect, txn_id, _HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
         )
         heartbeat.start()
-        self.writers[key] = writer, heartbeat
-        return writer
+        return heartbeat
 
     def end_write(self, key: int, commit: bool) -> None:
         """Commit or abort a writer. Raises MetastoreError."""
@@ -252,24 +256,21 @@ class Step:
 
 
 @dataclass(frozen=True)
-class FirstRebalance:
-    """Asks whether no compaction has made a base of a table, or of a partition, yet.
+class NoDirectory:
+    """Asks whether no directory of a table, or of a partition, has such a name; else not now."""
 
-    A rebalance without a write since makes a second base of the same write id. Hive's readers take
-    one of them by the order of a hash map, its cleaner removes the older (docs/hive-quirks.md).
-    """
-
+    pattern: str
     values: tuple[str, ...] | None
 
     def run(self, world: World) -> None:
-        if any(any(it.glob("base_*_v*")) for it in locations_of(world, self.values)):
-            raise NotNow("a compaction has made a base")
+        if any(any(it.glob(self.pattern)) for it in _locations(world, self.values)):
+            raise NotNow(f"there is a {self.pattern}")
 
     def script(self, world: World) -> str:
-        return "-- where no compaction has made a base:"
+        return f"-- where no directory is a {self.pattern}:"
 
 
-def locations_of(world: World, values: tuple[str, ...] | None) -> list[Path]:
+def _locations(world: World, values: tuple[str, ...] | None) -> list[Path]:
     """The directory of the table, or of one partition."""
     if values is None:
         storages = [world.metastore.get_table(world.table).storage]

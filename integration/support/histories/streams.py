@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from hiveacid.errors import MetastoreError
 from hiveacid.snapshots.transaction import Heartbeat
-from integration.support.histories.actions import HEARTBEAT_SECONDS, World
+from integration.support.histories.actions import World
 from integration.support.histories.shape import NULL, PARTITION_VALUES, literal
 from integration.support.histories.table_state import Actions, Operation, TableState
 from integration.support.hive import HiveServer, HiveSqlError
@@ -115,15 +115,7 @@ class StreamedWorld(World):
     def keep_alive(self, key: int) -> None:
         """Begin with the heartbeats of the last batch of a key, and end those of the one before."""
         self.let_die(key)
-        timeout = self.metastore.server_info().transaction_timeout
-        self.heartbeats[key] = [
-            Heartbeat(
-                self.connect, int(txn_id), HEARTBEAT_SECONDS, timeout, on_lost=lambda reason: None
-            )
-            for txn_id in self.transactions[key]
-        ]
-        for heartbeat in self.heartbeats[key]:
-            heartbeat.start()
+        self.heartbeats[key] = [self.heartbeat_of(int(it)) for it in self.transactions[key]]
 
     def let_die(self, key: int) -> None:
         """End the heartbeats of a key."""
