@@ -1,6 +1,8 @@
 # Every target sets up what it needs: a virtual environment in .venv and the packages; for Spark and
 # Hive it looks for Java and fetches Hive's jars.
 PYTHON ?= python3
+# An image may have set it; then each of some hundred processes would compile all packages again.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/ready
 HIVE_READY := .venv/hive-ready

@@ -117,10 +117,17 @@ def make_virtual_environment():
 
 def install_packages():
     """Install the project (editable) and what its development needs, in the pinned versions."""
+    # The pip that comes with Python takes twice as long for the rest.
+    pip_install("pip")
+    pip_install("-r", "requirements-dev.txt", "-e", ".")
+    print("    all there")
+
+
+def pip_install(*requirements):
+    """Install requirements in the pinned versions; print what takes long."""
     command = [python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
     # Python compiles what it imports; pip would compile thousands of files that nobody does.
-    command += ["--no-compile"]
-    command += ["-c", "constraints.txt", "-r", "requirements-dev.txt", "-e", "."]
+    command += ["--no-compile", "-c", "constraints.txt", *requirements]
     output = []
     with subprocess.Popen(
         command,
@@ -140,7 +147,6 @@ def install_packages():
         raise SetUpError(
             f"pip ended with {pip.returncode}:\n{tail}\nIf the network is the reason, run it again."
         )
-    print("    all there")
 
 
 def worth_telling(line):
