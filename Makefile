@@ -24,8 +24,9 @@ MEASURED = COVERAGE_FILE=.coverage.$@ $(PYTEST) --cov --cov-report=
 # Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
 # With Hive each waits a third of its time, so two of them do not fill two cores.
 WORKERS ?= 3
-# On a local Spark two do: a third would only take its time to get warm.
+# Without Hive two do: a third would only take its time to begin.
 FUNCTIONAL_WORKERS ?= 2
+UNIT_WORKERS ?= 2
 # What `make test` runs on the newest dbt-core (`newest`), not on that of the development, too.
 ON_THE_NEWEST := tests/functional/conformance/test_basic.py
 # In the order of the files a class of minutes does not come last, alone.
@@ -78,7 +79,7 @@ reference: $(READY) ## Write docs/configuration.md, and the versions in docs/ins
 	$(BIN)/python -m tools.support_matrix
 
 unit: $(READY) ## Tests without Java and network: seconds
-	$(MEASURED) -n $(WORKERS) tests/unit
+	$(MEASURED) -n $(UNIT_WORKERS) tests/unit
 
 functional: $(ARCHIVES) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
 	$(MEASURED) $(FUNCTIONAL) -m "not long" tests/functional --ignore $(ON_THE_NEWEST)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,16 @@ def modules() -> Iterator[Path]:
         yield from sorted(package.rglob("*.py"))
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def messages() -> Iterator[Message]:
     """What the package gives to its errors, to `logger.warning` and to Spark's `raise_error`."""
     kinds = _error_classes() | DBT_ERRORS | {"warning", "raise_error"}
     for path in modules():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = _tree(path)
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and _name(call.func) in kinds and call.args:
@@ -54,7 +60,7 @@ def messages() -> Iterator[Message]:
 def _error_classes() -> set[str]:
     classes = set()
     for package in PACKAGES:
-        tree = ast.parse((package / "errors.py").read_text(encoding="utf-8"))
+        tree = _tree(package / "errors.py")
         classes |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     return classes - {"HiveAcidError", "AdapterError"}
 
@@ -93,19 +99,18 @@ def _plain(text: str) -> str:
     return re.sub(r"…+", "…", " ".join(text.split()))
 
 
-def literals() -> Iterator[str]:
+@cache
+def literals() -> frozenset[str]:
     """Every text in the package."""
-    for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
-                yield _plain(_text(node))
+    nodes = (node for path in modules() for node in ast.walk(_tree(path)))
+    texts = (ast.Constant, ast.JoinedStr, ast.BinOp)
+    return frozenset(_plain(_text(node)) for node in nodes if isinstance(node, texts))
 
 
 SECTIONS: dict[str, str] = dict(
     _SECTION.findall((ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
 )
 MESSAGES = list(messages())
-LITERALS = set(literals())
 
 
 def test_the_messages_are_found() -> None:
@@ -124,7 +129,7 @@ def test_a_message_has_a_section(message: Message) -> None:
 
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_a_section_is_about_a_message(heading: str) -> None:
-    assert any(heading in text for text in LITERALS)
+    assert any(heading in text for text in literals())
     assert SECTIONS[heading].strip(), "it says what to do"
 
 

@@ -6,6 +6,7 @@ selected delete deltas, both without those of invalid write ids.
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def warehouses(draw: st.DrawFn) -> Warehouse:
     return warehouse
 
 
+@pytest.mark.no_cover
 @settings(max_examples=400, deadline=None)
 @given(warehouses(), st.integers(0, 9))
 def test_every_visible_row_is_selected_once(warehouse: Warehouse, back: int) -> None:

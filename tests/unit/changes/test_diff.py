@@ -182,6 +182,7 @@ def histories(draw):
     return warehouse, *since
 
 
+@pytest.mark.no_cover
 @settings(max_examples=500, deadline=None)
 @given(histories())
 def test_state_and_changes_make_the_new_snapshot(history):
@@ -201,6 +202,7 @@ def test_state_and_changes_make_the_new_snapshot(history):
     assert before - deleted | inserted == warehouse.rows_of(now)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=300, deadline=None)
 @given(histories(), st.integers(1, 3))
 def test_batches_make_the_new_snapshot_step_by_step(history, count):

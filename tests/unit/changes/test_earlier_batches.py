@@ -96,6 +96,7 @@ def reordered(draw):
     return warehouse, *since
 
 
+@pytest.mark.no_cover
 @settings(max_examples=500, deadline=None)
 @given(histories() | reordered(), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_a_backlog_ends_with_hives_rows(history, count, random):
