@@ -69,7 +69,8 @@ def _page(
         f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "
         f"comparisons, {len(tally.mismatches)} mismatches; {len(tally.failed_in_hive)} histories "
         "ended since Hive itself failed a statement; Hive contradicted itself "
-        f"{len(tally.contradictions)} times, and was asked again.",
+        f"{len(tally.contradictions)} times, and was asked again; {tally.read_again} comparisons "
+        "were made again, since Hive's cleaner removed a file from under them.",
         "",
         *table("operation", tally.operations),
     ]

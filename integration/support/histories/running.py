@@ -18,6 +18,9 @@ _EXTENSION = 6
 _FAILED_IN_HIVE = 0.2
 """The largest share of histories that may end because Hive itself fails a statement."""
 
+_READ_AGAIN = 0.02
+"""The largest share of comparisons that may be made again (`Tally.read_again`)."""
+
 
 def run(
     histories: Histories,
@@ -58,4 +61,5 @@ def assert_sound(histories: Histories) -> None:
     # Many of these would mean that the generator makes statements that Hive refuses.
     share = len(tally.failed_in_hive) / tally.tables
     assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
+    assert tally.read_again <= max(1, _READ_AGAIN * tally.comparisons), tally.read_again
     assert len(tally.contradictions) <= CONTRADICTIONS, "\n\n".join(tally.contradictions)

@@ -11,7 +11,8 @@ import pyorc
 import pytest
 
 from integration.support.histories import loads, streams
-from integration.support.histories.other_writers import OtherWriters, was_cleaned
+from integration.support.histories.history import was_cleaned
+from integration.support.histories.other_writers import OtherWriters
 from integration.support.histories.shape import EXPRESSIONS, Column, Shape
 from integration.support.histories.streams import (
     CloseStream,
