@@ -702,9 +702,9 @@ class _Known:
         table = self._table(name)
         return table is not None and table.is_transactional
 
-    def hive_view(self, name: TableName) -> HiveView | None:
+    def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
         """See `KnownTables.hive_view`."""
-        return HiveView.of(self._table(name))
+        return None if in_spark else HiveView.of(self._table(name))
 
     def hive_sql(self) -> HiveSql:
         """See `KnownTables.hive_sql`."""

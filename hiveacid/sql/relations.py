@@ -73,8 +73,11 @@ class KnownTables(Protocol):
         `in_spark` tells whether Spark's catalog has another table of this name.
         """
 
-    def hive_view(self, name: TableName) -> HiveView | None:
-        """Return a view of Hive's in the metastore of the snapshot; None without one."""
+    def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
+        """Return a view of Hive's in the metastore of the snapshot; None without one.
+
+        `in_spark` as for `has`.
+        """
 
     def hive_sql(self) -> HiveSql:
         """Return what the metastore of the snapshot knows of the SQL of its Hive."""
@@ -300,7 +303,7 @@ class _Search:
                 refuse_ignored(relation, "a temporary view")
                 self._refuse_raw_view(relation)
             elif self._is_catalog(relation.parts):
-                self._refuse_in_catalog(relation.parts)
+                self._refuse_in_catalog(relation, path)
             return None
         metadata = self._table(name)
         if metadata is not None and metadata.viewText().isDefined():
@@ -315,7 +318,7 @@ class _Search:
         if metadata is None and is_path(relation.parts):
             refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
         elif metadata is None:
-            hives = self._known.hive_view(name)
+            hives = self._known.hive_view(name, in_spark=False)
             if hives is not None:
                 return self._follow_hives(relation, hives, path)
         return None
@@ -426,7 +429,8 @@ class _Search:
             except (PySparkException, Py4JJavaError):
                 # Spark describes no materialized view of Hive's, for example. Who reads it is told.
                 known = self._known
-                if not known.has(name, in_spark=False) and known.hive_view(name) is None:
+                view = known.hive_view(name, in_spark=False)
+                if view is None and not known.has(name, in_spark=False):
                     raise
                 self._metadata[key] = None
         return self._metadata[key]
@@ -477,16 +481,23 @@ class _Search:
                 "…'), or of a DataFrame of the snapshot."
             )
 
-    def _refuse_in_catalog(self, parts: NameParts) -> None:
-        """Refuse the name of a known transactional table that Spark looks up in a catalog."""
-        name = TableName(*(part.lower() for part in parts))
+    def _refuse_in_catalog(self, relation: Relation, path: tuple[str, ...]) -> None:
+        """Refuse the name of known transactional rows that Spark looks up in a catalog."""
+        name = TableName(*(part.lower() for part in relation.parts))
         if self._known.has(name, in_spark=True):
-            raise RawAcidReferenceError(
-                f"{name} is a transactional table in the metastore of the ACID tables, and Spark "
-                f"has a catalog `{parts[0]}` (`spark.sql.catalog.{parts[0]}`), in which it would "
-                "look for the name. So the statement was not run. Give the catalog another name, "
-                f"or write {SESSION_CATALOG}.{name}."
-            )
+            kind = "transactional table"
+        else:
+            view = self._known.hive_view(name, in_spark=True)
+            if view is None or self._follow_hives(relation, view, path) is None:
+                return
+            kind = "view of Hive's over transactional tables"
+        catalog = relation.parts[0]
+        raise RawAcidReferenceError(
+            f"{name} is a {kind} in the metastore of the ACID tables, and Spark "
+            f"has a catalog `{catalog}` (`spark.sql.catalog.{catalog}`), in which it would "
+            "look for the name. So the statement was not run. Give the catalog another name, "
+            f"or write {SESSION_CATALOG}.{name}."
+        )
 
     def _is_catalog(self, parts: NameParts) -> bool:
         return len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])

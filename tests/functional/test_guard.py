@@ -43,7 +43,7 @@ class Known:
     def has(self, name, *, in_spark):
         return name in self.names
 
-    def hive_view(self, name):
+    def hive_view(self, name, *, in_spark):
         return None
 
     def hive_sql(self):

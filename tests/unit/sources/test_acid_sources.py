@@ -213,7 +213,11 @@ def test_tables_behind_views_of_hives_are_foreseen():
     assert tables.read_in_snapshot([above, of_plain, ORDERS, PLAIN]) == {above, ORDERS}
     metastore = Views()
     found = sources(metastore)
-    assert found.hive_view(above).text == "SELECT v.id FROM shop.below v"
-    assert found.hive_view(ORDERS) is None
+    assert found.hive_view(above, in_spark=False).text == "SELECT v.id FROM shop.below v"
+    assert found.hive_view(ORDERS, in_spark=False) is None
+    # No source of the project: the name is that of another table, in Spark's catalog.
+    assert found.hive_view(above, in_spark=True) is None
+    declaring = sources(metastore, declared=[above])
+    assert declaring.hive_view(above, in_spark=True).text == "SELECT v.id FROM shop.below v"
     assert found.hive_sql() == found.hive_sql() == HiveSql("4.0.1", nulls_last=True)
     assert metastore.times_asked == 1

@@ -200,8 +200,10 @@ class AcidSources:
             return False
         return bool(self._tables.transactional([name]))
 
-    def hive_view(self, name: TableName) -> HiveView | None:
+    def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
         """Return a view of Hive's: see `KnownTables.hive_view`."""
+        if in_spark and name not in self._declared():
+            return None
         return HiveView.of(self._tables.get(name))
 
     def hive_sql(self) -> HiveSql:
