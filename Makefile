@@ -22,15 +22,14 @@ PYTEST := $(BIN)/python -m pytest
 # Each kind of tests has a file of its own: kinds that run side by side do not write into one.
 MEASURED = COVERAGE_FILE=.coverage.$@ $(PYTEST) --cov --cov-report=
 # Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
-# With Hive each waits a third of its time, so two of them do not fill two cores.
-WORKERS ?= 3
-# Without Hive two do: a third would only take its time to begin.
-FUNCTIONAL_WORKERS ?= 2
+# With Hive each waits a third of its time: two of them and one without Hive fill two cores. More
+# would only take their time to get warm.
+WORKERS ?= 2
+FUNCTIONAL_WORKERS ?= 1
+# Without Java.
 UNIT_WORKERS ?= 2
-# What `make test` runs on the newest dbt-core (`newest`), not on that of the development, too.
-ON_THE_NEWEST := tests/functional/conformance/test_basic.py
 # In the order of the files a class of minutes does not come last, alone.
-FUNCTIONAL := -n $(FUNCTIONAL_WORKERS) --dist loadscope --no-loadscope-reorder
+BY_CLASS := --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt newest older benchmark coverage clean
@@ -82,7 +81,7 @@ unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(UNIT_WORKERS) tests/unit
 
 functional: $(ARCHIVES) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
-	$(MEASURED) $(FUNCTIONAL) -m "not long" tests/functional --ignore $(ON_THE_NEWEST)
+	$(MEASURED) -n $(FUNCTIONAL_WORKERS) $(BY_CLASS) -m "not long" tests/functional
 
 integration: $(ARCHIVES) ## Tests against a real Hive
 	$(MEASURED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
@@ -92,7 +91,7 @@ long: $(ARCHIVES) ## Tests against a real Hive that take minutes each; with HIVE
 	$(if $(HIVE),,HISTORIES_COMPACTION=query HISTORIES_MINUTES=30 INCREMENTAL_HISTORIES=12 $(PYTEST) -m long $(HISTORIES))
 
 conformance: $(ARCHIVES) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md
-	$(PYTEST) $(FUNCTIONAL) tests/functional/conformance
+	$(PYTEST) -n $(WORKERS) $(BY_CLASS) tests/functional/conformance
 
 spark: $(HIVE_READY) ## A cut of the tests on other Sparks: the newest 3.5 and the newest 4 (SPARKS=)
 	$(BIN)/python -m tools.spark_line $(SPARKS)

@@ -102,7 +102,7 @@ sources:
     # The names that Spark gives a table's columns are those of its formats.
     odd = "select `the id` as a, `a.b` as b, `ü``x` as c from {{ ref('odd_names') }}"
     project.models(read_odd_names=odd)
-    project.succeed("run")
+    project.succeed("run", "--select", *MODELS)
 
     def hives(sql: str) -> list[tuple[str, ...]]:
         return canonical(shop.query(sql))

@@ -36,7 +36,6 @@ CUTS = {
     "short": [
         # The library's own tests import no dbt: they would show the same on each release.
         [*(f"tests/unit/{room}" for room in ADAPTER_ROOMS), "tests/unit/test_conformance.py"],
-        ["tests/functional/conformance/test_basic.py"],
         [
             "integration/test_dbt_run.py",
             "integration/test_incremental_dbt.py::test_commands_of_dbt",
