@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hiveacid.acid.instants import (
@@ -29,8 +29,8 @@ from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.selection import select
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
+from tests.unit.examples import examples
 
-SEEN: Counter[str] = Counter()
 TXNS = ValidTxnList(FIRST_COMPACTION * 2)
 UNKNOWN = Cleaning()
 INSERTS = st.tuples(
@@ -93,35 +93,31 @@ def read_at(
     }
 
 
-def check(warehouse: Warehouse, *, is_full_acid: bool) -> None:
-    newest = len(warehouse.states)
-    earliest = 0
-    for write_id in range(newest + 1):
-        shown = read_at(warehouse, write_id, is_full_acid=is_full_acid)
-        if isinstance(shown, Obstacle):
-            name = shown.directory.rpartition("/")[2]
-            assert name in warehouse.directories
-            SEEN["refused"] += 1
-            earliest = write_id + 1
-            continue
-        SEEN["read"] += 1
-        expected = warehouse.rows_of(cut(warehouse.valid(newest), write_id))
-        assert shown == expected, write_id
-    event(f"earliest: {earliest} of {newest}, compactions: {warehouse.compactions}")
-
-
 @pytest.mark.no_cover  # Measured, its many examples take twice the time; so of all like it.
-@settings(max_examples=500, deadline=None)
-@given(warehouses())
-def test_an_instant_is_shown_as_it_was_or_refused(warehouse: Warehouse) -> None:
-    check(warehouse, is_full_acid=True)
+@pytest.mark.parametrize("is_full_acid", [True, False])
+def test_an_instant_is_shown_as_it_was_or_refused(is_full_acid: bool) -> None:
+    seen: Counter[str] = Counter()
 
+    @examples(400)
+    @given(warehouses() if is_full_acid else warehouses(INSERTS))
+    def check_instants(warehouse: Warehouse) -> None:
+        newest = len(warehouse.states)
+        earliest = 0
+        for write_id in range(newest + 1):
+            shown = read_at(warehouse, write_id, is_full_acid=is_full_acid)
+            if isinstance(shown, Obstacle):
+                name = shown.directory.rpartition("/")[2]
+                assert name in warehouse.directories
+                seen["refused"] += 1
+                earliest = write_id + 1
+                continue
+            seen["read"] += 1
+            expected = warehouse.rows_of(cut(warehouse.valid(newest), write_id))
+            assert shown == expected, write_id
+        event(f"earliest: {earliest} of {newest}, compactions: {warehouse.compactions}")
 
-@pytest.mark.no_cover
-@settings(max_examples=300, deadline=None)
-@given(warehouses(INSERTS))
-def test_so_is_an_instant_of_an_insert_only_table(warehouse: Warehouse) -> None:
-    check(warehouse, is_full_acid=False)
+    check_instants()
+    assert min(seen["read"], seen["refused"]) > 5, seen
 
 
 @st.composite
@@ -152,7 +148,7 @@ def test_a_time_does_not_show_what_was_committed_later(is_full_acid: bool) -> No
     seen: Counter[str] = Counter()
     kinds = writes if is_full_acid else INSERTS
 
-    @settings(max_examples=1000, deadline=None)
+    @examples(1000)
     @given(overlapping(kinds.filter(lambda write: write[1] != "open")))
     def check_times(warehouse: Warehouse) -> None:
         valid = warehouse.valid(len(warehouse.states))
@@ -169,10 +165,6 @@ def test_a_time_does_not_show_what_was_committed_later(is_full_acid: bool) -> No
 
     check_times()
     assert min(seen[what] for what in ("read", "refused", "less")) > 20, seen
-
-
-def test_both_were_seen() -> None:
-    assert SEEN["read"] > 100 and SEEN["refused"] > 100
 
 
 def listing(*paths: str, times: int = 1000, **changes: object) -> Listing:

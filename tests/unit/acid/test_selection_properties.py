@@ -7,12 +7,13 @@ selected delete deltas, both without those of invalid write ids.
 from __future__ import annotations
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hiveacid.acid.selection import select
 from hiveacid.acid.write_ids import ValidTxnList
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
+from tests.unit.examples import examples
 
 
 @st.composite
@@ -26,7 +27,7 @@ def warehouses(draw: st.DrawFn) -> Warehouse:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(warehouses(), st.integers(0, 9))
 def test_every_visible_row_is_selected_once(warehouse: Warehouse, back: int) -> None:
     """For snapshots of now and of before, after any compactions and any cleaning."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
@@ -22,6 +22,7 @@ from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import RowIdRange
 from hiveacid.snapshots.tables import PinnedTable
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
+from tests.unit.examples import examples
 
 STORAGE = StorageDescriptor("file:/t", (Column("id", "int"),))
 TABLE = Table(
@@ -183,7 +184,7 @@ def histories(draw):
 
 
 @pytest.mark.no_cover
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(histories())
 def test_state_and_changes_make_the_new_snapshot(history):
     warehouse, since, before = history
@@ -203,7 +204,7 @@ def test_state_and_changes_make_the_new_snapshot(history):
 
 
 @pytest.mark.no_cover
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(histories(), st.integers(1, 3))
 def test_batches_make_the_new_snapshot_step_by_step(history, count):
     warehouse, since, rows = history

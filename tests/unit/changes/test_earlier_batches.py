@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hiveacid.acid.write_ids import ValidWriteIdList, bounded, new_write_ids
@@ -13,6 +13,7 @@ from hiveacid.changes.diff import Kind, first_write_ids, highest_base
 from hiveacid.changes.evidence import seen_part
 from tests.unit.acid.warehouse import COMMITTED, OPEN, Warehouse
 from tests.unit.changes.test_diff import Model, histories
+from tests.unit.examples import examples
 
 
 def snapshots(warehouse):
@@ -97,7 +98,7 @@ def reordered(draw):
 
 
 @pytest.mark.no_cover
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(histories() | reordered(), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_a_backlog_ends_with_hives_rows(history, count, random):
     warehouse, since, rows = history
