@@ -48,7 +48,8 @@ class Crashes:
         self._source("events")
         project.sources("orders", "events")
         project.models(**{point.model: point.sql for point in points})
-        run("--exclude", *(point.model for point in points if point.kind == "first run"))
+        first = [point.model for point in points if point.kind == "first run"]
+        run(*(["--exclude", *first] if first else []))
         self._hive.execute("UPDATE orders SET amount = amount + 1 WHERE id IN (1, 2)")
         for source in ("orders", "events"):
             self._hive.execute(f"INSERT INTO {source} VALUES (5, 50, 'new'), (6, 60, 'paid')")
