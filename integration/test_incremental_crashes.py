@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import random
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from integration.support.dbt_project import DbtProject
 from integration.support.held import locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import ORDERS, Incremental
+from integration.support.seeds import fresh_seed
 from integration.support.stopped_dbt import StoppedDbt, settings_like
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
@@ -141,7 +141,7 @@ def crashes(
 
 
 #: What chooses the steps of a short run.
-SEED = int(os.environ.get("CRASHES_SEED") or random.SystemRandom().randrange(2**32))
+SEED = fresh_seed("CRASHES_SEED")
 #: Every step of the format that has the most, each once; the others are done by `make long`.
 SHORT = [
     *crash_points("parquet", ["by unique_key", "appending"]),

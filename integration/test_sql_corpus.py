@@ -7,7 +7,6 @@ Each case of the corpus runs over ACID tables in one snapshot, and over plain co
 from __future__ import annotations
 
 import math
-import os
 import random
 import re
 import uuid
@@ -31,6 +30,7 @@ from hiveacid.sql.statement import check_syntax
 from integration.support.dbt_project import SMALL
 from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.seeds import fresh_seed
 from integration.support.sql_corpus import Case, cases, commands, fails, reads, refused
 from integration.support.sql_corpus.sides import (
     IS_NEWEST_GRAMMAR,
@@ -48,7 +48,7 @@ SHOWN = {**reads.GROUPS, **commands.GROUPS}
 IN_LONG = ("lake tables",)
 
 #: What chooses the cases that are compared without the others.
-SEED = int(os.environ.get("CORPUS_SEED") or random.SystemRandom().randrange(2**32))
+SEED = fresh_seed("CORPUS_SEED")
 
 SETTINGS = {
     **SMALL,
