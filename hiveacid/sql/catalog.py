@@ -20,9 +20,13 @@ def table_metadata(session: SparkSession, database: str, table: str) -> Any:
 
     None for a table that Spark's own catalog does not have, and for what is no table there
     (`` parquet.`/path` ``): Spark has an error of its own for it when it runs a statement.
+
+    The metastore is asked once. `SessionCatalog.getTableMetadata` asks three times: whether there
+    is the database, whether there is the table, and for the table.
     """
-    name = identifier(session, database, table)
-    return unless_missing(lambda: session_catalog(session).getTableMetadata(name))
+    if session.conf.get("spark.sql.caseSensitive") != "true":
+        database, table = database.lower(), table.lower()
+    return unless_missing(lambda: external_catalog(session).getTable(database, table))
 
 
 def tables_metadata(session: SparkSession, database: str, tables: Iterable[str]) -> dict[str, Any]:
@@ -44,6 +48,11 @@ def tables_metadata(session: SparkSession, database: str, tables: Iterable[str])
 def session_catalog(session: SparkSession) -> Any:
     """Return Spark's own catalog (`SessionCatalog`)."""
     return session._jsparkSession.sessionState().catalog()
+
+
+def external_catalog(session: SparkSession) -> Any:
+    """Return what Spark's own catalog keeps its tables in (`ExternalCatalog`)."""
+    return session._jsparkSession.sharedState().externalCatalog()
 
 
 def identifier(session: SparkSession, database: str | None, table: str) -> Any:

@@ -10,6 +10,7 @@ from dbt.adapters.hiveacid.spark.table_locations import (
     follow_directory,
     lies_in,
 )
+from hiveacid.sql.catalog import table_metadata
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +23,14 @@ def session(spark):
 
 def test_rows_that_a_rename_has_lost_are_noticed(session):
     session.sql("create table files.renamed using parquet as select 1 as i")
-    directory = directory_if_any(session, "files", "renamed")
-    assert directory is not None and directory_if_any(session, "files", "nothing") is None
+    renamed = table_metadata(session, "files", "renamed")
+    directory = directory_if_any(session, renamed)
+    assert directory is not None
+    assert table_metadata(session, "files", "nothing") is None
+    assert directory_if_any(session, None) is None
     follow_directory(session, "files", "renamed", directory)
     delete_directory(session, directory)
-    assert directory_if_any(session, "files", "renamed") is None
+    assert directory_if_any(session, renamed) is None
     with pytest.raises(DbtRuntimeError, match="rows of files.renamed are gone: they were in file:"):
         follow_directory(session, "files", "renamed", directory)
     # It had none before the rename, either.

@@ -197,9 +197,9 @@ def test_a_table_whose_files_spark_would_lose_keeps_its_name(monkeypatch):
         assert directory == "file:/old"
         raise PySparkException("no such directory")
 
-    monkeypatch.setattr(schemas, "directory_if_any", lambda _, schema, name: f"file:/{name}")
+    monkeypatch.setattr(schemas, "directory_if_any", lambda _, metadata: f"file:/{metadata}")
     monkeypatch.setattr(schemas, "follow_directory", lost)
-    monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
+    monkeypatch.setattr(schemas, "refuse_acid_target", lambda _, schema, name: name)
     old, new = table("old"), table("new")
     with pytest.raises(DbtDatabaseError, match="no such directory"):
         schemas_of().rename(old, new, lambda *names: renamed.append(names))
@@ -208,8 +208,8 @@ def test_a_table_whose_files_spark_would_lose_keeps_its_name(monkeypatch):
 
 def test_a_directory_that_dropping_would_leave_is_deleted(monkeypatch):
     done = []
-    monkeypatch.setattr(schemas, "refuse_acid_target", lambda *_: None)
-    monkeypatch.setattr(schemas, "location_apart", lambda _, schema, name: f"file:/{name}")
+    monkeypatch.setattr(schemas, "refuse_acid_target", lambda _, schema, name: name)
+    monkeypatch.setattr(schemas, "location_apart", lambda _, metadata: f"file:/{metadata}")
     monkeypatch.setattr(schemas, "delete_directory", lambda _, location: done.append(location))
     schemas_of().drop(table("old"), done.append)
     assert done == [table("old"), "file:/old"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
@@ -164,8 +165,8 @@ class Schemas:
             AcidTargetError: the table is transactional.
             UndescribedTargetError: Spark cannot describe the table.
         """
-        with self._changing(relation) as session:
-            left_behind = location_apart(session, *_schema_and_name(relation))
+        with self._changing(relation) as (session, metadata):
+            left_behind = location_apart(session, metadata)
         drop_in_spark(relation)
         if left_behind is not None:
             delete_directory(session, left_behind)
@@ -183,8 +184,8 @@ class Schemas:
             UndescribedTargetError: Spark cannot describe the table.
             DbtRuntimeError: the rows are nowhere; the table has its old name again.
         """
-        with self._changing(old) as session:
-            directory = directory_if_any(session, *_schema_and_name(old))
+        with self._changing(old) as (session, metadata):
+            directory = directory_if_any(session, metadata)
         rename_in_spark(old, new)
         try:
             with self._connections.exception_handler(f"find the rows of {new}"):
@@ -211,18 +212,21 @@ class Schemas:
         return True
 
     @contextmanager
-    def _changing(self, relation: BaseRelation) -> Iterator[SparkSession]:
-        """Look at a table before it is dropped or renamed; refuse a transactional one."""
+    def _changing(self, relation: BaseRelation) -> Iterator[tuple[SparkSession, Any]]:
+        """Look at a table before it is dropped or renamed; refuse a transactional one.
+
+        Yields the session, and the table's `CatalogTable` or None.
+        """
         session = self._connections.session()
         with self._connections.exception_handler(f"look {relation} up in Spark's catalog"):
             try:
-                refuse_acid_target(session, *_schema_and_name(relation))
+                metadata = refuse_acid_target(session, *_schema_and_name(relation))
             except CATALOG_ERRORS as error:
                 if is_unreachable(error):
                     raise
                 about = _about_undescribed(relation, short_message(error))
                 raise UndescribedTargetError(about) from error
-            yield session
+            yield session, metadata
 
     def _found_one_by_one(self, schema: str) -> list[BaseRelation]:
         """Return the tables and views that have these names at one moment: the last look at them.

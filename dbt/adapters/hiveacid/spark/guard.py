@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError
@@ -9,25 +11,25 @@ from hiveacid.sql.catalog import is_transactional, table_metadata
 from hiveacid.sql.relations import about_target
 
 
-def refuse_acid_target(session: SparkSession, database: str, table: str) -> None:
+def refuse_acid_target(session: SparkSession, database: str, table: str) -> Any:
     """Refuse to drop or rename a table that is transactional.
 
     A model with the name of a transactional table would replace the table, and its rows would be
     lost; Spark asks for none of Hive's locks.
 
+    Returns:
+        The table's `CatalogTable`, None if there is no such table.
+
     Raises:
         AcidTargetError: naming the table.
     """
-    if _has_transactional(session, database, table):
+    found = table_metadata(session, database, table)
+    if found is not None and is_transactional(found):
         raise AcidTargetError(about_target(database, table))
+    return found
 
 
 def is_plain_table(session: SparkSession, database: str, table: str) -> bool:
     """Return whether Spark's own catalog has a plain table or a view of this name."""
     found = table_metadata(session, database, table)
     return found is not None and not is_transactional(found)
-
-
-def _has_transactional(session: SparkSession, database: str, table: str) -> bool:
-    found = table_metadata(session, database, table)
-    return found is not None and is_transactional(found)

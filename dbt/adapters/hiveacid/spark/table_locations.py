@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.py4j import java
-from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
+from hiveacid.sql.catalog import external_catalog, identifier, session_catalog, table_metadata
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -23,7 +23,7 @@ def table_location(session: SparkSession, database: str, table: str) -> str | No
     None for a managed table, whose files go when it is dropped, and if there is no such table.
     """
     metadata = table_metadata(session, database, table)
-    if metadata is None or metadata.tableType().name() != "EXTERNAL":
+    if metadata is None or not _is_external(metadata):
         return None
     return _converter(session).URIToString(metadata.location())
 
@@ -38,15 +38,15 @@ def location(session: SparkSession, database: str, table: str) -> str:
 
 def location_if_any(session: SparkSession, database: str, table: str) -> str | None:
     """Return the location of a table; None for a view, and if there is no such table."""
-    metadata = table_metadata(session, database, table)
-    if metadata is None or not _has_location(metadata):
-        return None
-    return _converter(session).URIToString(metadata.location())
+    return _location_of(session, table_metadata(session, database, table))
 
 
-def directory_if_any(session: SparkSession, database: str, table: str) -> str | None:
-    """Return the location of a table, as `location_if_any`; None if nothing is there."""
-    found = location_if_any(session, database, table)
+def directory_if_any(session: SparkSession, metadata: Any) -> str | None:
+    """Return the location of a table whose `CatalogTable` is given, None if there is no table.
+
+    None for a view, and if nothing is there.
+    """
+    found = _location_of(session, metadata)
     return found if found is not None and exists(session, found) else None
 
 
@@ -91,8 +91,10 @@ def follow_directory(
     Raises:
         DbtRuntimeError: the rows are nowhere.
     """
-    locations = _two_locations(session, database, table)
-    if locations is None or previous is None:
+    if previous is None:
+        return
+    locations = _two_locations(session, table_metadata(session, database, table))
+    if locations is None:
         return
     in_spark, in_metastore = locations
     if _exists(session, in_spark):
@@ -112,14 +114,16 @@ def follow_directory(
         _delete_if_empty(session, in_metastore)
 
 
-def location_apart(session: SparkSession, database: str, table: str) -> str | None:
+def location_apart(session: SparkSession, metadata: Any) -> str | None:
     """Return the directory of a managed table that the metastore believes to be in another one.
 
     Dropping the table would leave the directory. None if Spark and the metastore agree, as they
-    mostly do.
+    mostly do, and if there is no table: `metadata` is the table's `CatalogTable` or None.
     """
-    locations = _two_locations(session, database, table)
-    if locations is None or table_location(session, database, table) is not None:
+    if metadata is None or _is_external(metadata):
+        return None
+    locations = _two_locations(session, metadata)
+    if locations is None:
         return None
     in_spark, in_metastore = locations
     return None if in_spark == in_metastore else in_spark.toString()
@@ -173,22 +177,32 @@ def _file_system(session: SparkSession, path: Any) -> Any:
     return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
 
 
+def _is_external(metadata: Any) -> bool:
+    return metadata.tableType().name() == "EXTERNAL"
+
+
 def _has_location(metadata: Any) -> bool:
     return metadata.storage().locationUri().isDefined()
 
 
-def _two_locations(session: SparkSession, database: str, table: str) -> tuple[Any, Any] | None:
+def _location_of(session: SparkSession, metadata: Any) -> str | None:
+    if metadata is None or not _has_location(metadata):
+        return None
+    return _converter(session).URIToString(metadata.location())
+
+
+def _two_locations(session: SparkSession, metadata: Any) -> tuple[Any, Any] | None:
     """Return where a table's rows are by Spark, and where by the metastore, as Hadoop's paths.
 
-    None for a view, if there is no such table, and in a catalog without a metastore.
+    None for a view, if there is no table (`metadata` is None), and in a catalog without a
+    metastore.
     """
-    metadata = table_metadata(session, database, table)
     if metadata is None or not _has_location(metadata):
         return None
     if session.conf.get("spark.sql.catalogImplementation") != "hive":
         return None
-    external_catalog = session._jsparkSession.sharedState().externalCatalog().unwrapped()
-    raw = external_catalog.getRawTable(database, table)
+    name = metadata.identifier()
+    raw = external_catalog(session).unwrapped().getRawTable(name.database().get(), name.table())
     return _as_path(session, metadata.location()), _as_path(session, raw.location())
 
 

@@ -109,7 +109,10 @@ class Recovery:
         Stages and backups of runs that are alive stay.
         """
         known = self._cached(target)
-        names = {*known, *(self._directories(target) - self._in_use(target, known))}
+        directories = self._directories(target)
+        if directories:
+            directories -= self._in_use(target, known)
+        names = {*known, *directories}
         dead = [left for left in _leftovers(target, names) if self._is_dead(target, left)]
         if not dead:
             return
