@@ -16,7 +16,10 @@ _EXTENSION = 6
 """A run may take this many times its minutes on a machine that is slow to reach the counts."""
 
 _FAILED_IN_HIVE = 0.2
-"""The largest share of histories that may end because Hive itself fails a statement."""
+"""The largest share of histories that may end because Hive itself fails a statement.
+
+One may in any case: a short run has four or five.
+"""
 
 _READ_AGAIN = 0.02
 """The largest share of comparisons that may be made again (`Tally.read_again`)."""
@@ -59,7 +62,7 @@ def assert_sound(histories: Histories) -> None:
         map(str, tally.mismatches)
     )
     # Many of these would mean that the generator makes statements that Hive refuses.
-    share = len(tally.failed_in_hive) / tally.tables
-    assert share <= _FAILED_IN_HIVE, "\n\n".join(map(str, tally.failed_in_hive))
+    most = max(1, _FAILED_IN_HIVE * tally.tables)
+    assert len(tally.failed_in_hive) <= most, "\n\n".join(map(str, tally.failed_in_hive))
     assert tally.read_again <= max(1, _READ_AGAIN * tally.comparisons), tally.read_again
     assert len(tally.contradictions) <= CONTRADICTIONS, "\n\n".join(tally.contradictions)
