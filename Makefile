@@ -13,18 +13,18 @@ COVERAGE_FLOOR := 96
 # Tests that can run in another Hive (`make long HIVE=3.1.3`).
 HISTORIES := integration/test_random_histories.py integration/test_incremental_histories.py
 # Other versions of PySpark that the cut of `make spark` runs on.
-OLDEST_SPARK := 3.5.9
 SPARKS ?= 3.5.9 4.0.5 4.2.1 4.3.0
-# Other versions of dbt-core that the cut of `make dbt` runs on, and the one that `make test` tries.
+# Other versions of dbt-core that the cut of `make dbt` runs on.
 DBTS ?= 1.10.23 1.12.6
-NEWEST_DBT := 1.12.6
 PYTEST := $(BIN)/python -m pytest
 # Each kind of tests has a file of its own: kinds that run side by side do not write into one.
 MEASURED = COVERAGE_FILE=.coverage.$@ $(PYTEST) --cov --cov-report=
+# Of tests that show once more what others show, a part, others each time.
+SAMPLED = SAMPLES=some $(MEASURED)
 # Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
-# With Hive each waits a third of its time: two of them and one without Hive fill two cores. More
-# would only take their time to get warm.
-WORKERS ?= 2
+# With Hive each waits a third of its time: three of them fill two cores, also when those without
+# are done. More would only take their time to get warm.
+WORKERS ?= 3
 FUNCTIONAL_WORKERS ?= 1
 # Without Java.
 UNIT_WORKERS ?= 2
@@ -32,7 +32,7 @@ UNIT_WORKERS ?= 2
 BY_CLASS := --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt newest older benchmark coverage clean
+.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -53,13 +53,12 @@ $(ARCHIVES): $(HIVE_READY) integration/support/class_archives.py integration/sup
 quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts (SPARK=, HIVE=)
 	@$(BIN)/python -m $(if $(SPARK),tools.spark_line $(SPARK) --run )examples.quickstart $(if $(HIVE),--hive $(HIVE))
 
-# First what fails within two minutes; Hive's jars come meanwhile. Then tests with Hive, which wait
-# for it, and next to them, one after the other, what fills the rest of two cores; a failure of one
-# does not hide those of the others.
+# First what fails within two minutes; Hive's jars come meanwhile. Then tests with Hive, and next to
+# them those without; a failure of one does not hide those of the other.
 test: $(READY) ## All checks and tests but the long ones
 	@rm -f .coverage .coverage.*
 	@$(MAKE) --no-print-directory -j 3 lint unit $(ARCHIVES)
-	@$(MAKE) --no-print-directory -j 2 --keep-going integration newest older functional
+	@$(MAKE) --no-print-directory -j 2 --keep-going integration functional
 	@$(MAKE) --no-print-directory coverage
 	@echo "All checks passed. To work on the code, read CONTRIBUTING.md; to see it at work: make quickstart"
 
@@ -81,10 +80,10 @@ unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(UNIT_WORKERS) tests/unit
 
 functional: $(ARCHIVES) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
-	$(MEASURED) -n $(FUNCTIONAL_WORKERS) $(BY_CLASS) -m "not long" tests/functional
+	$(SAMPLED) -n $(FUNCTIONAL_WORKERS) $(BY_CLASS) -m "not long" tests/functional
 
 integration: $(ARCHIVES) ## Tests against a real Hive
-	$(MEASURED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
+	$(SAMPLED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
 
 long: $(ARCHIVES) ## Tests against a real Hive that take minutes each; with HIVE=3.1.3 random histories in that Hive
 	$(if $(HIVE),HISTORIES_HIVE=$(HIVE) $(PYTEST) -m long $(HISTORIES),$(PYTEST) -m long integration)
@@ -98,12 +97,6 @@ spark: $(HIVE_READY) ## A cut of the tests on other Sparks: the newest 3.5 and t
 
 dbt: $(HIVE_READY) ## A cut of the tests on other dbt-cores: the oldest and the newest line (DBTS=)
 	$(BIN)/python -m tools.dbt_line $(DBTS)
-
-newest: $(ARCHIVES)
-	$(BIN)/python -m tools.dbt_line --cut short $(NEWEST_DBT)
-
-older: $(ARCHIVES)
-	$(BIN)/python -m tools.spark_line --cut short $(OLDEST_SPARK)
 
 benchmark: $(HIVE_READY) ## What reading ACID tables costs beside flat ORC, planning, incremental runs, start-up
 	$(BIN)/pip install -q -r benchmarks/requirements.txt

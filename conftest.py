@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import hypothesis
@@ -13,6 +13,7 @@ from dbt.parser.manifest import ManifestLoader
 from dbt_common.behavior_flags import BehaviorFlagRendered
 from dbt_common.tests import enable_test_caching
 from dbt_common.utils.encoding import JSONEncoder
+from py4j.java_gateway import JavaPackage, JVMView
 
 # dbt's fixtures of a project and a profile; the page on dbt's own tests.
 pytest_plugins = ["dbt.tests.fixtures.project", "tests.functional.conformance.report"]
@@ -68,4 +69,28 @@ def dbt_begins_and_ends_sooner() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BehaviorFlagRendered, "_default_source", staticmethod(lambda: "a test"))
         patch.setattr(JSONEncoder, "iterencode", iterencode)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def names_of_java_are_looked_up_once() -> Iterator[None]:
+    """For each use of a name, `spark._jvm.PythonUtils`, Java looks in every jar, and several times.
+
+    So PySpark itself does with each DataFrame.
+    """
+
+    def remembering(look_up: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+        found: dict[tuple[Any, str], Any] = {}
+
+        def look_up_once(owner: Any, name: str) -> Any:
+            key = owner, name
+            if key not in found:
+                found[key] = look_up(owner, name)
+            return found[key]
+
+        return look_up_once
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner in (JVMView, JavaPackage):
+            patch.setattr(owner, "__getattr__", remembering(owner.__getattr__))
         yield

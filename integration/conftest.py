@@ -25,21 +25,24 @@ from integration.support.histories.hives import histories_hive
 from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.hive.jars import say
+from integration.support.hive.jars import HIVE_VERSION, say
+from integration.support.hive.running import running_hive
 from integration.support.iceberg import iceberg_jars, iceberg_settings
 from integration.support.incremental import Incremental
+from integration.support.samples import sample_header, take_sample
 from integration.support.small_tables import make_small_tables
 from integration.support.targets import Tables
 
 #: The files that take longest, in this order. They start first: otherwise one worker of
 #: pytest-xdist would come to them last and work on alone.
 LONGEST = (
+    "test_kinds_of_tables.py",
+    "test_newest_dbt.py",
     "test_random_histories.py",
     "test_incremental_histories.py",
     "test_quickstart.py",
     "test_sql_corpus.py",
     "test_incremental_crashes.py",
-    "test_kinds_of_tables.py",
     "test_incremental_concurrency.py",
     "test_dbt_transaction_loss.py",
     "test_changes.py",
@@ -52,8 +55,13 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_report_header() -> list[str]:
+    return sample_header()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let the longest files start first."""
+    take_sample(config, items)
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
 
 
@@ -86,6 +94,10 @@ def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
 
     A test that needs other settings starts a HiveServer of its own, in about five seconds.
     """
+    running = running_hive(HIVE_VERSION)
+    if running is not None:
+        yield running
+        return
     settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
     # pytest keeps the directories of its last runs, so the log is there after a failure.
     with HiveServer(settings, work=tmp_path_factory.mktemp("hive")) as server:
@@ -115,20 +127,21 @@ def hive_session(hive: HiveServer) -> Iterator[HiveClient]:
 
 @pytest.fixture
 def database(hive_session: HiveClient) -> Iterator[str]:
-    """The name of an empty database, which is dropped with all its tables after the test."""
+    """The name of an empty database.
+
+    It stays with its tables as long as the Hive: dropping each table would take some 5 % of the
+    tests' time.
+    """
     name = f"test_{uuid.uuid4().hex[:12]}"
     hive_session.execute(f"CREATE DATABASE {name}")
     yield name
     hive_session.execute("USE default")
-    hive_session.execute(f"DROP DATABASE {name} CASCADE")
 
 
 @pytest.fixture
-def other_schema(hive_session: HiveClient, database: str) -> Iterator[str]:
+def other_schema(database: str) -> str:
     """The name of a second database, for a second target of a profile."""
-    name = f"{database}_ci"
-    yield name
-    hive_session.execute(f"DROP DATABASE IF EXISTS {name} CASCADE")
+    return f"{database}_ci"
 
 
 @pytest.fixture
@@ -145,13 +158,12 @@ def hive_client(hive_session: HiveClient, database: str) -> HiveClient:
 
 
 @pytest.fixture(scope="session")
-def small_tables(hive: HiveServer, hive_session: HiveClient) -> Iterator[str]:
+def small_tables(hive: HiveServer, hive_session: HiveClient) -> str:
     """The database that holds the tables of `small_tables.py`, for tests that only read."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     hive_session.execute(f"CREATE DATABASE {name}")
     make_small_tables(hive, hive_session, name)
-    yield name
-    hive_session.execute(f"DROP DATABASE {name} CASCADE")
+    return name
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,9 @@ from integration.support.differential import Differential
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY
 
+# Each kind of table is read by tests of dbt, too, and by the histories.
+pytestmark = pytest.mark.sampled(2)
+
 _SERDE = "org.apache.hadoop.hive.serde2"
 _RCFILE = (
     "STORED AS INPUTFORMAT 'org.apache.hadoop.hive.ql.io.RCFileInputFormat' "

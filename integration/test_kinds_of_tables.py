@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyspark
@@ -19,40 +22,72 @@ import hiveacid
 from hiveacid.errors import ConcurrentDdlError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import LockState, TableName
-from hiveacid.spark_lines import ALL_TESTS, line_of
+from hiveacid.spark_lines import ALL_TESTS, LINES, line_of
 from integration.support.avro import LOCK_FILES
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical, collected, null_partitions
 from integration.support.held import assert_nothing_held
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
+from integration.support.hive.running import environment_with, running_hive
 from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
 from integration.test_reader_types import TIMES
 
+ROOT = Path(__file__).parents[1]
 KINDS = "kinds_of_tables"
 
 
 @pytest.fixture(scope="module")
 def hive_3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
     """A Hive 3.1.3."""
+    running = running_hive("3.1.3")
+    if running is not None:
+        yield running
+        return
     settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
     with HiveServer(settings, work=tmp_path_factory.mktemp("hive_3"), version="3.1.3") as server:
         yield server
 
 
+_IS_DEVELOPMENTS = line_of(pyspark.__version__).tests == ALL_TESTS
 #: With the Spark of all tests every other file reads what Hive 4.0.1 writes.
-_WITH_HIVE_4 = (pytest.mark.long,) if line_of(pyspark.__version__).tests == ALL_TESTS else ()
+_WITH_HIVE_4 = (pytest.mark.long,) if _IS_DEVELOPMENTS else ()
+
+Writer = tuple[HiveServer, HiveClient]
+"""A Hive that has written all kinds of tables, and a session on it."""
 
 
-@pytest.fixture(scope="module", params=[pytest.param("4.0.1", marks=_WITH_HIVE_4), "3.1.3"])
-def writer(request: pytest.FixtureRequest) -> Iterator[tuple[HiveServer, HiveClient]]:
-    """A Hive that has written all kinds of tables, and a session on it."""
-    server = request.getfixturevalue("hive" if request.param == "4.0.1" else "hive_3")
-    with HiveClient(server.hs2_port, log=server.log) as client:
-        make_all_kinds(client, KINDS)
-        yield server, client
-        client.execute("USE default")
-        client.execute(f"DROP DATABASE {KINDS} CASCADE")
+@pytest.fixture(scope="module")
+def writers(hive: HiveServer, hive_3: HiveServer) -> Iterator[dict[str, Writer]]:
+    """A writer of each version of Hive."""
+    with ExitStack() as stack:
+        found = {}
+        for server in (hive, hive_3):
+            client = stack.enter_context(HiveClient(server.hs2_port, log=server.log))
+            if running_hive(server.version) is None:
+                make_all_kinds(client, KINDS)
+            client.execute(f"USE {KINDS}")
+            found[server.version] = server, client
+        yield found
+
+
+@pytest.fixture(params=[pytest.param("4.0.1", marks=_WITH_HIVE_4), "3.1.3"])
+def writer(request: pytest.FixtureRequest, writers: dict[str, Writer]) -> Writer:
+    return writers[request.param]
+
+
+@pytest.mark.skipif(not _IS_DEVELOPMENTS, reason="it is run by the Spark of the development")
+def test_the_oldest_spark(writers: dict[str, Writer]) -> None:
+    """A process with the oldest Spark reads the same tables."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tools.spark_line", "--cut", "short", LINES[0].tested],
+        cwd=ROOT,
+        env=environment_with(*(server for server, _ in writers.values())),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_it_is_what_it_says(hive_3: HiveServer) -> None:
@@ -111,7 +146,7 @@ def test_an_aborted_overwrite_that_hive_3_cannot_read(
 
 
 def test_models_have_the_rows_of_the_hive_that_wrote_them(
-    writer: tuple[HiveServer, HiveClient],
+    writer: Writer,
     hive: HiveServer,
     database: str,
     spark: SparkSession,

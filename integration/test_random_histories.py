@@ -37,10 +37,10 @@ def histories(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_random_histories(histories: Histories, record_property: Record) -> None:
-    """A minute or two with a fresh seed: a third of the operations once, the rare ones first."""
+    """A minute or two with a fresh seed: a fifth of the operations once, the rare ones first."""
     operations = list(histories.operations)
     choice = random.Random(f"{histories.seed}/wanted")
-    histories.tally.wanted = choice.sample(operations, math.ceil(len(operations) / 3))
+    histories.tally.wanted = choice.sample(operations, math.ceil(len(operations) / 5))
     histories.tally.least = 1
     run(histories, minutes=1, most_mismatches=1, record=record_property)
     assert_sound(histories)

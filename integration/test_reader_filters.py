@@ -11,6 +11,9 @@ from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
 from integration.support.tables import in_long, make_table
 
+# Each kind of table is read by tests of dbt, too, and by the histories.
+pytestmark = pytest.mark.sampled(2)
+
 #: Types, and values at their edges.
 EDGES = {
     "f": ("float", ["-0.0", "0.0", "NaN", "1.1", "-Infinity", "Infinity", "-1.5"]),

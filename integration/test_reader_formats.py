@@ -14,6 +14,9 @@ from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY, in_storages
 
+# Each kind of table is read by tests of dbt, too, and by the histories.
+pytestmark = pytest.mark.sampled(2)
+
 EVERY_TYPE = {
     "t": "tinyint",
     "s": "smallint",

@@ -11,6 +11,9 @@ from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
 from integration.support.tables import INSERT_ONLY, in_long
 
+# Each kind of table is read by tests of dbt, too, and by the histories.
+pytestmark = pytest.mark.sampled(2)
+
 FORMATS = {
     "orc": "STORED AS ORC",
     "parquet": "STORED AS PARQUET",

@@ -21,6 +21,9 @@ from integration.support.scans import SPLITS, divided, scanned
 from integration.support.stripes import convert_stripes, write_stripes
 from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
 
+# Each kind of table is read by tests of dbt, too, and by the histories.
+pytestmark = pytest.mark.sampled(2)
+
 PARTITIONED = "PARTITIONED BY (p int)"
 BUCKETED = "CLUSTERED BY (id) INTO 2 BUCKETS"
 

@@ -17,6 +17,9 @@ from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
 from integration.support.tables import FULL_ACID, INSERT_ONLY, in_storages, setting
 
+# Each kind of table is read by tests of dbt, too, and by the histories.
+pytestmark = pytest.mark.sampled(2)
+
 TIMES = [
     "0001-01-01 00:00:00",
     "0900-02-28 23:59:59.999999",

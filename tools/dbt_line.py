@@ -22,6 +22,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ROOT / ".dbt"
 
+NEWEST = "1.12.6"
+"""The release that `make test` tries, by the short cut."""
+
 #: The parser in Rust is off unless a flag asks for it, and dbt-core calls it only then. Its
 #: build downloads a compiler's parts from elsewhere than the package index.
 NOT_NEEDED = {"dbt-core-experimental-parser"}
@@ -117,7 +120,7 @@ def find_missing(directory: Path) -> Iterator[str]:
 
 def read_pins() -> dict[str, str]:
     """Return the versions that constraints.txt names for this Python, by the package's name."""
-    pins = {}
+    pins: dict[str, str] = {}
     for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             pin = Requirement(line)

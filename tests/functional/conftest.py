@@ -20,6 +20,7 @@ from integration.support.dbt_project import LASTING_JVM, LASTING_MEMORY, SMALL
 from integration.support.delta import delta_settings
 from integration.support.hive.jars import say
 from integration.support.iceberg import iceberg_jars, iceberg_settings
+from integration.support.samples import sample_header, take_sample
 from tests.unit.metastore.thrift_server import ThriftServer
 
 HERE = Path(__file__).parent
@@ -113,8 +114,13 @@ DBTS_OWN = (
 LONGEST = ("test_state_stores.py", "test_materializations.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_report_header() -> list[str]:
+    return sample_header()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let the longest files start first; ignore dbt's own warnings."""
+    take_sample(config, items)
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
     for item in items:
         if HERE in item.path.parents:

@@ -46,13 +46,16 @@ AGAIN = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test` leaves out, and all as not measured.
+    """Mark what `make test` leaves out, what it takes samples of, and all as not measured.
 
-    Measured, dbt would take twice the time, and the other tests meet the same code.
+    Measured, dbt would take twice the time, and the other tests meet the same code. What our own
+    tests build on is in dbt's basic tests.
     """
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.no_cover)
+            if item.path.name != "test_basic.py":
+                item.add_marker(pytest.mark.sampled(3))
             if item.name in AGAIN:
                 item.add_marker(pytest.mark.long)
 
