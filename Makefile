@@ -87,6 +87,8 @@ integration: $(ARCHIVES) ## Tests against a real Hive
 
 long: $(ARCHIVES) ## Tests against a real Hive that take minutes each; with HIVE=3.1.3 random histories in that Hive
 	$(if $(HIVE),HISTORIES_HIVE=$(HIVE) $(PYTEST) -m long $(HISTORIES),$(PYTEST) -m long integration)
+	$(if $(HIVE),,$(PYTEST) -n $(WORKERS) --dist loadfile -m "sampled and not long" integration)
+	$(if $(HIVE),,$(PYTEST) $(BY_CLASS) -n $(WORKERS) -m "sampled and not long" --ignore=tests/functional/conformance tests/functional)
 	$(if $(HIVE),,HISTORIES_COMPACTION=query HISTORIES_MINUTES=30 INCREMENTAL_HISTORIES=12 $(PYTEST) -m long $(HISTORIES))
 
 conformance: $(ARCHIVES) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md

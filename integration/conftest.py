@@ -98,7 +98,7 @@ def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
     if running is not None:
         yield running
         return
-    settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
+    settings = HiveSettings(txn_timeout=60, reaper_interval=4)
     # pytest keeps the directories of its last runs, so the log is there after a failure.
     with HiveServer(settings, work=tmp_path_factory.mktemp("hive")) as server:
         yield server

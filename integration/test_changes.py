@@ -20,6 +20,9 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.rebalanced import rebalance
 from integration.support.tables import FULL_ACID, INSERT_ONLY, swap_partitions
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
 

@@ -17,6 +17,9 @@ from integration.support.incremental import EXAMPLES, SCHEMAS
 from integration.support.targets import Tables
 from integration.test_dbt_run import once_finished
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 ORDERS = "{{ source('shop', 'orders') }}"
 
 

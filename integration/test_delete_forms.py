@@ -18,6 +18,9 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.scans import SPLITS, divided
 from integration.support.tables import FULL_ACID
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "bitmaps": {},
     "bitmaps, as the footers tell that they are small": {"_FEW_DELETES": 0},

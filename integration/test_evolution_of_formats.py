@@ -19,8 +19,8 @@ from integration.support.hive.client import Row
 from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long
 from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
 EVERY_FORMAT = pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO")])

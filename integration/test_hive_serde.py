@@ -18,8 +18,8 @@ from integration.support.differential import Differential
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 _SERDE = "org.apache.hadoop.hive.serde2"
 _RCFILE = (

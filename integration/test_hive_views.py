@@ -26,6 +26,9 @@ from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.small_tables import ACID
 from integration.support.targets import Tables
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 Types = list[tuple[str, str]]
 """Columns and their types, as `DataFrame.dtypes` has them."""
 

@@ -20,6 +20,9 @@ from integration.support.seeds import fresh_seed
 from integration.support.stopped_dbt import StoppedDbt, settings_like
 from integration.support.tables import in_long
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 FASTER, REPLACES = "at the same time and was faster", "is about to replace"
 
 #: The model that the second run builds anew.

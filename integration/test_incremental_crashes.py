@@ -22,6 +22,9 @@ from integration.support.incremental import ORDERS, Incremental
 from integration.support.seeds import fresh_seed
 from integration.support.stopped_dbt import StoppedDbt, settings_like
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 
 _FOUND: dict[CrashPoint, str] = {}

@@ -14,6 +14,9 @@ from integration.support.differential import canonical
 from integration.support.hive import HiveClient
 from integration.support.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 PARTITIONED = BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'")
 LOG = """{{ config(materialized='incremental', incremental_strategy='acid_changes') }}
 select id, amount * 2 as twice, status from {{ acid_changes(source('shop', 'log')) }}"""

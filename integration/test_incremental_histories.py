@@ -29,7 +29,7 @@ from integration.support.histories.targets import MODELS
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.sampled(2, "stories")]
 
 Record = Callable[[str, object], None]
 

@@ -8,6 +8,9 @@ from integration.support.dbt_project import node_results
 from integration.support.differential import NULL, canonical
 from integration.support.incremental import LAKE, ORDERS, Incremental
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 _FORMATS = {
     "parquet": "file_format='parquet'",
     "orc": "file_format='orc'",

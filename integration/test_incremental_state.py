@@ -14,6 +14,9 @@ from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveServer
 from integration.support.incremental import BY_KEY, MODELS, ORDERS, Incremental, files_below
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 TARGETS = {
     "delta_key": MODELS["delta_key"],
     "iceberg_ids": MODELS["iceberg_ids"],

@@ -30,6 +30,9 @@ from integration.support.dbt_project import SLOW, DbtProject, finished
 from integration.support.held import assert_nothing_held, locks_of_dbt
 from integration.support.hive import HiveClient
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 COUNT_TWICE = """
 {% macro count_twice(source) %}
   {% set found = [] %}

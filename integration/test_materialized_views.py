@@ -17,6 +17,9 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 from integration.support.three_ways import ThreeWays
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 VIEWS = {
     "full_acid": "STORED AS ORC TBLPROPERTIES ('transactional'='true') "
     "AS SELECT id, n FROM {o} WHERE n > 5",

@@ -23,6 +23,9 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 from integration.support.waiting import is_cleaned
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 LOCKS = ("Opened transaction", "One snapshot of")
 
 

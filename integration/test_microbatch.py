@@ -15,6 +15,9 @@ from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 FORMATS = {
     "of_parquet": "file_format='parquet'",
     "of_delta": "file_format='delta'",

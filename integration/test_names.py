@@ -14,6 +14,9 @@ from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient
 from integration.support.targets import Tables
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 ORDERS = "{{ source('shop', 'orders') }}"
 OPTIMIZED = {"read": "optimized"}
 

@@ -19,8 +19,8 @@ from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.tables import INSERT_ONLY, in_long, setting
 from integration.test_reader_types import TIMES, ZONES
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 ZONE = "America/New_York"
 IMPALA = b"impala version 4.1.0 (build 1.0)"

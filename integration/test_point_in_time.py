@@ -28,6 +28,9 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.instants import Past
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 
 @pytest.fixture
 def past(differential: Differential, hive_client: HiveClient, database: str) -> Past:

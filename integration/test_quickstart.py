@@ -18,6 +18,9 @@ from integration.support.differential import canonical
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 #: The marts as Hive itself computes them.
 MARTS_BY_HIVE = {
     "customer_orders": """

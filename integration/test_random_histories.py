@@ -23,7 +23,7 @@ from integration.support.histories.running import Record, assert_sound, run
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.sampled(2, "stories")]
 
 _DOCUMENT = document_of("random-histories")
 

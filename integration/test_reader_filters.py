@@ -11,8 +11,8 @@ from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
 from integration.support.tables import in_long, make_table
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 #: Types, and values at their edges.
 EDGES = {

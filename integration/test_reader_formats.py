@@ -14,8 +14,8 @@ from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY, in_storages
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 EVERY_TYPE = {
     "t": "tinyint",

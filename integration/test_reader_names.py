@@ -10,8 +10,8 @@ from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
 from integration.support.tables import FULL_ACID, make_table
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 ACID_NAMES = [
     "operation",

@@ -21,8 +21,8 @@ from integration.support.scans import SPLITS, divided, scanned
 from integration.support.stripes import convert_stripes, write_stripes
 from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 PARTITIONED = "PARTITIONED BY (p int)"
 BUCKETED = "CLUSTERED BY (id) INTO 2 BUCKETS"

@@ -17,8 +17,8 @@ from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
 from integration.support.tables import FULL_ACID, INSERT_ONLY, in_storages, setting
 
-# Each kind of table is read by tests of dbt, too, and by the histories.
-pytestmark = pytest.mark.sampled(2)
+# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
+pytestmark = pytest.mark.sampled(3)
 
 TIMES = [
     "0001-01-01 00:00:00",

@@ -16,6 +16,9 @@ from integration.support.dbt_project import SMALL, DbtDirectory, node_results
 from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 
+# `make test` takes half of these long ones, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2, "stories")
+
 PROJECT = Path(__file__).parent / "projects" / "same_shop"
 
 ACID_TABLES = """

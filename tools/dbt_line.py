@@ -39,10 +39,7 @@ CUTS = {
     "short": [
         # The library's own tests import no dbt: they would show the same on each release.
         [*(f"tests/unit/{room}" for room in ADAPTER_ROOMS), "tests/unit/test_conformance.py"],
-        [
-            "integration/test_dbt_run.py",
-            "integration/test_incremental_dbt.py::test_commands_of_dbt",
-        ],
+        ["integration/test_dbt_run.py"],
     ],
     "full": [
         ["tests/unit"],

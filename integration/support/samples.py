@@ -1,8 +1,8 @@
 """Samples: tests of which `make test` runs a part, others with each fresh seed.
 
-`@pytest.mark.sampled(3)` is for what has many tests: the reader of one more type, format or
-setting, dbt's own suites. With SAMPLES=some one of three runs, as SAMPLES_SEED chooses: of the
-functions of a file that are marked so, or of all classes. Without it all run.
+With SAMPLES=some one of n runs, as SAMPLES_SEED chooses; without it, as in `make long`, all run.
+`@pytest.mark.sampled(n)` chooses from the functions of a file that are marked so, or from all
+classes, `@pytest.mark.sampled(n, family)` from all functions of a family.
 """
 
 from __future__ import annotations
@@ -72,4 +72,6 @@ def _family_and_unit(item: pytest.Item) -> tuple[str, str]:
     group = item.getparent(pytest.Class)
     if group is not None:
         return "classes", group.nodeid
-    return item.path.name, item.name
+    mark = item.get_closest_marker("sampled")
+    assert mark is not None
+    return str(mark.args[1]) if len(mark.args) > 1 else item.path.name, item.nodeid

@@ -4,6 +4,9 @@ import pytest
 import yaml
 from dbt.tests.util import relation_from_name, run_dbt, run_dbt_and_capture
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 MODEL = """{{{{ config(materialized='{materialized}', file_format=var('file_format', 'delta'),
     on_schema_change='fail', contract={{'enforced': true}}) }}}}
 select cast(if(id > 1, {{{{ var('last', 'id') }}}}, id) as bigint) as id from range(3)"""

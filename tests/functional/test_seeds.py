@@ -5,6 +5,9 @@ from datetime import date
 import pytest
 from dbt.tests.util import run_dbt, write_file
 
+# `make test` takes half of them, others with each fresh seed.
+pytestmark = pytest.mark.sampled(2)
+
 
 class TestPartitionedSeed:
     @pytest.fixture(scope="class")

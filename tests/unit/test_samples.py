@@ -14,11 +14,12 @@ from integration.support.samples import choose, sample_header, take_sample
 class Item:
     """What a sample asks of a test."""
 
-    def __init__(self, name: str, group: str | None = None, **marks: int | None) -> None:
+    def __init__(self, name: str, group: str | None = None, **marks: tuple[Any, ...]) -> None:
         self.name = name
+        self.nodeid = f"test_some.py::{name}"
         self.path = Path("test_some.py")
         self.group = None if group is None else SimpleNamespace(nodeid=f"test_some.py::{group}")
-        self.marks = {key: SimpleNamespace(args=(value,)) for key, value in marks.items()}
+        self.marks = {key: SimpleNamespace(args=value) for key, value in marks.items()}
 
     def get_closest_marker(self, name: str) -> Any:
         return self.marks.get(name)
@@ -46,14 +47,16 @@ def test_one_of_so_many_is_chosen_and_the_seed_alone_decides(count: int, expecte
 
 def test_a_sample_leaves_out_parts_of_what_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAMPLES", "some")
-    functions = [Item(f"f{i}", sampled=2) for i in range(4)]
-    methods = [Item(f"{c}{i}", group=c, sampled=2) for c in ("A", "B") for i in range(3)]
-    always = [Item("plain"), Item("hours", sampled=2, long=None)]
-    items = [*functions, *methods, *always]
+    functions = [Item(f"f{i}", sampled=(2,)) for i in range(4)]
+    methods = [Item(f"{c}{i}", group=c, sampled=(2,)) for c in ("A", "B") for i in range(3)]
+    stories = [Item(f"s{i}", sampled=(3, "stories")) for i in range(6)]
+    always = [Item("plain"), Item("hours", sampled=(2,), long=())]
+    items = [*functions, *methods, *stories, *always]
     stay, left_out = sample(list(items))
     assert sorted([*stay, *left_out]) == sorted(item.name for item in items)
     assert {"plain", "hours"} <= set(stay)
     assert sum(name.startswith("f") for name in stay) == 2
+    assert sum(name.startswith("s") for name in stay) == 2
     # A class stays as a whole.
     assert sorted(name for name in stay if name[0] in "AB") in (
         ["A0", "A1", "A2"],
@@ -64,6 +67,6 @@ def test_a_sample_leaves_out_parts_of_what_is_marked(monkeypatch: pytest.MonkeyP
 
 def test_all_run_unless_a_sample_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SAMPLES", raising=False)
-    items = [Item(f"f{i}", sampled=2) for i in range(4)]
+    items = [Item(f"f{i}", sampled=(2,)) for i in range(4)]
     assert sample(items) == (["f0", "f1", "f2", "f3"], [])
     assert sample_header() == []

@@ -102,8 +102,8 @@ def site_properties(
         # When the cleaner has met a deadlock in Derby, it tries again after seconds, not minutes.
         "hive.compactor.cleaner.retry.retention.time": "1s",
         "hive.compactor.worker.threads": "1",
-        "hive.compactor.worker.sleep.time": "100ms",
-        "hive.compactor.worker.max.sleep.time": "500ms",
+        "hive.compactor.worker.sleep.time": "250ms",
+        "hive.compactor.worker.max.sleep.time": "1s",
         "hive.compactor.crud.query.based": "false",
         "hive.metastore.runworker.in": "hs2",
         # Every answer is read from the table's files: a Hive that others are compared with must
