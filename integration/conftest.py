@@ -25,8 +25,8 @@ from integration.support.histories.hives import histories_hive
 from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.hive.jars import HIVE_VERSION, say
-from integration.support.hive.running import running_hive
+from integration.support.hive.jars import say
+from integration.support.hive.running import running_or_own
 from integration.support.iceberg import iceberg_jars, iceberg_settings
 from integration.support.incremental import Incremental
 from integration.support.samples import sample_header, take_sample
@@ -94,13 +94,9 @@ def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
 
     A test that needs other settings starts a HiveServer of its own, in about five seconds.
     """
-    running = running_hive(HIVE_VERSION)
-    if running is not None:
-        yield running
-        return
     settings = HiveSettings(txn_timeout=60, reaper_interval=4)
     # pytest keeps the directories of its last runs, so the log is there after a failure.
-    with HiveServer(settings, work=tmp_path_factory.mktemp("hive")) as server:
+    with running_or_own(settings, tmp_path_factory.mktemp("hive")) as server:
         yield server
 
 

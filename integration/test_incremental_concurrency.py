@@ -91,8 +91,7 @@ def test_two_runs_at_the_same_time(
     project.sources("orders", "events")
     project.models(**{point.model: point.sql for point in cases})
     incremental = Incremental(project, hive, spark, database)
-    new = [point.model for point in cases if point.kind == "first run"]
-    incremental.run(*(["--exclude", *new] if new else []))
+    incremental.run_except([point.model for point in cases if point.kind == "first run"])
     changes = "UPDATE orders SET amount = amount + 1 WHERE id = 1"
     hive.execute(changes)
     for source in ("orders", "events"):

@@ -51,8 +51,7 @@ class Crashes:
         self._source("events")
         project.sources("orders", "events")
         project.models(**{point.model: point.sql for point in points})
-        first = [point.model for point in points if point.kind == "first run"]
-        run(*(["--exclude", *first] if first else []))
+        self._incremental.run_except([it.model for it in points if it.kind == "first run"])
         self._hive.execute("UPDATE orders SET amount = amount + 1 WHERE id IN (1, 2)")
         for source in ("orders", "events"):
             self._hive.execute(f"INSERT INTO {source} VALUES (5, 50, 'new'), (6, 60, 'paid')")

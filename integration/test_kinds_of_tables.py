@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -29,29 +27,24 @@ from integration.support.differential import canonical, collected, null_partitio
 from integration.support.held import assert_nothing_held
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.support.hive.running import environment_with, running_hive
+from integration.support.hive.running import (
+    assert_passes_beside,
+    running_hive,
+    running_or_own,
+)
 from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
 from integration.test_reader_types import TIMES
 
-ROOT = Path(__file__).parents[1]
 KINDS = "kinds_of_tables"
 
 
 @pytest.fixture(scope="module")
 def hive_3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
     """A Hive 3.1.3."""
-    running = running_hive("3.1.3")
-    if running is not None:
-        yield running
-        return
     settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
-    with HiveServer(settings, work=tmp_path_factory.mktemp("hive_3"), version="3.1.3") as server:
+    with running_or_own(settings, tmp_path_factory.mktemp("hive_3"), "3.1.3") as server:
         yield server
 
-
-_IS_DEVELOPMENTS = line_of(pyspark.__version__).tests == ALL_TESTS
-#: With the Spark of all tests every other file reads what Hive 4.0.1 writes.
-_WITH_HIVE_4 = (pytest.mark.long,) if _IS_DEVELOPMENTS else ()
 
 Writer = tuple[HiveServer, HiveClient]
 """A Hive that has written all kinds of tables, and a session on it."""
@@ -71,23 +64,18 @@ def writers(hive: HiveServer, hive_3: HiveServer) -> Iterator[dict[str, Writer]]
         yield found
 
 
-@pytest.fixture(params=[pytest.param("4.0.1", marks=_WITH_HIVE_4), "3.1.3"])
+@pytest.fixture(params=["4.0.1", "3.1.3"])
 def writer(request: pytest.FixtureRequest, writers: dict[str, Writer]) -> Writer:
     return writers[request.param]
 
 
-@pytest.mark.skipif(not _IS_DEVELOPMENTS, reason="it is run by the Spark of the development")
+@pytest.mark.skipif(
+    line_of(pyspark.__version__).tests != ALL_TESTS, reason="the Spark of all tests runs it"
+)
 def test_the_oldest_spark(writers: dict[str, Writer]) -> None:
     """A process with the oldest Spark reads the same tables."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "tools.spark_line", "--cut", "short", LINES[0].tested],
-        cwd=ROOT,
-        env=environment_with(*(server for server, _ in writers.values())),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stdout
+    hives = [server for server, _ in writers.values()]
+    assert_passes_beside(hives, "tools.spark_line", "--cut", "short", LINES[0].tested)
 
 
 def test_it_is_what_it_says(hive_3: HiveServer) -> None:

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 from integration.support.hive import HiveServer
-from integration.support.hive.running import environment_with
+from integration.support.hive.running import assert_passes_beside
 from tools.dbt_line import NEWEST
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_the_newest_dbt(hive: HiveServer) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tools.dbt_line", "--cut", "short", NEWEST],
-        cwd=ROOT,
-        env=environment_with(hive),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stdout
+    assert_passes_beside([hive], "tools.dbt_line", "--cut", "short", NEWEST)

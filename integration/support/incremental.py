@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from dbt_common.events.base_types import EventMsg
@@ -65,6 +65,10 @@ class Incremental:
 
         result = self.project.succeed("run", *arguments, on_event=note)
         return {node.node.name: str(node.message) for node in node_results(result)}
+
+    def run_except(self, models: Collection[str]) -> dict[str, str]:
+        """Run all models but some, or all if these are none; the message of each."""
+        return self.run(*(["--exclude", *models] if models else []))
 
     def rows(self, model: str, columns: str = "id, twice, status") -> list[tuple[str, ...]]:
         """A target's rows, as a session that has never seen it reads them."""

@@ -8,18 +8,51 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from integration.support.hive.config import HivePorts
+from integration.support.hive.config import HivePorts, HiveSettings
+from integration.support.hive.jars import HIVE_VERSION
 from integration.support.hive.server import HiveServer
 
+_ROOT = Path(__file__).parents[3]
 _VARIABLE = "HIVES_OF_TESTS"
 
 
-def environment_with(*hives: HiveServer) -> dict[str, str]:
-    """Return the environment of a process that uses these Hives, of one version each."""
+@contextmanager
+def running_or_own(
+    settings: HiveSettings, work: Path, version: str = HIVE_VERSION
+) -> Iterator[HiveServer]:
+    """Yield the Hive of a version that runs already, else one of this process with these settings.
+
+    `work` is the directory of the latter.
+    """
+    running = running_hive(version)
+    if running is not None:
+        yield running
+        return
+    with HiveServer(settings, work=work, version=version) as server:
+        yield server
+
+
+def assert_passes_beside(hives: Iterable[HiveServer], module: str, *arguments: str) -> None:
+    """Assert that a module of `tools` passes that runs tests with these Hives.
+
+    The Hives are of one version each.
+    """
     told = {hive.version: [str(hive.work), hive.ports.metastore, hive.ports.hs2] for hive in hives}
-    return {**os.environ, _VARIABLE: json.dumps(told)}
+    ran = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=_ROOT,
+        env={**os.environ, _VARIABLE: json.dumps(told)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout
 
 
 def running_hive(version: str) -> HiveServer | None:
