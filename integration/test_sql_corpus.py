@@ -1,7 +1,7 @@
 """The swap, attacked: SQL that names ACID tables anywhere shows Hive's rows, or is refused by name.
 
 Each case of the corpus runs over ACID tables in one snapshot, and over plain copies in plain Spark.
-`make test` compares a tenth of the queries with a fresh seed, or that of CORPUS_SEED.
+`make test` (SAMPLES=some) compares a tenth of the queries, as CORPUS_SEED or a fresh seed chooses.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from hiveacid.sql.statement import check_syntax
 from integration.support.dbt_project import SMALL
 from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.samples import takes_samples
 from integration.support.seeds import fresh_seed
 from integration.support.sql_corpus import Case, cases, commands, fails, reads, refused
 from integration.support.sql_corpus.sides import (
@@ -47,7 +48,7 @@ SHOWN = {**reads.GROUPS, **commands.GROUPS}
 #: Writing a Delta or Iceberg table takes seconds.
 IN_LONG = ("lake tables",)
 
-#: What chooses the cases that are compared without the others.
+#: What chooses the cases that a sample compares.
 SEED = fresh_seed("CORPUS_SEED")
 
 SETTINGS = {
@@ -335,19 +336,17 @@ def test_spark_itself_shows_other_rows(corpus: Corpus, table: str) -> None:
     assert len(expected) == len(shown) > 0
 
 
-@pytest.mark.parametrize("group", [name for name in SHOWN if name not in IN_LONG])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    "group",
+    [pytest.param(name, marks=pytest.mark.long if name in IN_LONG else ()) for name in SHOWN],
+)
 def test_shows_what_plain_copies_show(corpus: Corpus, group: str) -> None:
-    """In all commands, and in a tenth of the queries of each group, as the seed chooses them."""
+    """In all cases; in a sample in all commands, and a tenth of each group's queries."""
     found = chosen = cases(group, SHOWN[group])
-    if group in reads.GROUPS:
+    if takes_samples() and group in reads.GROUPS:
         chosen = random.Random(f"{SEED}/{group}").sample(found, math.ceil(len(found) / 10))
     corpus.assert_right([case for case in found if case in chosen], corpus.compare)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("group", SHOWN)
-def test_shows_in_each_case_what_plain_copies_show(corpus: Corpus, group: str) -> None:
-    corpus.assert_right(cases(group, SHOWN[group]), corpus.compare)
 
 
 @pytest.mark.parametrize("group", fails.GROUPS)

@@ -21,14 +21,19 @@ _SEED = fresh_seed("SAMPLES_SEED")
 os.environ["SAMPLES_SEED"] = str(_SEED)
 
 
+def takes_samples() -> bool:
+    """Return whether this run takes samples."""
+    return os.environ.get("SAMPLES") == "some"
+
+
 def sample_header() -> list[str]:
     """Return what pytest says of the sample before the tests."""
-    return [f"sample: SAMPLES_SEED={_SEED}"] if _takes_samples() else []
+    return [f"sample: SAMPLES_SEED={_SEED}"] if takes_samples() else []
 
 
 def take_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that are not in the sample."""
-    if not _takes_samples():
+    if not takes_samples():
         return
     families: dict[tuple[str, int], set[str]] = {}
     for item in items:
@@ -51,10 +56,6 @@ def choose(units: Iterable[str], one_in: int, seed: str) -> list[str]:
     """Return one of so many units, at least one."""
     ordered = sorted(units)
     return random.Random(seed).sample(ordered, math.ceil(len(ordered) / one_in))
-
-
-def _takes_samples() -> bool:
-    return os.environ.get("SAMPLES") == "some"
 
 
 def _one_in(item: pytest.Item) -> int | None:
