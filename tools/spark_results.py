@@ -19,7 +19,8 @@ HEAD = """# Tests by line of Spark
 
 All tests run on the line of Spark that the project is developed on. `make spark` runs a cut of \
 them on the others, and writes this page. A cell has how many tests have passed, and `-` where the \
-file is not in the line's cut. A test that is skipped says why: its line has no such syntax.
+file is not in the line's cut. A test that is skipped says why, such as a syntax that the line \
+lacks.
 """
 
 Results = Mapping[str, Mapping[str, str]]
