@@ -11,7 +11,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from pyspark.sql import SparkSession
 
 from hiveacid.metastore import thrift
-from integration.support.dbt_project import DbtProject, node_results
+from integration.support.dbt_project import HAS_FUNCTIONS, DbtProject, node_results
 from integration.support.hive import HiveClient, HiveServer
 from tests.unit.metastore.thrift_server import ThriftServer
 
@@ -41,6 +41,7 @@ def errors(project: DbtProject, *arguments: str) -> dict[str, str]:
     return messages
 
 
+@pytest.mark.skipif(not HAS_FUNCTIONS, reason="this dbt-core makes no functions")
 def test_a_function_over_an_acid_source(project: DbtProject, database: str) -> None:
     project.write(
         "functions/orders_after.sql", "select count(*) from {{ source('shop', 'orders') }}"

@@ -12,11 +12,15 @@ from typing import Any
 
 import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
+from dbt.contracts.graph import nodes
 from dbt_common.events.base_types import EventMsg
 
 from integration.support.class_archives import SPARK_ARCHIVE, archive_options, quoted_options
 from integration.support.hive import HiveServer
 from integration.support.hive.java import QUICK_START
+
+HAS_FUNCTIONS = hasattr(nodes, "FunctionNode")
+"""Whether this dbt-core makes functions. 1.10 does not, and cannot import dbt's suites of them."""
 
 SMALL_JVM = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"

@@ -3,6 +3,8 @@
 import pytest
 from dbt.tests.util import get_connection, run_dbt, run_dbt_and_capture
 
+from integration.support.dbt_project import HAS_FUNCTIONS
+
 PROPERTIES = """
 functions:
   - name: plus_one
@@ -14,6 +16,7 @@ functions:
 """
 
 
+@pytest.mark.skipif(not HAS_FUNCTIONS, reason="this dbt-core makes no functions")
 class TestFunctions:
     @pytest.fixture(scope="class")
     def models(self):

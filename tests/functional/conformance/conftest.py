@@ -14,8 +14,11 @@ import pytest
 
 from dbt.adapters.hiveacid import HiveAcidAdapter
 from tests.functional.conformance.spark_sql import as_spark
+from tests.functional.conformance.suites import UNKNOWN_FILES
 
 HERE = Path(__file__).parent
+
+collect_ignore = UNKNOWN_FILES
 
 
 #: Tests that repeat what another test has shown: an empty key is no key, a list of keys makes a
