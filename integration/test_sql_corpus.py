@@ -40,6 +40,7 @@ from integration.support.sql_corpus.sides import (
     Sides,
     make_sides,
 )
+from integration.support.tables import in_long
 
 Sql = Callable[[str], DataFrame]
 
@@ -336,10 +337,10 @@ def test_spark_itself_shows_other_rows(corpus: Corpus, table: str) -> None:
     assert len(expected) == len(shown) > 0
 
 
+# One in one: in `make long` it runs with those that are sampled.
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    "group",
-    [pytest.param(name, marks=pytest.mark.long if name in IN_LONG else ()) for name in SHOWN],
+    "group", [*(name for name in SHOWN if name not in IN_LONG), *in_long(*IN_LONG)]
 )
 def test_shows_what_plain_copies_show(corpus: Corpus, group: str) -> None:
     """In all cases; in a sample in all commands, and a tenth of each group's queries."""
