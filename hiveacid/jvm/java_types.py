@@ -1,0 +1,31 @@
+"""Types for Spark's Java objects, so that `Any` is left for values that can be anything.
+
+py4j gives every Java object the same Python class. Each type here names what an object is on the
+Java side; its methods stay unchecked. A value from py4j needs no conversion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NewType
+
+if TYPE_CHECKING:
+
+    class JavaObject:
+        """A Java object: its methods are called by their names."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    from py4j.java_gateway import JavaObject
+
+JavaSession = NewType("JavaSession", JavaObject)
+"""`org.apache.spark.sql.SparkSession` of the JVM (`classic` since Spark 4)."""
+
+LogicalPlan = NewType("LogicalPlan", JavaObject)
+"""`catalyst.plans.logical.LogicalPlan`, parsed or analysed."""
+
+Expression = NewType("Expression", JavaObject)
+"""`catalyst.expressions.Expression`."""
+
+CatalogTable = NewType("CatalogTable", JavaObject)
+"""`catalyst.catalog.CatalogTable`: what Spark's catalog has of a table or view."""
