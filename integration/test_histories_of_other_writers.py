@@ -14,13 +14,11 @@ from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground
 from integration.support.histories.other_writers import HIVE, OtherWriters
-from integration.support.histories.report import document_of_other_writers
+from integration.support.histories.report import write_other_writers
 from integration.support.histories.running import Record, assert_sound, run
 from integration.support.hive import HiveServer
 
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]
-
-_DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories-other-writers.md"
 
 
 @pytest.fixture
@@ -38,12 +36,11 @@ def histories(spark: SparkSession, tmp_path: Path) -> Iterator[OtherWriters]:
 
 
 def test_hours_with_other_writers(histories: OtherWriters, record_property: Record) -> None:
-    """Goes on after a mismatch, and writes docs/random-histories-other-writers.md."""
+    """Goes on after a mismatch, and writes its section of docs/random-histories.md."""
 
-    def write_document(seconds: float) -> None:
+    def write(seconds: float) -> None:
         tally, seed, today = histories.tally, histories.seed, dt.date.today()
-        text = document_of_other_writers(tally, seed, seconds, today, histories.compactions)
-        _DOCUMENT.write_text(text, "utf-8")
+        write_other_writers(tally, seed, seconds, today, histories.compactions)
 
     # After each, so that a run that is cut off has told what it did.
     run(
@@ -51,7 +48,7 @@ def test_hours_with_other_writers(histories: OtherWriters, record_property: Reco
         minutes=60,
         most_mismatches=20,
         record=record_property,
-        after_each=write_document,
+        after_each=write,
     )
     assert_sound(histories)
     histories.assert_all_ways_met()

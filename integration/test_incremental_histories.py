@@ -20,9 +20,8 @@ from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import spark_settings
 from integration.support.histories.history import Ground
-from integration.support.histories.hives import document_of
 from integration.support.histories.incremental import KINDS, FedHistories
-from integration.support.histories.incremental_report import document, summary
+from integration.support.histories.incremental_report import summary, write_runs
 from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
 from integration.support.histories.targets import MODELS
@@ -35,7 +34,6 @@ Record = Callable[[str, object], None]
 
 _WAYS = {"append", "merge", "rewrite", "nothing had changed"}
 """How runs change targets, or find that they need not: else full refreshes alone would pass."""
-_DOCUMENT = document_of("incremental-histories")
 _SOME = 3
 """So many of the targets are fed by the history that `make test` runs."""
 
@@ -64,13 +62,13 @@ def test_targets_follow_random_histories(histories: FedHistories, record_propert
 
 @pytest.mark.long
 def test_targets_follow_many_histories(histories: FedHistories, record_property: Record) -> None:
-    """Goes on after a mismatch, and writes docs/incremental-histories.md, or a page by the Hive."""
+    """Goes on after a mismatch, and writes its section of docs/random-histories.md."""
 
-    def write_document(seconds: float) -> None:
+    def write(seconds: float) -> None:
         if not QUERY_COMPACTION:
-            _DOCUMENT.write_text(document(histories, seconds, dt.date.today()), "utf-8")
+            write_runs(histories, seconds, dt.date.today())
 
-    _run(histories, count=30, record=record_property, after_each=write_document)
+    _run(histories, count=30, record=record_property, after_each=write)
     _assert_right(histories)
 
 

@@ -16,16 +16,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground, Histories
-from integration.support.histories.hives import document_of
 from integration.support.histories.operations import QUERY_COMPACTION
-from integration.support.histories.report import document
+from integration.support.histories.report import write_reads
 from integration.support.histories.running import Record, assert_sound, run
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
 pytestmark = [pytest.mark.no_cover, pytest.mark.sampled(2, "stories")]
-
-_DOCUMENT = document_of("random-histories")
 
 
 @pytest.fixture
@@ -48,12 +45,11 @@ def test_random_histories(histories: Histories, record_property: Record) -> None
 
 @pytest.mark.long
 def test_random_histories_for_hours(histories: Histories, record_property: Record) -> None:
-    """Goes on after a mismatch, and writes docs/random-histories.md, or a page by the Hive."""
+    """Goes on after a mismatch, and writes its section of docs/random-histories.md."""
 
-    def write_document(seconds: float) -> None:
-        text = document(histories.tally, histories.seed, seconds, dt.date.today())
+    def write(seconds: float) -> None:
         if not QUERY_COMPACTION:
-            _DOCUMENT.write_text(text, "utf-8")
+            write_reads(histories.tally, histories.seed, seconds, dt.date.today())
 
     # After each, so that a run that is cut off has told what it did.
     run(
@@ -61,6 +57,6 @@ def test_random_histories_for_hours(histories: Histories, record_property: Recor
         minutes=120,
         most_mismatches=20,
         record=record_property,
-        after_each=write_document,
+        after_each=write,
     )
     assert_sound(histories)

@@ -1,17 +1,38 @@
-"""What a run of random histories did, as text."""
+"""What a run of random histories did: a line for a log, a section of docs/random-histories.md."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
+import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
 
 from integration.support.histories.history import Tally
-from integration.support.histories.hives import histories_hive, make_long
+from integration.support.histories.hives import histories_hive, left_out
 from integration.support.hive.jars import HIVE_VERSION
 
 SUMMARY = "random histories"
 """The property of a test's report by which its summary comes to the end of pytest's output."""
+
+PAGE = Path(__file__).parents[3] / "docs" / "random-histories.md"
+
+HEAD = """\
+# Random histories
+
+A seed chooses tables and series of operations for a real Hive: writes that commit, commit late or \
+abort, compactions, loads, overwrites, changed columns, dropped and moved partitions. After each \
+operation our rows, their count and a filtered select are compared with Hive's answers. In the \
+sections on dbt runs, incremental models of every kind are compared instead: after each run, and \
+after a `dbt run --full-refresh` at the end, a target must have the rows that Hive answers to the \
+model's query (a model with `max_write_ids` once its backlog is done).
+
+A section is the last long run of its kind; `make long` writes the sections of Hive 4.0.1, and \
+`make long HIVE=3.1.3` those of Hive 3.1.3. A history ends where Hive itself fails a statement. \
+Operations after which Hive's answer changes without a write are left out \
+([Hive's quirks](hive-quirks.md)).
+"""
 
 
 def summary(tally: Tally, seed: int, seconds: float) -> str:
@@ -26,75 +47,110 @@ def summary(tally: Tally, seed: int, seconds: float) -> str:
     )
 
 
-def document(tally: Tally, seed: int, seconds: float, today: dt.date) -> str:
-    """The content of docs/random-histories.md."""
-    about = (
-        f"Random operations in a real Hive {histories_hive()}, and after each one our rows, their "
-        f"count and a filtered select beside Hive's. `{make_long()}` runs them and writes this "
-        "page; a shorter run with Hive 4.0.1 is part of `make test`."
-    )
-    return _page("Random histories", about, tally, seed, seconds, today, {})
+def write_reads(tally: Tally, seed: int, seconds: float, today: dt.date) -> None:
+    """Write the section on reads in the Hive that is chosen."""
+    version = histories_hive()
+    paragraphs = [f"{ran(today, seed, seconds)}: {_counts(tally)}.", *shared(tally, version)]
+    write_section(f"Reads on Hive {version}", paragraphs)
 
 
-def document_of_other_writers(
+def write_other_writers(
     tally: Tally, seed: int, seconds: float, today: dt.date, compactions: Counter[str]
-) -> str:
-    """The content of docs/random-histories-other-writers.md."""
+) -> None:
+    """Write the section on reads of what other writers than Hive's statements wrote."""
     about = (
-        f"[Random histories](random-histories.md) in a real Hive {HIVE_VERSION} with other writers "
-        "than Hive's statements: batches of Hive's streaming client that stay open, are aborted in "
-        "part, or whose client is killed; compactions that put files together or run on Tez; loads "
-        "of files that pyorc and pyarrow wrote. `make long` runs them and writes this page."
+        "Besides Hive's statements: batches of Hive's streaming client that stay open, are aborted "
+        "in part, or whose client is killed; compactions that put files together or run on Tez; "
+        "loads of files that pyorc and pyarrow wrote."
     )
-    title = "Random histories with other writers"
-    return _page(title, about, tally, seed, seconds, today, {"compaction": compactions})
-
-
-def _page(
-    title: str,
-    about: str,
-    tally: Tally,
-    seed: int,
-    seconds: float,
-    today: dt.date,
-    more: Mapping[str, Counter[str]],
-) -> str:
-    """`more` are further tables of counts, by what they count."""
-    lines = [
-        f"# {title}",
-        "",
+    paragraphs = [
         about,
-        "",
-        f"The last long run: {today.isoformat()}, seed {seed}, {seconds / 60:.0f} minutes, "
-        f"{tally.tables} tables, {sum(tally.operations.values())} operations, {tally.comparisons} "
-        f"comparisons, {len(tally.mismatches)} mismatches; {len(tally.failed_in_hive)} histories "
-        "ended since Hive itself failed a statement; Hive contradicted itself "
-        f"{len(tally.contradictions)} times, and was asked again; {tally.read_again} comparisons "
-        "were made again, since Hive's cleaner removed a file from under them.",
-        "",
-        *table("operation", tally.operations),
+        f"{ran(today, seed, seconds)}: {_counts(tally)}.",
+        f"Compactions: {listed(compactions)}.",
+        *shared(tally, HIVE_VERSION),
     ]
-    for what, counts in {**more, "table": tally.shapes}.items():
-        lines += ["", *table(what, counts)]
-    return "\n".join([*lines, *endings(tally)]) + "\n"
+    write_section(f"Reads on Hive {HIVE_VERSION} with other writers", paragraphs)
 
 
-def endings(tally: Tally) -> list[str]:
-    """The histories that ended before their time, as a document has them."""
-    lines = []
-    ended = [("A mismatch", mismatch) for mismatch in tally.mismatches]
-    ended += [("A failure of Hive's", failure) for failure in tally.failed_in_hive]
-    for title, history in ended:
-        lines += ["", f"## {title}", "", *(f"    {line}" for line in str(history).splitlines())]
-    return lines
+def write_section(title: str, paragraphs: Sequence[str]) -> None:
+    """Replace one section of the page, and leave all others as they are."""
+    text = PAGE.read_text("utf-8") if PAGE.exists() else ""
+    PAGE.write_text(with_section(text, title, "\n\n".join(paragraphs)), "utf-8")
+
+
+def with_section(text: str, title: str, body: str) -> str:
+    """Return the page with a section replaced, or added as the last one."""
+    _, *parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True)) | {title: body}
+    return "\n".join([HEAD, *(f"## {name}\n\n{own.strip()}\n" for name, own in sections.items())])
+
+
+def ran(today: dt.date, seed: int, seconds: float) -> str:
+    """Return when a run was, how long it took and its seed."""
+    return f"{today.isoformat()}, {seconds / 60:.0f} minutes, seed {seed}"
+
+
+def shared(tally: Tally, version: str) -> list[str]:
+    """Return what every section has: operations, tables, what was left out, and what failed."""
+    paragraphs = [f"Operations: {_range(tally.operations)}. Tables: {_kinds(tally.shapes)}."]
+    if reasons := left_out(version):
+        paragraphs.append(f"Left out, since such a Hive fails: {'; '.join(reasons)}.")
+    if tally.failed_in_hive:
+        failures = (_shortened(str(failure)) for failure in tally.failed_in_hive)
+        paragraphs += ["Hive failed:", "\n".join(f"- {failure}" for failure in failures)]
+    for mismatch in tally.mismatches:
+        paragraphs += ["**A mismatch:**", _block(str(mismatch))]
+    return paragraphs
 
 
 def listed(counts: Counter[str]) -> str:
-    """Counts in one line."""
-    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    """Return counts in one line."""
+    return "; ".join(f"{name} {count}" for name, count in sorted(counts.items()))
 
 
-def table(what: str, counts: Counter[str]) -> list[str]:
-    """Counts as a table."""
-    rows = [f"| {name} | {count} |" for name, count in sorted(counts.items())]
-    return [f"| {what} | times |", "|---|---|", *rows]
+def _counts(tally: Tally) -> str:
+    counts = [
+        f"{tally.tables} tables",
+        f"{tally.operations.total()} operations",
+        f"{tally.comparisons} comparisons",
+        f"{len(tally.mismatches)} mismatches",
+        f"{len(tally.failed_in_hive)} failures of Hive",
+    ]
+    if tally.contradictions:
+        counts.append(f"{len(tally.contradictions)} answers of Hive that contradicted each other")
+    if tally.read_again:
+        counts.append(f"{tally.read_again} reads repeated after Hive's cleaner removed a file")
+    return ", ".join(counts)
+
+
+def _range(counts: Counter[str]) -> str:
+    """Return how many kinds there are, and which is the rarest and the most frequent."""
+    ranked = Counter(dict(sorted(counts.items()))).most_common()
+    (most, times), (least, few) = ranked[0], ranked[-1]
+    return f"{len(counts)} kinds, from {few} ({least}) to {times} ({most})"
+
+
+def _kinds(shapes: Counter[str]) -> str:
+    """Return how many tables are of which format, and how many have which property."""
+    formats, properties = Counter[str](), Counter[str]()
+    for shape, count in shapes.items():
+        # As `Shape.name` has them.
+        kind, *rest = shape.split(", ")
+        formats[kind] += count
+        for name in ("partitioned", "bucketed", "converted"):
+            properties[name] += count * any(part.startswith(name) for part in rest)
+    return f"{_ranked(formats)}; of all {_ranked(properties)}"
+
+
+def _ranked(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common())
+
+
+def _shortened(failure: str) -> str:
+    """Return which table failed, why and in which statement, without the script."""
+    told = failure.partition("\nTo run again in Hive:")[0].splitlines()
+    return " ".join(textwrap.shorten(line, 160, placeholder=" …") for line in told)
+
+
+def _block(text: str) -> str:
+    return textwrap.indent(text, "    ")
