@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 CLASSES = suites.classes() if HAS_FUNCTIONS else []
 _OF_ANY_CLASS = {"__module__", "__doc__", "__firstlineno__", "__static_attributes__", "pytestmark"}
-_ROW = re.compile(r"^\| (\w*) \| `(\w+)` \| (.*) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (\w+) \| ([\w, ]+) \| [^|]* \| (`.*`) \|$", re.MULTILINE)
 
 
 def test_every_class_of_dbts_is_inherited_or_has_a_reason():
@@ -82,15 +82,33 @@ def test_the_page_says_what_ran_and_how_long():
     assert "- `BaseConcat.test_b`: Cannot." in page
 
 
+def test_a_reason_is_said_once() -> None:
+    results = [
+        report.Result(f"hooks.{name}", "Delta", "test_a", "passed", helpers={"look": "Spark's."})
+        for name in ("BaseFirst", "BaseSecond")
+    ]
+    page = report.page(results, seconds=60)
+    assert "- `BaseFirst.look`, `BaseSecond.look`: Spark's." in page
+
+
+def test_classes_of_an_area_share_a_row_if_they_ran_on_the_same_formats() -> None:
+    results = [
+        report.Result("hooks.BaseFirst", "Delta", "test_a", "passed"),
+        report.Result("hooks.BaseSecond", "Delta", "test_a", "failed"),
+        report.Result("hooks.BaseThird", "Parquet", "test_a", "passed"),
+        report.Result("hooks.BaseThird", "Delta", "test_a", "passed"),
+    ]
+    page = report.page(results, seconds=60)
+    assert "| hooks | Delta | 1 failed, 1 passed | `BaseFirst`, `BaseSecond` |" in page
+    assert "| hooks | Parquet, Delta | 2 passed | `BaseThird` |" in page
+    assert "## Failed\n\n- `BaseSecond.test_a`: Delta\n" in page
+
+
 def _listed(page: str) -> set[tuple[str, str, str]]:
-    """The area, class and format of each cell of the table that has something in it."""
-    listed, area = set(), ""
-    for first, name, cells in _ROW.findall(page):
-        area = first or area
-        outcomes = [cell.strip() for cell in cells.split("|")]
-        listed |= {
-            (area, name, file_format)
-            for file_format, outcome in zip(suites.FORMATS, outcomes, strict=True)
-            if outcome
-        }
-    return listed
+    """Return the area, class and format of each class that the page lists."""
+    return {
+        (area, name, file_format)
+        for area, formats, names in _ROW.findall(page)
+        for file_format in formats.split(", ")
+        for name in re.findall(r"`(\w+)`", names)
+    }

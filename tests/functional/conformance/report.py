@@ -105,23 +105,20 @@ def page(results: Iterable[Result], seconds: float) -> str:
 
 
 def _summary(results: list[Result], seconds: float) -> Iterator[str]:
-    outcomes = Counter(result.outcome for result in results)
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+    counts = _counted(results)
     classes = len({result.base for result in results})
     yield "# Conformance"
     yield ""
     yield (
         f"dbt's own tests for adapters (dbt-tests-adapter {version('dbt-tests-adapter')}), "
         "inherited class by class in `tests/functional/conformance`. `make conformance` runs them "
-        "on a local Spark and writes this page; `make test` leaves out repetitions on other "
-        "formats."
+        "on a local Spark and writes this page. Fixtures (seeds, models, YAML) and the tests' own "
+        "SQL are translated from Postgres'."
     )
     yield ""
     yield (
         f"{len(results)} tests of {classes} classes: {counts}. The run took "
-        f"{seconds / 60:.0f} minutes. Fixtures (seeds, models, YAML) and the SQL that the tests "
-        "send to the database themselves are Postgres'; they are put into Spark's form. What "
-        "is replaced or skipped is listed with the reason."
+        f"{seconds / 60:.0f} minutes."
     )
     yield ""
     yield "| | tests | passed | skipped | failed |"
@@ -136,21 +133,24 @@ def _summary(results: list[Result], seconds: float) -> Iterator[str]:
 
 
 def _tables(results: list[Result]) -> Iterator[str]:
-    by_area: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    by_class: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
-        by_area[result.base.partition(".")[0]][result.base.rpartition(".")[2]].append(result)
+        by_class[result.base.partition(".")[0], result.base.rpartition(".")[2]].append(result)
+    rows: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(dict)
+    for (area, name), own in by_class.items():
+        ran_on = {result.file_format for result in own}
+        rows[area, ", ".join(f for f in FORMATS if f in ran_on)][name] = own
     yield ""
-    yield "## What passes"
+    yield "## What ran on which format"
     yield ""
-    yield "| | class | " + " | ".join(FORMATS) + " |"
-    yield "|---|---|" + "---|" * len(FORMATS)
-    for area, classes in by_area.items():
-        for place, (name, own) in enumerate(classes.items()):
-            cells = [_cell([r for r in own if r.file_format == f]) for f in FORMATS]
-            yield f"| {'' if place else area} | `{name}` | " + " | ".join(cells) + " |"
+    yield "| | formats | tests | classes |"
+    yield "|---|---|---|---|"
+    for (area, formats), classes in sorted(rows.items()):
+        outcomes = _counted(result for own in classes.values() for result in own)
+        yield f"| {area} | {formats} | {outcomes} | {', '.join(map(_code, sorted(classes)))} |"
 
 
-def _cell(results: list[Result]) -> str:
+def _counted(results: Iterable[Result]) -> str:
     outcomes = Counter(result.outcome for result in results)
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
 
@@ -158,20 +158,28 @@ def _cell(results: list[Result]) -> str:
 def _exceptions(results: list[Result]) -> Iterator[str]:
     tests = {(r.base, r.test.partition("[")[0], r.overridden) for r in results}
     helpers = {(r.base, name, reason) for r in results for name, reason in r.helpers.items()}
+    failed = {(r.base, r.test, r.file_format) for r in results if r.outcome == "failed"}
+    if failed:
+        yield from _list("Failed", failed)
     yield from _list("Replaced tests", tests)
     yield from _list("Replaced helpers of tests", helpers)
     yield from _list("Skipped", {(r.base, r.test, r.reason) for r in results})
-    yield ""
-    yield "## Not inherited"
-    yield ""
-    for name, reason in NOT_INHERITED.items():
-        yield f"- `{name}`: {reason}"
+    yield from _list("Not inherited", {(name, "", why) for name, why in NOT_INHERITED.items()})
 
 
 def _list(title: str, entries: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield a section with a line for each reason: a class and a test of it, or a class alone."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for base, test, reason in sorted(entries):
+        if reason:
+            name = f"{base.rpartition('.')[2]}.{test}" if test else base
+            by_reason[" ".join(reason.split())].append(name)
     yield ""
     yield f"## {title}"
     yield ""
-    for base, test, reason in sorted(entries):
-        if reason:
-            yield f"- `{base.rpartition('.')[2]}.{test}`: {' '.join(reason.split())}"
+    for reason, names in by_reason.items():
+        yield f"- {', '.join(map(_code, names))}: {reason}"
+
+
+def _code(name: str) -> str:
+    return f"`{name}`"
