@@ -179,29 +179,43 @@ def crash_points(file_format: str, kinds: Iterable[str] | None = None) -> list[C
 
 
 def document(outcomes: Mapping[CrashPoint, str], today: dt.date, seconds: float) -> str:
-    """The content of docs/crash-points.md."""
-    formats = sorted({point.file_format for point in outcomes})
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for point, outcome in outcomes.items():
-        rows.setdefault((point.kind, point.step), {})[point.file_format] = outcome
-    right = sum(outcome == "right" for outcome in outcomes.values())
+    """Return the content of docs/crash-points.md."""
+    wrong = {point: text for point, text in outcomes.items() if text != "right"}
     lines = [
         "# Where a run was killed",
         "",
-        "A dbt process with one model for each step below: when all models have come to their "
-        "steps, the process is killed (`kill -9`). An ordinary run follows, and each target is "
-        "compared with Hive's own answer; a further run has to find no changes. No stage, backup, "
-        "directory, lock or transaction may be left. `make long` does so for all formats and "
-        "writes this page; `make test` does so for some steps on Parquet, others with each fresh "
+        "A dbt process builds one model for each step below. When all models have come to their "
+        "steps, the process is killed (`kill -9`). An ordinary run follows, and each target must "
+        "have the rows that Hive answers; a further run must find no changes. No stage, backup, "
+        "directory, lock or transaction may be left. `make long` does this for all formats and "
+        "writes this page; `make test` does it for some steps on Parquet, others with each fresh "
         "seed.",
         "",
-        f"The last long run: {today.isoformat()}, {len(outcomes)} steps, {right} right, "
-        f"{seconds / 60:.0f} minutes.",
+        f"{today.isoformat()}, {seconds / 60:.0f} minutes: {len(outcomes)} steps, "
+        f"{len(outcomes) - len(wrong)} right.",
         "",
-        f"| what is done | killed when | {' | '.join(formats)} |",
-        "|---|---|" + "---|" * len(formats),
+        "| formats | what was done | killed at |",
+        "|---|---|---|",
     ]
-    for (kind, step), by_format in rows.items():
-        cells = " | ".join(by_format.get(name, "") for name in formats)
-        lines.append(f"| {kind} | {step} | {cells} |")
+    lines += [
+        f"| {', '.join(formats)} | {', '.join(kinds)} | {', '.join(steps)} |"
+        for (formats, steps), kinds in _rows(outcomes).items()
+    ]
+    lines += [f"\nWrong: {point.model}: {text}" for point, text in wrong.items()]
     return "\n".join(lines) + "\n"
+
+
+def _rows(
+    outcomes: Iterable[CrashPoint],
+) -> dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]]:
+    """Return the kinds that were killed at the same steps, by formats and steps."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    for point in outcomes:
+        steps.setdefault((point.kind, point.file_format), []).append(point.step)
+    formats: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (kind, file_format), own in steps.items():
+        formats.setdefault((kind, tuple(own)), []).append(file_format)
+    rows: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (kind, same), names in formats.items():
+        rows.setdefault((tuple(sorted(names)), same), []).append(kind)
+    return dict(sorted(rows.items(), key=lambda row: row[0][0]))
