@@ -188,8 +188,7 @@ def document(outcomes: Mapping[CrashPoint, str], today: dt.date, seconds: float)
         "steps, the process is killed (`kill -9`). An ordinary run follows, and each target must "
         "have the rows that Hive answers; a further run must find no changes. No stage, backup, "
         "directory, lock or transaction may be left. `make long` does this for all formats and "
-        "writes this page; `make test` does it for some steps on Parquet, others with each fresh "
-        "seed.",
+        "writes this page; `make test` does it for some of them.",
         "",
         f"{today.isoformat()}, {seconds / 60:.0f} minutes: {len(outcomes)} steps, "
         f"{len(outcomes) - len(wrong)} right.",
