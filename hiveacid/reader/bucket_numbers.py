@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from hiveacid.acid.layout import bucket_of, bucket_of_file
 from hiveacid.reader.deletes import DeleteFile
-from hiveacid.reader.locations import refusal
 from hiveacid.reader.plan import DataFile
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -28,11 +27,10 @@ def check_numbers(
     if not pinned.deletes_by_number:
         return
     for file, delete in _elsewhere(data, deletes):
-        raise refusal(
-            pinned,
+        raise pinned.refusal(
             f"{file.file.path} may have rows that {delete.file.path} deletes. Hive applies delete "
             "events only to files of the same number: it shows these rows, or fails. Where it "
-            "shows them, a major compaction in Hive writes them",
+            "shows them, a major compaction in Hive writes them"
         )
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_file, is_bucket_file
-from hiveacid.acid.selection import SelectedDir, Skipped
+from hiveacid.acid.selection import SelectedDir
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.bucket_numbers import check_numbers
@@ -38,21 +38,13 @@ from hiveacid.reader.deletes import (
     without_bitmaps,
     without_masks,
 )
-from hiveacid.reader.locations import (
-    Location,
-    check_depth,
-    missing_locations,
-    paths_to_be_lost,
-    refusal,
-    skipped_entries,
-)
+from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import OrcFooter
 from hiveacid.reader.orc_names import has_names, in_table_order
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
 from hiveacid.reader.raw_rows import Bitmaps, Hit, RawScan, by_key, hit_files, hit_of
-from hiveacid.reader.replicas import compactions_ahead
 from hiveacid.reader.scan import acid_scan
 from hiveacid.reader.timestamps import orc_calendar, orc_clock
 from hiveacid.snapshots.tables import PinnedTable
@@ -71,27 +63,15 @@ def plan_full_acid(
     """
     data: list[DataFile] = []
     deletes: list[DeleteFile] = []
-    skipped: list[Skipped] = []
-    to_be_lost: list[str] = []
     for location in locations:
-        check_depth(pinned, location)
+        location.check_depth(pinned)
         its_deletes = _delete_files(pinned, location, footers)
         lowest = 0 if row_ids else _lowest_deleted(its_deletes)
         deletes.extend(its_deletes)
         its_data = list(_data_files(pinned, location, footers, lowest))
         check_numbers(pinned, its_data, its_deletes)
         data.extend(its_data)
-        skipped.extend(skipped_entries(location))
-        to_be_lost.extend(paths_to_be_lost(location))
-    return ReadPlan(
-        pinned,
-        tuple(data),
-        tuple(deletes),
-        tuple(skipped),
-        tuple(to_be_lost),
-        missing_locations(locations),
-        ahead=tuple(it for location in locations for it in compactions_ahead(location)),
-    )
+    return ReadPlan.of_locations(pinned, locations, data, deletes)
 
 
 def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
@@ -109,7 +89,7 @@ def _delete_files(
         for file in directory.files:
             footer = footers[file]
             if not footer.is_acid or not is_bucket_file(file.name):
-                raise refusal(pinned, f"{file.path} is in a delete delta but no delete file")
+                raise pinned.refusal(f"{file.path} is in a delete delta but no delete file")
             deletes.append(
                 DeleteFile(file, location.partition, footer.rows, hides_rows, footer.row_id_range)
             )
@@ -135,7 +115,7 @@ def _data_files(
             if not footer.is_acid:
                 raw.append(file)
             elif not is_bucket_file(file.name):
-                raise refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
+                raise pinned.refusal(f"{file.path} is not named as an ACID file (bucket_N)")
             else:
                 _check_named(pinned, file, footer)
                 footer = in_table_order(pinned, file, footer)
@@ -173,30 +153,29 @@ def _raw_files(
         if not isinstance(directory.directory, BaseDir):
             statement_id = directory.directory.statement_id or 0
             if low != write_id:
-                raise refusal(
-                    pinned,
+                raise pinned.refusal(
                     f"{location.path}/{directory.directory.name} spans write ids {low} to "
-                    f"{write_id} but holds files without ACID columns",
+                    f"{write_id} but holds files without ACID columns"
                 )
     needs_ids = lowest_deleted is not None and lowest_deleted <= write_id
     next_row: dict[int, int] = {}
     for file in sorted(files, key=lambda file: file.relative):
         footer = footers[file]
         if footer.is_acid:
-            raise refusal(pinned, f"{file.path} has ACID columns outside of an ACID directory")
+            raise pinned.refusal(f"{file.path} has ACID columns outside of an ACID directory")
         footer = in_table_order(pinned, file, footer)
         bucket = bucket_of_file(file.name)
         row_ids = None
         if bucket is None:
             # Hive fails as well, with deleted rows and without: "Bucket ID out of range: -1".
-            raise refusal(pinned, f"the name of {file.path} has no bucket number")
+            raise pinned.refusal(f"the name of {file.path} has no bucket number")
         if needs_ids:
             first_row = next_row.get(bucket, 0)
             next_row[bucket] = first_row + footer.rows
             try:
                 bucket_property = BucketProperty(bucket, statement_id).encode()
             except ValueError as error:
-                raise refusal(pinned, f"the name of {file.path} says {error}") from error
+                raise pinned.refusal(f"the name of {file.path} says {error}") from error
             row_ids = RowPositions(write_id, bucket_property, first_row)
         yield DataFile(
             file,

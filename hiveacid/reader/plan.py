@@ -7,13 +7,14 @@ moved into a delta or base. Its row ids follow from where the file lies, as in H
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import Skipped
 from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.deletes import DeletedRows, DeleteFile
+from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import OrcFooter, RowIdRange, Stripe
 from hiveacid.reader.types import INTEGERS, differ_in_case
 from hiveacid.snapshots.tables import PinnedTable
@@ -85,6 +86,26 @@ class ReadPlan:
     passed_over: tuple[ListedFile, ...] = ()
     ahead: tuple[tuple[str, int], ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
+
+    @classmethod
+    def of_locations(
+        cls,
+        pinned: PinnedTable,
+        locations: Sequence[Location],
+        data: Iterable[DataFile],
+        deletes: Iterable[DeleteFile] = (),
+    ) -> ReadPlan:
+        """Return the plan that reads some files of the locations, and says what it leaves out."""
+        return cls(
+            pinned,
+            tuple(data),
+            tuple(deletes),
+            skipped=tuple(it for one in locations for it in one.skipped),
+            to_be_lost=tuple(path for one in locations for path in one.to_be_lost),
+            missing=tuple(one.path for one in locations if one.listing.is_missing),
+            passed_over=tuple(file for one in locations for file in one.state.passed_over),
+            ahead=tuple(it for one in locations for it in one.ahead),
+        )
 
     @property
     def delete_events(self) -> int:
