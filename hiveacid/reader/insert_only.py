@@ -17,11 +17,11 @@ from hiveacid.reader.deletes import WRITE_ID
 from hiveacid.reader.formats import file_format
 from hiveacid.reader.formats.base import FileFormat, TableRead
 from hiveacid.reader.locations import Location
+from hiveacid.reader.orc_columns import converted_columns, in_table_order
 from hiveacid.reader.orc_footers import OrcFooter
-from hiveacid.reader.orc_names import in_table_order
 from hiveacid.reader.partition_columns import as_in_table
 from hiveacid.reader.partition_lookup import number_by_path, numbers_column, partition_number
-from hiveacid.reader.plan import DataFile, ReadPlan, converted_columns
+from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.projection import project
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.snapshots.tables import PinnedTable

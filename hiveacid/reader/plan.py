@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import Skipped
-from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.deletes import DeletedRows, DeleteFile
 from hiveacid.reader.locations import Location
-from hiveacid.reader.orc_footers import OrcFooter, RowIdRange, Stripe
-from hiveacid.reader.types import INTEGERS, differ_in_case
+from hiveacid.reader.orc_footers import RowIdRange, Stripe
 from hiveacid.snapshots.tables import PinnedTable
 
 
@@ -130,26 +128,3 @@ class ReadPlan:
             yield data.file, data.partition
         for delete in self.deletes:
             yield delete.file, delete.partition
-
-
-def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tuple[int, ...]:
-    """Return the positions of the columns that a file has in another type (`DataFile.converted`).
-
-    Raises:
-        UnreadableTableError: the file has names inside of a column that Hive does not find.
-    """
-    types = pinned.table.storage.column_types
-    if types[: len(footer.types)] == footer.types:
-        return ()
-    for type_, file_type in zip(types, footer.types, strict=False):
-        if file_type and type_ != file_type and differ_in_case(type_, file_type):
-            raise UnreadableTableError(
-                f"{pinned.table.name}: {file.path} has names in another case inside of a column "
-                f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
-                "values. Load files with the names of the table."
-            )
-    return tuple(
-        i
-        for i, (type_, file_type) in enumerate(zip(types, footer.types, strict=False))
-        if file_type and type_ != file_type and not {type_, file_type} <= INTEGERS
-    )
