@@ -1,4 +1,4 @@
-"""Directory listings through Hadoop's `FileSystem`, many at a time."""
+"""Hadoop's `FileSystem`: listings of many directories at a time, and the blocks of files."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, java_exception
 PATH = "org.apache.hadoop.fs.Path"
 FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
+_BLOCK_LOCATIONS = "[org.apache.hadoop.fs.BlockLocation;"
+_LOCATED = "org.apache.hadoop.fs.LocatedFileStatus"
 DIRECTORY = -1
 """Stands for the length of a directory."""
 
@@ -368,3 +370,19 @@ def _by_parent(
                     "it."
                 )
         yield parent, name, status
+
+
+def with_blocks(bulk: Bulk) -> Any:
+    """Return a function that adds to a status where the file's blocks lie.
+
+    The function takes a file system and a status. Spark does the same for its own statuses. HDFS is
+    asked once a file; object stores and the local file system know without asking.
+    """
+    blocks = bulk.method(
+        FILE_SYSTEM, "getFileBlockLocations", _BLOCK_LOCATIONS, [FILE_STATUS, "long", "long"]
+    )
+    from_start = bulk.with_constants(blocks, 2, bulk.java("java.lang.Long")(0))
+    length = bulk.method(FILE_STATUS, "getLen", "long")
+    blocks_of = bulk.permuted(bulk.on(from_start, 2, length), 0, 1, 1)
+    located = bulk.on(bulk.constructor(_LOCATED, [FILE_STATUS, _BLOCK_LOCATIONS]), 1, blocks_of)
+    return bulk.permuted(located, 1, 0, 1)
