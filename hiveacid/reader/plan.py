@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import Skipped
+from hiveacid.jvm.orc_readers import Stripe
 from hiveacid.reader.deletes import DeletedRows, DeleteFile
 from hiveacid.reader.locations import Location
-from hiveacid.reader.orc_footers import RowIdRange, Stripe
+from hiveacid.reader.orc_footers import RowIdRange
 from hiveacid.snapshots.tables import PinnedTable
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiveacid.acid.layout import ListedFile
+from hiveacid.jvm.orc_readers import Stripe
 from hiveacid.reader.deletes import Bitmap, DeleteFile
-from hiveacid.reader.orc_footers import RowIdRange, Stripe
+from hiveacid.reader.orc_footers import RowIdRange
 from hiveacid.reader.plan import DataFile, RowPositions
 from hiveacid.reader.raw_files import (
     Hit,
