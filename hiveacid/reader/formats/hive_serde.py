@@ -46,7 +46,7 @@ from hiveacid.reader.formats.base import (
     columns_of_partitions,
     group,
 )
-from hiveacid.reader.formats.text import text_value
+from hiveacid.reader.formats.text_values import text_value
 from hiveacid.reader.partition_columns import partition_columns
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr, as_column, named
