@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +25,9 @@ from hiveacid.jvm.filesystem import THREADS
 from hiveacid.jvm.py4j import java
 
 Answer = TypeVar("Answer")
+_KEPT_HEADERS = 100_000
+"""Headers that are kept at most, of some 1 kB each: a process may outlive many snapshots."""
+
 _NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
 """Suffixes of codecs that Hadoop does not bring along: a Hive may have them from elsewhere."""
 
@@ -148,9 +153,31 @@ class FileHeader:
     rebased: tuple[str, ...] = ()
 
 
-_KNOWN: dict[ListedFile, FileHeader] = {}
-"""Headers that were read. Files do not change, so one reading is enough for the life of the
-process."""
+class KnownHeaders:
+    """Headers of files, which do not change: those used last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[ListedFile, FileHeader] = OrderedDict()
+
+    def get(self, files: Iterable[ListedFile]) -> dict[ListedFile, FileHeader]:
+        """Return the headers that are known."""
+        with self._lock:
+            known = ((file, self._known.get(file)) for file in files)
+            found = {file: header for file, header in known if header is not None}
+            for file in found:
+                self._known.move_to_end(file)
+            return found
+
+    def put(self, headers: Mapping[ListedFile, FileHeader], at_most: int) -> None:
+        """Remember headers, and forget those used longest ago if there are more than `at_most`."""
+        with self._lock:
+            self._known.update(headers)
+            while len(self._known) > at_most:
+                self._known.popitem(last=False)
+
+
+_KNOWN = KnownHeaders()
 
 
 def file_headers(
@@ -162,15 +189,20 @@ def file_headers(
         UnreadableTableError: a file cannot be read.
     """
     wanted = list(files)
-    missing = [file for file in wanted if file not in _KNOWN]
+    headers = _KNOWN.get(wanted)
+    missing = [file for file in wanted if file not in headers]
     question = {"parquet": _parquet, "avro": _avro}[format]
     with ThreadPoolExecutor(THREADS) as pool:
         found = pool.map(
             lambda file: ask_file(spark, file, format, lambda reader: question(spark, reader)),
             missing,
         )
-        _KNOWN.update(zip(missing, found, strict=True))
-    return {file: _KNOWN[file] for file in wanted}
+        new = dict(zip(missing, found, strict=True))
+    if new:
+        # All headers of one table stay, however many files it has.
+        _KNOWN.put(new, at_most=max(_KEPT_HEADERS, len(wanted)))
+        headers.update(new)
+    return {file: headers[file] for file in wanted}
 
 
 def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
