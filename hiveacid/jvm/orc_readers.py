@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.filesystem import FILE_SYSTEM, PATH
+from hiveacid.jvm.java_types import JavaArray, MethodHandle
 
 _ACID_VERSION_KEY = "hive.acid.version"
 _OPTIONS = "org.apache.orc.OrcFile$ReaderOptions"
@@ -61,7 +62,7 @@ class OrcReaders:
 
         # For statistics of a column that does not hold integers these raise, as they should.
         # Without statistics the lowest is above the highest (`RowIdRange.of`).
-        def ends(column: int) -> list[Callable[[Any], list[int]]]:
+        def ends(column: int) -> list[Callable[[JavaArray], list[int]]]:
             of_column = bulk.element(_STATISTICS, column)
             return [
                 bulk.integers(bulk.then(of_column, bulk.method(_INTEGERS, name, "long")))
@@ -70,7 +71,7 @@ class OrcReaders:
 
         self._row_ids = [*ends(_ORIGINAL_WRITE_ID), *ends(_BUCKET), *ends(_ROW)]
         self._operations = ends(_OPERATION)
-        self._texts: dict[int, Callable[[Any], list[str]]] = {}
+        self._texts: dict[int, Callable[[JavaArray], list[str]]] = {}
 
     @staticmethod
     def of(spark: SparkSession) -> OrcReaders:
@@ -79,7 +80,7 @@ class OrcReaders:
 
     def opener(
         self, spark: SparkSession, path: str
-    ) -> Callable[[Sequence[str], Sequence[int]], Any]:
+    ) -> Callable[[Sequence[str], Sequence[int]], JavaArray]:
         """Return a function from paths and lengths of files to their readers, which are closed.
 
         `path` is any path on the files' file system.
@@ -87,14 +88,14 @@ class OrcReaders:
         configuration = spark._jsc.hadoopConfiguration()
         file_system = self._bulk.java(PATH)(path).getFileSystem(configuration)
 
-        def open_(paths: Sequence[str], lengths: Sequence[int]) -> Any:
+        def open_(paths: Sequence[str], lengths: Sequence[int]) -> JavaArray:
             bulk = self._bulk
             arrays = bulk.paths(paths), bulk.longs(lengths)
             return self._open(len(paths), configuration, file_system, *arrays)
 
         return open_
 
-    def acid_versions(self, readers: Any) -> list[int | None]:
+    def acid_versions(self, readers: JavaArray) -> list[int | None]:
         """Return the versions of the ACID format that writers state; None if a file states none.
 
         A version is one digit in ASCII.
@@ -107,30 +108,30 @@ class OrcReaders:
             found[i] = digit - ord("0")
         return found
 
-    def stripes(self, readers: Any) -> list[tuple[Stripe, ...]]:
+    def stripes(self, readers: JavaArray) -> list[tuple[Stripe, ...]]:
         """Return the stripes of each file, in their order."""
         return [
             tuple(Stripe(int(offset), int(rows)) for offset, rows in _STRIPE.findall(text))
             for text in self._stripes(readers)
         ]
 
-    def row_ids(self, statistics: Any) -> list[tuple[int, ...]]:
+    def row_ids(self, statistics: JavaArray) -> list[tuple[int, ...]]:
         """Return for each file the lowest and highest write id, bucket property and row."""
         return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
 
-    def operations(self, statistics: Any) -> list[tuple[int, int] | None]:
+    def operations(self, statistics: JavaArray) -> list[tuple[int, int] | None]:
         """Return the lowest and highest `operation` of each file; None without statistics."""
         lows, highs = (end(statistics) for end in self._operations)
         pairs = zip(lows, highs, strict=True)
         return [(low, high) if low <= high else None for low, high in pairs]
 
-    def texts(self, number: int, statistics: Any) -> list[str]:
+    def texts(self, number: int, statistics: JavaArray) -> list[str]:
         """Return the texts of statistics number `number` of each file."""
         if number not in self._texts:
             self._texts[number] = self._bulk.strings(self._bulk.element(_STATISTICS, number))
         return self._texts[number](statistics)
 
-    def some(self, array: Any, members: Sequence[int], length: int) -> Any:
+    def some(self, array: JavaArray, members: Sequence[int], length: int) -> JavaArray:
         """Return the elements with the numbers `members` of an array of the given length."""
         return array if len(members) == length else self._bulk.some(array, members)
 
@@ -140,7 +141,7 @@ def _readers_of(bulk: Bulk) -> OrcReaders:
     return OrcReaders(bulk)
 
 
-def _open(bulk: Bulk) -> Any:
+def _open(bulk: Bulk) -> MethodHandle:
     """Return a function from a configuration, file system, path and length to a closed reader."""
     # New options for each file: ORC's library keeps the file's footer in them. The length is known
     # from the listing, so that nobody asks the file system again.

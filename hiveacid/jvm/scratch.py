@@ -7,7 +7,6 @@ import threading
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +15,7 @@ from hiveacid.errors import SnapshotEndedError, UnreadableTableError
 from hiveacid.formatting import human_bytes
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 logger = logging.getLogger("hiveacid")
@@ -60,7 +60,7 @@ class Scratch:
         self._ended = False
         self._copied = 0
         self._flushed: dict[str, Flushed] = {}
-        self._made: dict[str, tuple[Any, Any]] = {}
+        self._made: dict[str, tuple[JavaObject, JavaObject]] = {}
 
     def flushed(self, spark: SparkSession, file: ListedFile, side_file: ListedFile) -> Flushed:
         """Return what counts of a file next to a side file; copy it once.
@@ -138,7 +138,9 @@ class Scratch:
         self._copied += length
         return Flushed(ListedFile(file.relative, copy, length), length)
 
-    def _copy(self, spark: SparkSession, file_system: Any, path: Any, length: int) -> str:
+    def _copy(
+        self, spark: SparkSession, file_system: JavaObject, path: JavaObject, length: int
+    ) -> str:
         target_system, directory = self._directory(spark, file_system)
         # The copies of a snapshot may have the same name, and what failed is tried again.
         own_directory = java(spark.sparkContext, PATH)(directory, uuid.uuid4().hex)
@@ -164,7 +166,9 @@ class Scratch:
             raise
         return str(target.toString())
 
-    def _directory(self, spark: SparkSession, file_system: Any) -> tuple[Any, Any]:
+    def _directory(
+        self, spark: SparkSession, file_system: JavaObject
+    ) -> tuple[JavaObject, JavaObject]:
         """Return the directory for copies of files on a file system, with its own file system."""
         key = str(file_system.getUri().toString())
         if key not in self._made:
@@ -187,7 +191,7 @@ class Scratch:
         return self._made[key]
 
 
-def _last_length(spark: SparkSession, file_system: Any, side_path: Any) -> int | None:
+def _last_length(spark: SparkSession, file_system: JavaObject, side_path: JavaObject) -> int | None:
     """Return the last whole number in a side file; None without any."""
     content = java(spark.sparkContext, "java.io.ByteArrayOutputStream")()
     stream = file_system.open(side_path)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -22,6 +22,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import THREADS
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 Answer = TypeVar("Answer")
@@ -50,7 +51,7 @@ _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\
 
 
 def ask_file(
-    spark: SparkSession, file: ListedFile, format: str, question: Callable[[Any], Answer]
+    spark: SparkSession, file: ListedFile, format: str, question: Callable[[JavaObject], Answer]
 ) -> Answer:
     """Return what `question` finds out from a file's open reader.
 
@@ -74,14 +75,14 @@ def ask_file(
         ) from error
 
 
-def _open_parquet(context: SparkContext, path: Any, configuration: Any) -> Any:
+def _open_parquet(context: SparkContext, path: JavaObject, configuration: JavaObject) -> JavaObject:
     package = "org.apache.parquet.hadoop"
     return java(context, f"{package}.ParquetFileReader").open(
         java(context, f"{package}.util.HadoopInputFile").fromPath(path, configuration)
     )
 
 
-def _open_avro(context: SparkContext, path: Any, configuration: Any) -> Any:
+def _open_avro(context: SparkContext, path: JavaObject, configuration: JavaObject) -> JavaObject:
     package = "org.apache.avro"
     return java(context, f"{package}.file.DataFileReader")(
         java(context, f"{package}.mapred.FsInput")(path, configuration),
@@ -89,7 +90,7 @@ def _open_avro(context: SparkContext, path: Any, configuration: Any) -> Any:
     )
 
 
-_READERS: dict[str, Callable[[SparkContext, Any, Any], Any]] = {
+_READERS: dict[str, Callable[[SparkContext, JavaObject, JavaObject], JavaObject]] = {
     "parquet": _open_parquet,
     "avro": _open_avro,
 }
@@ -205,7 +206,7 @@ def file_headers(
     return {file: headers[file] for file in wanted}
 
 
-def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
+def _parquet(spark: SparkSession, reader: JavaObject) -> FileHeader:
     metadata = reader.getFooter().getFileMetaData()
     values, schema = metadata.getKeyValueMetaData(), metadata.getSchema()
     text = schema.toString()
@@ -245,7 +246,7 @@ def _stamps(names: Iterable[str], text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _parquet_columns(
-    spark: SparkSession, schema: Any, text: str
+    spark: SparkSession, schema: JavaObject, text: str
 ) -> tuple[tuple[str, ...], StructType]:
     with suppress(*JAVA_ERRORS):
         columns = _converted(spark, schema, text)
@@ -267,7 +268,7 @@ def _parquet_columns(
 
 
 def _converted(
-    spark: SparkSession, schema: Any, text: str, nanos_as_long: bool = False
+    spark: SparkSession, schema: JavaObject, text: str, nanos_as_long: bool = False
 ) -> StructType:
     package = "org.apache.spark.sql.execution.datasources.parquet"
     converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
@@ -286,7 +287,7 @@ def _converted(
     )
 
 
-def _avro(spark: SparkSession, reader: Any) -> FileHeader:
+def _avro(spark: SparkSession, reader: JavaObject) -> FileHeader:
     converters = java(spark.sparkContext, "org.apache.spark.sql.avro.SchemaConverters")
     return FileHeader(
         _from_java(converters.toSqlType(reader.getSchema()).dataType()),
@@ -297,7 +298,7 @@ def _avro(spark: SparkSession, reader: Any) -> FileHeader:
     )
 
 
-def _from_java(schema: Any) -> StructType:
+def _from_java(schema: JavaObject) -> StructType:
     return _from_json(schema.json())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +13,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError, VanishedFileError
 from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, java_exception
 from hiveacid.jvm.filesystem import THREADS, batches, by_file_system
+from hiveacid.jvm.java_types import JavaArray
 from hiveacid.jvm.orc_readers import OrcReaders, Stripe
 from hiveacid.reader.timestamps import shows_nanoseconds, timestamps_in
 from hiveacid.reader.types import struct_fields
@@ -220,7 +221,7 @@ class _FooterReader:
         readers = self._open([file.path for file in files], [file.length for file in files])
         return self._footers(readers)
 
-    def _footers(self, readers: Any) -> list[OrcFooter]:
+    def _footers(self, readers: JavaArray) -> list[OrcFooter]:
         ask = self._ask
         # Not `toJson`: it does not escape quotes in names.
         schemas = ask.schemas(readers)
@@ -255,7 +256,7 @@ class _FooterReader:
 
     def _operations(
         self,
-        statistics: Any,
+        statistics: JavaArray,
         shapes: Sequence[_Shape],
         rows: Sequence[int],
         versions: Sequence[int | None],
@@ -273,7 +274,7 @@ class _FooterReader:
         return found
 
     def _stripes(
-        self, readers: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+        self, readers: JavaArray, shapes: Sequence[_Shape], rows: Sequence[int]
     ) -> list[tuple[Stripe, ...]]:
         members = [i for i, shape in enumerate(shapes) if not shape.is_acid and rows[i] > 0]
         found: list[tuple[Stripe, ...]] = [()] * len(shapes)
@@ -288,7 +289,7 @@ class _FooterReader:
         return found
 
     def _row_id_ranges(
-        self, statistics: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+        self, statistics: JavaArray, shapes: Sequence[_Shape], rows: Sequence[int]
     ) -> list[RowIdRange | None]:
         members = [i for i, shape in enumerate(shapes) if shape.is_acid and rows[i] > 0]
         found: list[RowIdRange | None] = [None] * len(shapes)
@@ -297,7 +298,9 @@ class _FooterReader:
             found[i] = RowIdRange.of(of_file)
         return found
 
-    def _nanoseconds(self, statistics: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
+    def _nanoseconds(
+        self, statistics: JavaArray, shapes: Sequence[_Shape]
+    ) -> list[tuple[int, ...]]:
         found: list[set[int]] = [set() for _ in shapes]
         for shape in {shape for shape in shapes if shape.timestamps}:
             members = [i for i, other in enumerate(shapes) if other == shape]

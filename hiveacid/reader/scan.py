@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
 from urllib.parse import unquote
 
 from pyspark import SparkContext
@@ -31,6 +30,7 @@ from hiveacid.jvm.filesystem import (
     by_file_system,
     with_blocks,
 )
+from hiveacid.jvm.java_types import JavaArray, JavaObject, JavaSession
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.reader.pushdown import scan_options
@@ -44,6 +44,7 @@ _BLOCK_SIZE = 128 << 20
 _KEPT_FILES = 200_000
 """Files whose indexes are kept at most: some 100 MB in Java."""
 
+_IndexKey = tuple[SparkContext, tuple[ListedFile, ...]]
 _SessionKey = tuple[SparkContext, str, tuple[tuple[str, str | None], ...]]
 
 _KEPT_SESSIONS = 64
@@ -92,9 +93,9 @@ class FileIndexes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[SparkContext, tuple[ListedFile, ...]], Any] = OrderedDict()
+        self._kept: OrderedDict[_IndexKey, JavaObject] = OrderedDict()
 
-    def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> Any:
+    def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
         """Return the Java object: an `InMemoryFileIndex` of the files, in their order."""
         key = (spark.sparkContext, tuple(files))
         with self._lock:
@@ -110,7 +111,9 @@ class FileIndexes:
         return index
 
 
-def with_files(spark: SparkSession, frame: DataFrame, index: Any, session: Any = None) -> DataFrame:
+def with_files(
+    spark: SparkSession, frame: DataFrame, index: JavaObject, session: JavaSession | None = None
+) -> DataFrame:
     """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`.
 
     Settings of `session`, one of Java's, decide how the files are read: by default `spark`.
@@ -128,7 +131,7 @@ def with_files(spark: SparkSession, frame: DataFrame, index: Any, session: Any =
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(other), spark)
 
 
-def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
+def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
     bulk = bulk_of(spark)
     # A cache of its own for each call: other indexes do not see what is put here.
     cache = bulk.java(f"{_DATASOURCES}.FileStatusCache").getOrCreate(spark._jsparkSession)
@@ -150,7 +153,7 @@ def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
     return index
 
 
-def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
+def _fill(spark: SparkSession, cache: JavaObject, files: Sequence[ListedFile]) -> None:
     """Put the statuses of files of one file system into the cache, each under its own path."""
     bulk = bulk_of(spark)
     put = _put(bulk)
@@ -167,7 +170,7 @@ def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
 
 
 @lru_cache(maxsize=1)
-def _put(bulk: Bulk) -> Callable[..., Any]:
+def _put(bulk: Bulk) -> Callable[..., JavaArray]:
     """Return the function that puts statuses of files into a cache.
 
     The function takes the number of files, the cache, the file system, and arrays of the files'
@@ -197,9 +200,9 @@ class SessionsLike:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[_SessionKey, Any] = OrderedDict()
+        self._kept: OrderedDict[_SessionKey, JavaSession] = OrderedDict()
 
-    def of(self, spark: SparkSession, own: Mapping[str, str | None]) -> Any:
+    def of(self, spark: SparkSession, own: Mapping[str, str | None]) -> JavaSession:
         """Return a session with the settings that `spark` has now, and its `own`.
 
         A setting that is None in `own` has Spark's default. If the session is there already, its
@@ -291,7 +294,7 @@ def scan(
     )
 
 
-def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> Any:
+def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> JavaSession | None:
     """Return Java's session by whose settings files are read; None for `spark` itself.
 
     Hive finds names in any case, and a compaction on Tez writes the ACID columns in lower case. A
