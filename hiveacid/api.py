@@ -51,7 +51,7 @@ from hiveacid.reader.read import (
     write_ids_without_directory,
 )
 from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
-from hiveacid.reader.replicas import compactions_ahead, find_foreign
+from hiveacid.reader.replicas import find_foreign
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -620,7 +620,7 @@ class Snapshot(RunSnapshot):
         self._warnings.warn_of_missing(whole.table.name, plan.missing)
         self._warnings.warn_of_passed_over(whole.table.name, plan.passed_over)
         self._warnings.warn_of_unseen(whole)
-        ahead = [it for location in plan.locations for it in compactions_ahead(location)]
+        ahead = [it for location in plan.locations for it in location.ahead]
         foreign = self._foreign(whole.table.name, ahead)
         if foreign:
             raise UnreadableTableError(

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import BASE_OF_ORIGINALS
-from hiveacid.reader import deletes, raw_rows, splits
+from hiveacid.reader import deletes, raw_files
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
@@ -343,8 +343,8 @@ def test_files_and_stripes_without_deleted_rows_are_read_with_filters(
     write_stripes(tmp_path / "untouched", files=2, rows=9000)
     convert_stripes(hive_client, table, tmp_path / "untouched")
     # A split of a stripe, however small it is.
-    monkeypatch.setattr(splits, "_LEAST_STRIPE", 1)
-    monkeypatch.setattr(raw_rows, "_FEW_ROWS", 4)
+    monkeypatch.setattr(raw_files, "_LEAST_STRIPE", 1)
+    monkeypatch.setattr(raw_files, "_FEW_ROWS", 4)
 
     def read_rows(condition: str) -> int:
         """Return how many rows a filter lets ORC hand over, after a comparison with Hive."""

@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
 
 import hiveacid
-from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm import scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
+from hiveacid.reader import open_files
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
@@ -185,16 +187,14 @@ def test_hives_streaming_client(hive_3: HiveServer, spark: SparkSession, tmp_pat
         # The writer closes the batch between the listing and the reading.
         with differential.pinned("default.a") as pinned:
             expected = canonical(client.query("SELECT * FROM default.a"))
-            look = pinned.scratch._look
+            look = open_files._look
 
-            def close_first(
-                spark: SparkSession, file: ListedFile, side_file: ListedFile
-            ) -> scratch.Flushed:
+            def close_first(*arguments: Any) -> open_files.Flushed:
                 batch.close()
-                return look(spark, file, side_file)
+                return look(*arguments)
 
-            pinned.scratch._look = close_first  # type: ignore[method-assign]
-            plan = plan_read(spark, pinned, differential.footers)
+            with patch.object(open_files, "_look", close_first):
+                plan = plan_read(spark, pinned, differential.footers)
             location = pinned.table.storage.location
             assert any(data.file.path.startswith(location) for data in plan.data)
             assert canonical(to_dataframe(spark, plan).collect()) == expected

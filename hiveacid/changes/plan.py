@@ -33,13 +33,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table
 from hiveacid.reader.deletes import DeleteFile
-from hiveacid.reader.locations import (
-    Location,
-    locations,
-    missing_locations,
-    passed_over,
-    paths_to_be_lost,
-)
+from hiveacid.reader.locations import Location, locations
 from hiveacid.reader.open_files import with_flushed
 from hiveacid.reader.orc_footers import OrcFooters, RowIdRange
 from hiveacid.reader.plan import DataFile, ReadPlan
@@ -294,9 +288,9 @@ class _Planner:
             locations=now.locations,
             changes=tuple(changes),
             whole=FileAmount.of(file for one in now.locations for file in one.orc_files()),
-            to_be_lost=tuple(path for one in now.locations for path in paths_to_be_lost(one)),
-            missing=missing_locations(now.locations),
-            passed_over=passed_over(now.locations),
+            to_be_lost=tuple(path for one in now.locations for path in one.to_be_lost),
+            missing=tuple(one.path for one in now.locations if one.listing.is_missing),
+            passed_over=tuple(file for one in now.locations for file in one.state.passed_over),
             footers=self._footers,
         )
 

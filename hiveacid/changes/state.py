@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from hiveacid.acid.layout import parse_directory
 from hiveacid.acid.write_ids import ValidWriteIdList
@@ -102,7 +101,7 @@ class LocationState:
             return self.files_fingerprint[1]
         return self.other_originals
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[object]:
         """Return a list, which is short: a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
         fingerprints = {} if self.files_fingerprint is None else dict([self.files_fingerprint])
@@ -115,7 +114,7 @@ class LocationState:
         return [*known, *([fingerprints] if fingerprints else []), *self.emptied, *to_be_lost]
 
     @classmethod
-    def from_json(cls, data: Any) -> LocationState:
+    def from_json(cls, data: object) -> LocationState:
         """Read what `to_json` gave. Raises `ValueError` on anything else."""
         if not isinstance(data, list) or len(data) < 5 or not isinstance(data[0], list):
             raise ValueError(f"not the state of a location: {data!r}")
@@ -230,7 +229,7 @@ class SourceState:
                 found.append(f"its column {name} is number {position}, before {old_position}")
         return found
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return plain data that `json.dumps` takes."""
         backlog = {} if self.backlog_since is None else {_BACKLOG_KEY: str(self.backlog_since)}
         settings = dict(self.decoding_settings)
@@ -268,7 +267,7 @@ class SourceState:
             ) from error
 
     @classmethod
-    def from_json(cls, data: Any) -> SourceState:
+    def from_json(cls, data: object) -> SourceState:
         """Read what `to_json` gave.
 
         Raises:
@@ -323,26 +322,26 @@ _ORIGINALS_KEY = "originals"
 """Keys that stand next to the name of a directory; no ACID directory is called so."""
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_decoding_fingerprint(value: Any) -> bool:
+def _is_decoding_fingerprint(value: object) -> bool:
     return isinstance(value, str) and value.partition(":")[0].isdecimal()
 
 
-def _is_files_fingerprint(value: Mapping[str, Any]) -> bool:
+def _is_files_fingerprint(value: Mapping[str, object]) -> bool:
     return len(value) == 1 and _are_texts(value.values())
 
 
-def _are_texts(values: Iterable[Any]) -> bool:
+def _are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _is_column(value: Any) -> bool:
+def _is_column(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and _are_texts(value)
 
 
-def _check(what: str, value: Any, is_right: bool) -> None:
+def _check(what: str, value: object, is_right: bool) -> None:
     if not is_right:
         raise ValueError(f"the {what} of a source's state cannot be {value!r}")

@@ -31,9 +31,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.java_types import JavaArray, JavaObject, MethodHandle
 from hiveacid.jvm.py4j import MethodHandles
 
 _SEPARATOR = "\0"
@@ -56,7 +58,7 @@ def bulk_of(spark: SparkSession) -> Bulk:
 
 
 @lru_cache(maxsize=1)
-def _bulk_of(gateway: Any) -> Bulk:
+def _bulk_of(gateway: JavaGateway) -> Bulk:
     return Bulk(gateway)
 
 
@@ -77,12 +79,12 @@ class Bulk(MethodHandles):
 
     # From Python to Java
 
-    def paths(self, paths: Iterable[str]) -> Any:
+    def paths(self, paths: Iterable[str]) -> JavaArray:
         """Return a `Path[]` of at least one path, each written as `Path.toString` gives it."""
         return self._to_paths(_SEPARATOR.join(paths))
 
     @cached_property
-    def _to_paths(self) -> Callable[[str], Any]:
+    def _to_paths(self) -> Callable[[str], JavaArray]:
         split = self.method("java.util.regex.Pattern", "split", "[String;", ["CharSequence"])
         to_paths = self.static(
             "org.apache.hadoop.util.StringUtils",
@@ -92,50 +94,50 @@ class Bulk(MethodHandles):
         )
         return self._call(self.then(split.bindTo(self._separator), to_paths))
 
-    def longs(self, values: Iterable[int]) -> Any:
+    def longs(self, values: Iterable[int]) -> JavaArray:
         """Return a `long[]` of at least one number."""
         return self._to_longs(_SEPARATOR.join(map(str, values)))
 
     @cached_property
-    def _to_longs(self) -> Callable[[str], Any]:
+    def _to_longs(self) -> Callable[[str], JavaArray]:
         parse = self.static("Long", "parseLong", "long", ["String"])
         mapped = self.with_constants(self._map_to_long, 1, self.implement(_TO_LONG_FUNCTION, parse))
         return self._call(self.then(self._pieces, mapped, self._to_longs_array))
 
     @cached_property
-    def _pieces(self) -> Any:
+    def _pieces(self) -> MethodHandle:
         """The function from a text to the stream of its parts."""
         split = self.method("java.util.regex.Pattern", "splitAsStream", _STREAM, ["CharSequence"])
         return split.bindTo(self._separator)
 
-    def texts_list(self, texts: Iterable[str]) -> Any:
+    def texts_list(self, texts: Iterable[str]) -> JavaObject:
         """Return a `java.util.List` of at least one text."""
         return self._to_texts_list(_SEPARATOR.join(texts))
 
     @cached_property
-    def _to_texts_list(self) -> Callable[[str], Any]:
+    def _to_texts_list(self) -> Callable[[str], JavaObject]:
         return self._call(self.then(self._pieces, self._collected("toList")))
 
-    def objects(self, values: Sequence[Any]) -> Any:
+    def objects(self, values: Sequence[object]) -> JavaArray:
         """Return an `Object[]` of some Java objects."""
         return self._array("Object", values)
 
     @cached_property
-    def _separator(self) -> Any:
+    def _separator(self) -> JavaObject:
         return self.java("java.util.regex.Pattern").compile(_SEPARATOR)
 
     # Functions of arrays
 
-    def map(self, handle: Any) -> Callable[[Any], Any]:
+    def map(self, handle: MethodHandle) -> Callable[[JavaArray], JavaArray]:
         """Return the function from an array to an `Object[]` of `handle`'s results."""
         function = self.implement(_FUNCTION, handle)
         return lambda array: self._map_elements(array, function)
 
-    def strings(self, handle: Any) -> Callable[[Any], list[str]]:
+    def strings(self, handle: MethodHandle) -> Callable[[JavaArray], list[str]]:
         """Return the function from an array to `toString` of `handle`'s results."""
         function = self.implement(_FUNCTION, handle)
 
-        def strings(array: Any) -> list[str]:
+        def strings(array: JavaArray) -> list[str]:
             text = self._join_elements(array, function)
             # Only the length distinguishes no element from one empty string.
             found: list[str] = text.split(_SEPARATOR)[1:] if len(text) > 1 or len(array) else []
@@ -143,18 +145,18 @@ class Bulk(MethodHandles):
 
         return strings
 
-    def integers(self, handle: Any) -> Callable[[Any], list[int]]:
+    def integers(self, handle: MethodHandle) -> Callable[[JavaArray], list[int]]:
         """Return the function from an array to `handle`'s results, which are longs."""
         function = self.implement(_TO_LONG_FUNCTION, handle)
         # `[1, 2]`, as JSON has it: read in one go.
         return lambda array: json.loads(self._print_longs(array, function))
 
-    def booleans(self, handle: Any) -> Callable[[Any], list[bool]]:
+    def booleans(self, handle: MethodHandle) -> Callable[[JavaArray], list[bool]]:
         """Return the function from an array to `handle`'s results, which are booleans."""
         function = self.implement(_FUNCTION, handle)
         return lambda array: json.loads(self._print_elements(array, function))
 
-    def zipped(self, handle: Any, *elements: str) -> Callable[..., Any]:
+    def zipped(self, handle: MethodHandle, *elements: str) -> Callable[..., JavaArray]:
         """Return the function from several arrays to an `Object[]` of `handle`'s results.
 
         The last arguments of `handle` are one element of each array, and `elements` are their
@@ -171,21 +173,21 @@ class Bulk(MethodHandles):
             order += [position, index]
         at_index = self.permuted(handle, *order)
 
-        def zipped(length: int, *arguments: Any) -> Any:
+        def zipped(length: int, *arguments: object) -> JavaArray:
             bound = self.with_constants(at_index, 0, *arguments)
             return self._count_up(length, self.implement(_INT_FUNCTION, bound))
 
         return zipped
 
     @cached_property
-    def _count_up(self) -> Callable[[int, Any], Any]:
+    def _count_up(self) -> Callable[[int, JavaObject], JavaArray]:
         """The function from a length and an `IntFunction` to its results for 0, 1, …"""
         numbers = self.static(_INT_STREAM, "range", _INT_STREAM, ["int", "int"])
         map_ = self.method(_INT_STREAM, "mapToObj", _STREAM, [_INT_FUNCTION])
         mapped = self.on(map_, 0, self.with_constants(numbers, 0, 0))
         return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
 
-    def some(self, array: Any, indexes: Sequence[int]) -> Any:
+    def some(self, array: JavaArray, indexes: Sequence[int]) -> JavaArray:
         """Return an `Object[]` of the elements at some indexes of an `Object[]`."""
         if not indexes:
             return self.objects([])
@@ -193,44 +195,44 @@ class Bulk(MethodHandles):
         return self._map_pieces(_SEPARATOR.join(map(str, indexes)), element)
 
     @cached_property
-    def _at_index(self) -> Any:
+    def _at_index(self) -> MethodHandle:
         parse = self.static("Integer", "parseInt", "int", ["String"])
         return self.on(self.getter("Object"), 1, parse)
 
     @cached_property
-    def _map_pieces(self) -> Callable[[str, Any], Any]:
+    def _map_pieces(self) -> Callable[[str, JavaObject], JavaArray]:
         mapped = self.on(self._map, 0, self._pieces)
         return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
 
     @cached_property
-    def to_list(self) -> Callable[[Any], Any]:
+    def to_list(self) -> Callable[[JavaArray], JavaObject]:
         """The function from an array to a `java.util.List` of its elements."""
         return self._call(self.then(self._elements, self._collected("toList")))
 
     @cached_property
-    def texts(self) -> Callable[[Any], list[str]]:
+    def texts(self) -> Callable[[JavaArray], list[str]]:
         """The function from an array to `toString` of each element."""
         return self.strings(self._handles.identity(self.class_("Object")))
 
     # What is done with an array and a function of its elements
 
     @cached_property
-    def _map_elements(self) -> Callable[[Any, Any], Any]:
+    def _map_elements(self) -> Callable[[JavaArray, JavaObject], JavaArray]:
         return self._call(self.then(self._mapped, self._to_array), _BI_FUNCTION)
 
     @cached_property
-    def _print_elements(self) -> Callable[[Any, Any], str]:
+    def _print_elements(self) -> Callable[[JavaArray, JavaObject], str]:
         to_text = self.static(_ARRAYS, "toString", "String", ["[Object;"])
         return self._call(self.then(self._mapped, self._to_array, to_text), _BI_FUNCTION)
 
     @cached_property
-    def _print_longs(self) -> Callable[[Any, Any], str]:
+    def _print_longs(self) -> Callable[[JavaArray, JavaObject], str]:
         mapped = self.on(self._map_to_long, 0, self._elements)
         to_text = self.static(_ARRAYS, "toString", "String", ["[J"])
         return self._call(self.then(mapped, self._to_longs_array, to_text), _BI_FUNCTION)
 
     @cached_property
-    def _join_elements(self) -> Callable[[Any, Any], str]:
+    def _join_elements(self) -> Callable[[JavaArray, JavaObject], str]:
         to_string = self.implement(_FUNCTION, self.method("Object", "toString", "String"))
         texts = self.with_constants(self._map, 1, to_string)
         joined = self._collected("joining", _SEPARATOR, _SEPARATOR, "")
@@ -238,35 +240,35 @@ class Bulk(MethodHandles):
 
     # Their parts
 
-    def _call(self, handle: Any, interface: str = _FUNCTION) -> Callable[..., Any]:
+    def _call(self, handle: MethodHandle, interface: str = _FUNCTION) -> Callable[..., Any]:
         call: Callable[..., Any] = self.implement(interface, handle).apply
         return call
 
     @cached_property
-    def _elements(self) -> Any:
+    def _elements(self) -> MethodHandle:
         return self.static(_ARRAYS, "stream", _STREAM, ["[Object;"])
 
     @cached_property
-    def _map(self) -> Any:
+    def _map(self) -> MethodHandle:
         return self.method(_STREAM, "map", _STREAM, [_FUNCTION])
 
     @cached_property
-    def _map_to_long(self) -> Any:
+    def _map_to_long(self) -> MethodHandle:
         return self.method(_STREAM, "mapToLong", _LONG_STREAM, [_TO_LONG_FUNCTION])
 
     @cached_property
-    def _mapped(self) -> Any:
+    def _mapped(self) -> MethodHandle:
         return self.on(self._map, 0, self._elements)
 
     @cached_property
-    def _to_array(self) -> Any:
+    def _to_array(self) -> MethodHandle:
         return self.method(_STREAM, "toArray", "[Object;")
 
     @cached_property
-    def _to_longs_array(self) -> Any:
+    def _to_longs_array(self) -> MethodHandle:
         return self.method(_LONG_STREAM, "toArray", "[J")
 
-    def _collected(self, collector: str, *arguments: str) -> Any:
+    def _collected(self, collector: str, *arguments: str) -> MethodHandle:
         collect = self.method(_STREAM, "collect", "Object", [_COLLECTOR])
         collectors = self.java("java.util.stream.Collectors")
         return self.with_constants(collect, 1, getattr(collectors, collector)(*arguments))

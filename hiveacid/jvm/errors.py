@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.spark_lines import line_of
 
 T = TypeVar("T")
@@ -63,9 +64,10 @@ def short_message(error: BaseException) -> str:
     return "\n".join([message, *advice])
 
 
-def java_exception(error: JavaError) -> Any:
+def java_exception(error: JavaError) -> JavaObject:
     """Return the Java object of an error that a call to Java raised."""
-    return error._origin if isinstance(error, CapturedException) else error.java_exception
+    found = error._origin if isinstance(error, CapturedException) else error.java_exception
+    return cast("JavaObject", found)
 
 
 def with_statement(message: str, statement: str) -> str:
@@ -147,7 +149,7 @@ def _part(error: CapturedException, name: str) -> str:
     return "" if found is None else str(found)
 
 
-def _java_messages(throwable: Any) -> Iterator[str]:
+def _java_messages(throwable: JavaObject | None) -> Iterator[str]:
     while throwable is not None:
         yield throwable.getMessage() or throwable.getClass().getName()
         cause = throwable.getCause()

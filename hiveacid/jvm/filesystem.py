@@ -1,4 +1,4 @@
-"""Directory listings through Hadoop's `FileSystem`, many at a time."""
+"""Hadoop's `FileSystem`: listings of many directories at a time, and the blocks of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -23,10 +23,13 @@ from hiveacid.acid.layout import (
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, java_exception
+from hiveacid.jvm.java_types import JavaArray, JavaObject, MethodHandle
 
 PATH = "org.apache.hadoop.fs.Path"
 FILE_STATUS = "org.apache.hadoop.fs.FileStatus"
 FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
+_BLOCK_LOCATIONS = "[org.apache.hadoop.fs.BlockLocation;"
+_LOCATED = "org.apache.hadoop.fs.LocatedFileStatus"
 DIRECTORY = -1
 """Stands for the length of a directory."""
 
@@ -57,6 +60,7 @@ _ATTEMPTS = 10
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 T = TypeVar("T")
+Found = TypeVar("Found")
 
 
 class FileStatuses:
@@ -74,18 +78,18 @@ class FileStatuses:
             )
         )
         self._times = bulk.integers(bulk.method(FILE_STATUS, "getModificationTime", "long"))
-        self._filters: dict[str, Any] = {}
+        self._filters: dict[str, JavaObject] = {}
 
     @staticmethod
     def of(spark: SparkSession) -> FileStatuses:
         """Return the one object of Spark's JVM."""
         return _of(bulk_of(spark))
 
-    def qualified(self, file_system: Any, paths: Any) -> list[str]:
+    def qualified(self, file_system: JavaObject, paths: JavaArray) -> list[str]:
         """Return the paths of a `Path[]`, each with the file system's scheme and authority."""
         return self._bulk.texts(self._qualified(len(paths), file_system, paths))
 
-    def listed(self, file_system: Any, paths: Any, names: str) -> list[Status]:
+    def listed(self, file_system: JavaObject, paths: JavaArray, names: str) -> list[Status]:
         """Return what is in the directories of a `Path[]` and has a name that matches a pattern.
 
         The directories come one after the other. Raises JavaError if one cannot be listed.
@@ -93,7 +97,7 @@ class FileStatuses:
         found = file_system.listStatus(paths, self._filter(names))
         return list(zip(self._paths(found), self._lengths(found), self._times(found), strict=True))
 
-    def _filter(self, names: str) -> Any:
+    def _filter(self, names: str) -> JavaObject:
         """A `PathFilter` of the paths whose last part matches the pattern."""
         if names not in self._filters:
             bulk = self._bulk
@@ -170,7 +174,7 @@ def while_directories_vanish(look: Callable[[], T]) -> T:
     return look()
 
 
-def by_file_system(items: Iterable[T], path: Any) -> list[list[T]]:
+def by_file_system(items: Iterable[T], path: Callable[[T], str]) -> list[list[T]]:
     """Group items by the scheme and authority of `path(item)`."""
     groups: dict[str, list[T]] = {}
     for item in items:
@@ -291,8 +295,10 @@ class _Lister:
             else:
                 yield batch, statuses
 
-    def _in_parallel(self, items: Sequence[T], call: Any) -> Iterator[tuple[T, Any | JavaError]]:
-        def attempt(item: T) -> Any | JavaError:
+    def _in_parallel(
+        self, items: Sequence[T], call: Callable[[T], Found]
+    ) -> Iterator[tuple[T, Found | JavaError]]:
+        def attempt(item: T) -> Found | JavaError:
             try:
                 return call(item)
             except JAVA_ERRORS as error:
@@ -368,3 +374,19 @@ def _by_parent(
                     "it."
                 )
         yield parent, name, status
+
+
+def with_blocks(bulk: Bulk) -> MethodHandle:
+    """Return a function that adds to a status where the file's blocks lie.
+
+    The function takes a file system and a status. Spark does the same for its own statuses. HDFS is
+    asked once a file; object stores and the local file system know without asking.
+    """
+    blocks = bulk.method(
+        FILE_SYSTEM, "getFileBlockLocations", _BLOCK_LOCATIONS, [FILE_STATUS, "long", "long"]
+    )
+    from_start = bulk.with_constants(blocks, 2, bulk.java("java.lang.Long")(0))
+    length = bulk.method(FILE_STATUS, "getLen", "long")
+    blocks_of = bulk.permuted(bulk.on(from_start, 2, length), 0, 1, 1)
+    located = bulk.on(bulk.constructor(_LOCATED, [FILE_STATUS, _BLOCK_LOCATIONS]), 1, blocks_of)
+    return bulk.permuted(located, 1, 0, 1)

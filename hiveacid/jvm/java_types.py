@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
+    class JavaArray(JavaObject):
+        """A Java array: its elements are read one by one, each with a call."""
+
+        def __len__(self) -> int: ...
+        def __getitem__(self, index: int) -> Any: ...
+        def __setitem__(self, index: int, value: object) -> None: ...
+
 else:
-    from py4j.java_gateway import JavaObject
+    from py4j import java_collections, java_gateway
+
+    JavaObject = java_gateway.JavaObject
+    JavaArray = java_collections.JavaArray
 
 JavaSession = NewType("JavaSession", JavaObject)
 """`org.apache.spark.sql.SparkSession` of the JVM (`classic` since Spark 4)."""
@@ -26,6 +36,9 @@ LogicalPlan = NewType("LogicalPlan", JavaObject)
 
 Expression = NewType("Expression", JavaObject)
 """`catalyst.expressions.Expression`."""
+
+MethodHandle = NewType("MethodHandle", JavaObject)
+"""`java.lang.invoke.MethodHandle`: a function of Java's, put together by `jvm.py4j`."""
 
 CatalogTable = NewType("CatalogTable", JavaObject)
 """`catalyst.catalog.CatalogTable`: what Spark's catalog has of a table or view."""

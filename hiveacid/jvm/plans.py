@@ -7,20 +7,23 @@ the nodes that stay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.jvm.bulk import parameter_types
+from hiveacid.jvm.java_types import Expression, JavaObject, JavaSession, LogicalPlan
 from hiveacid.jvm.py4j import each, java, scala_map, scala_seq_of
 from hiveacid.spark_lines import line_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _LOGICAL_RDD = "org.apache.spark.sql.execution.LogicalRDD$"
+Node = TypeVar("Node", bound=JavaObject)
+"""A case class: a plan, an expression, or what either has in its fields."""
 
 
-def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
+def dataframe_of(spark: SparkSession, plan: LogicalPlan) -> DataFrame:
     """Return the rows of a logical plan. A command runs at once, as with `spark.sql`.
 
     Raises:
@@ -31,13 +34,13 @@ def dataframe_of(spark: SparkSession, plan: Any) -> DataFrame:
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
-def partitions_of(frame: DataFrame) -> Any:
+def partitions_of(frame: DataFrame) -> JavaObject:
     """Return the rows of a frame as an RDD of Java's, planned now, with the settings of now."""
     return frame._jdf.queryExecution().toRdd()
 
 
 def of_partitions(
-    spark: SparkSession, frame: DataFrame, partitions: Any, numbers: Iterable[int]
+    spark: SparkSession, frame: DataFrame, partitions: JavaObject, numbers: Iterable[int]
 ) -> DataFrame:
     """Return the rows in some of the `partitions_of` a frame; the others are never run.
 
@@ -54,18 +57,18 @@ def of_partitions(
     return dataframe_of(spark, relation.fromDataset(*arguments))
 
 
-def plan_of(frame: DataFrame) -> Any:
+def plan_of(frame: DataFrame) -> LogicalPlan:
     """Return the logical plan of a DataFrame, as Spark's analyzer has left it."""
     return frame._jdf.queryExecution().analyzed()
 
 
-def execution_of(context: SparkContext, session: Any, plan: Any) -> Any:
+def execution_of(context: SparkContext, session: JavaSession, plan: LogicalPlan) -> JavaObject:
     """Return Spark's `QueryExecution` of a plan in a session of Java's. Runs no command."""
     modes = java(context, "org.apache.spark.sql.execution.CommandExecutionMode")
     return session.sessionState().executePlan(plan, modes.SKIP())
 
 
-def leaves(plan: Any) -> Iterator[Any]:
+def leaves(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """Yield every leaf of a plan and of the queries in its expressions.
 
     Of equal leaves in one query the first stands for all: each leaf costs calls to the JVM.
@@ -74,7 +77,11 @@ def leaves(plan: Any) -> Iterator[Any]:
         yield from each(root.collectLeaves().distinct())
 
 
-def replaced(context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
+def replaced(
+    context: SparkContext,
+    plan: LogicalPlan,
+    pairs: Iterable[tuple[LogicalPlan, LogicalPlan]],
+) -> LogicalPlan:
     """Return a plan with the second node of each pair wherever it has the first one.
 
     Nodes are compared by their values. Queries in expressions are looked through, too. What is put
@@ -84,8 +91,10 @@ def replaced(context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]])
 
 
 def replaced_in_expressions(
-    context: SparkContext, plan: Any, pairs: Iterable[tuple[Any, Any]]
-) -> Any:
+    context: SparkContext,
+    plan: LogicalPlan,
+    pairs: Iterable[tuple[Expression, Expression]],
+) -> LogicalPlan:
     """Return a plan with the second expression of each pair wherever it has the first one.
 
     Queries in expressions are looked through, too.
@@ -93,18 +102,20 @@ def replaced_in_expressions(
     return plan.transformAllExpressionsWithSubqueries(partial_function(context, pairs))
 
 
-def partial_function(context: SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
+def partial_function(
+    context: SparkContext, pairs: Iterable[tuple[JavaObject, JavaObject]]
+) -> JavaObject:
     """Return what Spark's transformations take: a function of the first of each pair."""
     # A Scala map is a partial function.
     return scala_map(context, pairs)
 
 
-def with_child(context: SparkContext, node: Any, child: Any) -> Any:
+def with_child(context: SparkContext, node: Node, child: JavaObject) -> Node:
     """Return a node that has one child with another child."""
     return node.withNewChildren(scala_seq_of(context, [child]))
 
 
-def with_fields(context: SparkContext, node: Any, **fields: Any) -> Any:
+def with_fields(context: SparkContext, node: Node, **fields: object) -> Node:
     """Return a case class's object with other values of some fields."""
     assert context._gateway is not None
     names = _field_names(context, node)
@@ -117,19 +128,21 @@ def with_fields(context: SparkContext, node: Any, **fields: Any) -> Any:
     return constructor.newInstance(values)
 
 
-def kind_of(node: Any) -> str:
+def kind_of(node: JavaObject) -> str:
     """Return what kind of expression a node is: the name of its class, such as `Cast`."""
     return str(node.getClass().getSimpleName())
 
 
-def named(context: SparkContext, plan: Any, name: str, qualifier: Iterable[str]) -> Any:
+def named(
+    context: SparkContext, plan: LogicalPlan, name: str, qualifier: Iterable[str]
+) -> LogicalPlan:
     """Return a plan whose columns go by a table's name: `name.x`, `qualifier.name.x`."""
     parts = scala_seq_of(context, qualifier)
     alias = java(context, f"{_CATALYST}.AliasIdentifier")(name, parts)
     return java(context, f"{_CATALYST}.plans.logical.SubqueryAlias")(alias, plan)
 
 
-def _field_names(context: SparkContext, node: Any) -> list[str]:
+def _field_names(context: SparkContext, node: JavaObject) -> list[str]:
     """Return the names of a case class's fields, in their order."""
     reflection = getattr(java(context, f"{_CATALYST}.ScalaReflection$"), "MODULE$")
     return [str(name) for name in each(reflection.getConstructorParameterNames(node.getClass()))]

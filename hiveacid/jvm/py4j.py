@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaGateway
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from hiveacid.jvm.java_types import JavaArray, JavaObject, MethodHandle
 
 _PRIMITIVES = {
     "boolean": "Boolean",
@@ -29,12 +31,12 @@ def java(context: SparkContext, name: str) -> Any:
     return JavaClass(name, context._gateway._gateway_client)
 
 
-def scala_seq(context: SparkContext, java_list: Any) -> Any:
+def scala_seq(context: SparkContext, java_list: JavaObject) -> JavaObject:
     """Return a Scala `Seq` of the elements of a `java.util.List`."""
     return java(context, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
 
 
-def scala_seq_of(context: SparkContext, elements: Iterable[Any]) -> Any:
+def scala_seq_of(context: SparkContext, elements: Iterable[object]) -> JavaObject:
     """Return a Scala `Seq` of some objects, one call each: for the few that a plan has."""
     found = java(context, "java.util.ArrayList")()
     for element in elements:
@@ -42,7 +44,7 @@ def scala_seq_of(context: SparkContext, elements: Iterable[Any]) -> Any:
     return scala_seq(context, found)
 
 
-def scala_map(context: SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
+def scala_map(context: SparkContext, pairs: Iterable[tuple[object, object]]) -> JavaObject:
     """Return an immutable Scala `Map` of some keys and values, one call each."""
     found = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
     for key, value in pairs:
@@ -50,7 +52,7 @@ def scala_map(context: SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
     return found
 
 
-def string_array(context: SparkContext, texts: Sequence[str]) -> Any:
+def string_array(context: SparkContext, texts: Sequence[str]) -> JavaArray:
     """Return a Java array of texts."""
     assert context._gateway is not None
     array = context._gateway.new_array(java(context, "java.lang.String"), len(texts))
@@ -59,7 +61,7 @@ def string_array(context: SparkContext, texts: Sequence[str]) -> Any:
     return array
 
 
-def each(scala_sequence: Any) -> Iterator[Any]:
+def each(scala_sequence: JavaObject) -> Iterator[Any]:
     """Return the elements of a Scala `Seq`, one call each: for the few that a plan has."""
     return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
 
@@ -86,22 +88,22 @@ def active(session: SparkSession) -> Iterator[None]:
 class MethodHandles:
     """Method handles of one JVM. Threads may share it. The module `bulk` has a worked example."""
 
-    def __init__(self, gateway: Any) -> None:
+    def __init__(self, gateway: JavaGateway) -> None:
         self._client = gateway._gateway_client
-        self._new_array: Callable[[Any, int], Any] = gateway.new_array
+        self._new_array: Callable[[JavaObject, int], JavaArray] = gateway.new_array
         self._handles = self.java("java.lang.invoke.MethodHandles")
         self._method_type = self.java("java.lang.invoke.MethodType").methodType
         self._as_interface = self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
         self._insert_arguments = self._handles.insertArguments
         self._lookup = self._handles.publicLookup()
         self._loader = self.java("java.lang.Thread").currentThread().getContextClassLoader()
-        self._classes: dict[str, Any] = {}
+        self._classes: dict[str, JavaObject] = {}
 
     def java(self, name: str) -> Any:
         """Return a Java class, for its static methods and constructors."""
         return JavaClass(name, self._client)
 
-    def class_(self, name: str) -> Any:
+    def class_(self, name: str) -> JavaObject:
         """Return a class by its name, or a primitive type.
 
         `[Name;` is the class of an array of objects, `[J` of an array of longs. A name without a
@@ -111,38 +113,44 @@ class MethodHandles:
             self._classes[name] = self._class(name)
         return self._classes[name]
 
-    def _class(self, name: str) -> Any:
+    def _class(self, name: str) -> JavaObject:
         if name in _PRIMITIVES:
             return self.java(f"java.lang.{_PRIMITIVES[name]}").TYPE
         if name.startswith("["):
             name = name if name == "[J" else f"[L{_full(name[1:])}"
         return self.java("java.lang.Class").forName(_full(name), True, self._loader)
 
-    def method(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
+    def method(
+        self, owner: str, name: str, returns: str, takes: Sequence[str] = ()
+    ) -> MethodHandle:
         """Return a public method of `owner`; its first argument is the object itself."""
         return self._lookup.findVirtual(self.class_(owner), name, self._type(returns, takes))
 
-    def static(self, owner: str, name: str, returns: str, takes: Sequence[str] = ()) -> Any:
+    def static(
+        self, owner: str, name: str, returns: str, takes: Sequence[str] = ()
+    ) -> MethodHandle:
         """Return a public static method."""
         handle = self._lookup.findStatic(self.class_(owner), name, self._type(returns, takes))
         return handle.asFixedArity()
 
-    def constructor(self, owner: str, takes: Sequence[str]) -> Any:
+    def constructor(self, owner: str, takes: Sequence[str]) -> MethodHandle:
         """Return a public constructor."""
         return self._lookup.findConstructor(self.class_(owner), self._type("void", takes))
 
-    def with_constants(self, handle: Any, position: int, *values: Any) -> Any:
+    def with_constants(self, handle: MethodHandle, position: int, *values: object) -> MethodHandle:
         """Return `handle` with constants for its arguments from `position` on.
 
         Each constant must be a Java object.
         """
         return self._insert_arguments(handle, position, self._array("Object", values))
 
-    def constant(self, type_: str, value: int) -> Any:
+    def constant(self, type_: str, value: int) -> MethodHandle:
         """Return the function without arguments that returns a number of a primitive type."""
         return self._handles.constant(self.class_(type_), value)
 
-    def if_then_else(self, test: Any, then: Any, otherwise: Any) -> Any:
+    def if_then_else(
+        self, test: MethodHandle, then: MethodHandle, otherwise: MethodHandle
+    ) -> MethodHandle:
         """Return the function of an object: `then` if `test` of it is true, else `otherwise`.
 
         `then` has no arguments.
@@ -152,7 +160,7 @@ class MethodHandles:
             test, self._handles.dropArguments(then, 0, takes), otherwise
         )
 
-    def where(self, test: Any, then: Any) -> Any:
+    def where(self, test: MethodHandle, then: MethodHandle) -> MethodHandle:
         """Return the function of an object that calls `then` with it if `test` of it is true.
 
         It returns nothing. `test` takes any object.
@@ -164,11 +172,11 @@ class MethodHandles:
         )
         return self._handles.guardWithTest(test, then.asType(kind), nothing.asType(kind))
 
-    def implement(self, interface: str, handle: Any) -> Any:
+    def implement(self, interface: str, handle: MethodHandle) -> JavaObject:
         """Return an object of an interface with a single method, which calls `handle`."""
         return self._as_interface(self.class_(interface), handle)
 
-    def then(self, *handles: Any) -> Any:
+    def then(self, *handles: MethodHandle) -> MethodHandle:
         """Return the function that applies each of some functions to the result of the previous."""
         first, *others = handles
         for second in others:
@@ -178,12 +186,12 @@ class MethodHandles:
             )
         return first
 
-    def after(self, effect: Any) -> Any:
+    def after(self, effect: MethodHandle) -> MethodHandle:
         """Return the function from an object to itself that calls `effect` with it first."""
         identity = self._handles.identity(effect.type().parameterType(0))
         return self._handles.foldArguments(identity, effect)
 
-    def on(self, handle: Any, position: int, make: Any) -> Any:
+    def on(self, handle: MethodHandle, position: int, make: MethodHandle) -> MethodHandle:
         """Return `handle` with the result of `make` as its argument at `position`.
 
         The arguments of `make` stand where the argument stood.
@@ -192,7 +200,7 @@ class MethodHandles:
         make = make.asType(make.type().changeReturnType(wanted))
         return self._handles.collectArguments(handle, position, make)
 
-    def permuted(self, handle: Any, *order: int) -> Any:
+    def permuted(self, handle: MethodHandle, *order: int) -> MethodHandle:
         """Return the function whose argument `order[i]` is the i-th of `handle`."""
         type_ = handle.type()
         takes = [type_.parameterType(order.index(i)) for i in range(max(order) + 1)]
@@ -202,24 +210,24 @@ class MethodHandles:
         wanted = self._method_type(type_.returnType(), self._array("Class", takes))
         return self._handles.permuteArguments(handle, wanted, reorder)
 
-    def collecting(self, handle: Any, array: str) -> Any:
+    def collecting(self, handle: MethodHandle, array: str) -> MethodHandle:
         """Return `handle`, whose last argument is an array, with a single element instead."""
         return handle.asCollector(self.class_(array), 1)
 
-    def element(self, element: str, index: int) -> Any:
+    def element(self, element: str, index: int) -> MethodHandle:
         """Return the function from an array of `element` to its element at `index`."""
         return self.with_constants(self.getter(element), 1, index)
 
-    def getter(self, element: str) -> Any:
+    def getter(self, element: str) -> MethodHandle:
         """Return the function from an array of `element` and an index to the element there."""
         array = self.class_("[J" if element == "long" else f"[{element};")
         return self._handles.arrayElementGetter(array)
 
-    def _type(self, returns: str, takes: Sequence[str]) -> Any:
+    def _type(self, returns: str, takes: Sequence[str]) -> JavaObject:
         parameters = self._array("Class", [self.class_(name) for name in takes])
         return self._method_type(self.class_(returns), parameters)
 
-    def _array(self, element: str, values: Sequence[Any]) -> Any:
+    def _array(self, element: str, values: Sequence[object]) -> JavaArray:
         array = self._new_array(self.java(f"java.lang.{element}"), len(values))
         for i, value in enumerate(values):
             array[i] = value

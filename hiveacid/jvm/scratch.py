@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +16,7 @@ from hiveacid.errors import SnapshotEndedError, UnreadableTableError
 from hiveacid.formatting import human_bytes
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 logger = logging.getLogger("hiveacid")
@@ -23,20 +24,8 @@ logger = logging.getLogger("hiveacid")
 DEFAULT_LIMIT = 512.0
 """Megabytes that the copies of one snapshot may have together, unless a setting says otherwise."""
 
-_IO = "org.apache.commons.io.IOUtils"
-_LONG = 8
-
-
-@dataclass(frozen=True)
-class Flushed:
-    """What counts of a file that is being written.
-
-    `file` is to be read in its place; None if the writer has flushed no rows yet. `length` is the
-    number of bytes that count; None if the writer has closed the file meanwhile.
-    """
-
-    file: ListedFile | None
-    length: int | None
+IO = "org.apache.commons.io.IOUtils"
+Found = TypeVar("Found")
 
 
 class Scratch:
@@ -59,18 +48,14 @@ class Scratch:
         self._lock = threading.RLock()
         self._ended = False
         self._copied = 0
-        self._flushed: dict[str, Flushed] = {}
-        self._made: dict[str, tuple[Any, Any]] = {}
+        self._found: dict[str, Any] = {}
+        self._made: dict[str, tuple[JavaObject, JavaObject]] = {}
 
-    def flushed(self, spark: SparkSession, file: ListedFile, side_file: ListedFile) -> Flushed:
-        """Return what counts of a file next to a side file; copy it once.
-
-        The side file holds the lengths that its writer has flushed, the last one at its end, as
-        `OrcAcidUtils.getLastFlushLength` reads it. The bytes up to there end with a footer.
+    def once(self, file: ListedFile, look: Callable[[], Found]) -> Found:
+        """Return what `look` finds of a file that is being written. Look once in a snapshot.
 
         Raises:
-            UnreadableTableError: the side file holds no length, the copies would be too large, or
-                a file cannot be read or copied.
+            UnreadableTableError: a file cannot be read or copied.
             SnapshotEndedError: the copies were removed.
         """
         with self._lock:
@@ -79,16 +64,40 @@ class Scratch:
                     f"{file.path} is being written, and is read from a snapshot that has ended: "
                     "its copies were removed. Take a new snapshot."
                 )
-            if file.path not in self._flushed:
+            if file.path not in self._found:
                 try:
-                    self._flushed[file.path] = self._look(spark, file, side_file)
+                    self._found[file.path] = look()
                 except JAVA_ERRORS as error:
                     raise UnreadableTableError(
                         f"{file.path} is being written, and what counts of it cannot be copied: "
                         f"{java_exception(error).toString()}. Check that Spark may read it and "
                         "write to the scratch directory (`scratch_directory`)."
                     ) from error
-            return self._flushed[file.path]
+            found: Found = self._found[file.path]
+            return found
+
+    def copy(self, spark: SparkSession, file: ListedFile, length: int) -> str:
+        """Copy the first bytes of a file to a new one, and return its path.
+
+        Args:
+            spark: the session whose file systems are used.
+            file: the file that is being written.
+            length: the number of bytes, which are all that count of the file.
+
+        Raises:
+            UnreadableTableError: the copies would be too large, or the file is shorter.
+        """
+        with self._lock:
+            if self._copied + length > self._limit:
+                raise UnreadableTableError(
+                    f"{file.path} is being written, and Spark can read no part of a file: "
+                    f"{human_bytes(length)} of it count, and must be copied. With them, the copies "
+                    f"of this snapshot would have more than {human_bytes(self._limit)}. Allow more "
+                    "(`open_files_limit`), or wait until the writer has closed the file."
+                )
+            copy = self._copy(spark, java(spark.sparkContext, PATH)(file.path), length)
+            self._copied += length
+            return copy
 
     def remove(self) -> None:
         """Remove the copies, and make no more of them.
@@ -98,7 +107,7 @@ class Scratch:
         with self._lock:
             self._ended = True
             made, self._made = list(self._made.values()), {}
-            self._flushed.clear()
+            self._found.clear()
             self._copied = 0
         for file_system, directory in made:
             try:
@@ -107,38 +116,8 @@ class Scratch:
             except Exception as error:  # the JVM may have ended before
                 logger.debug(f"Copies of files that are being written are left: {error}")
 
-    def _look(self, spark: SparkSession, file: ListedFile, side_file: ListedFile) -> Flushed:
-        path, side_path = (java(spark.sparkContext, PATH)(each.path) for each in (file, side_file))
+    def _copy(self, spark: SparkSession, path: JavaObject, length: int) -> str:
         file_system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        try:
-            length = _last_length(spark, file_system, side_path)
-        except JAVA_ERRORS:
-            if file_system.exists(side_path):
-                raise
-            # Its writer has closed the file since it was listed.
-            status = file_system.getFileStatus(path)
-            length, time = status.getLen(), status.getModificationTime()
-            return Flushed(ListedFile(file.relative, file.path, length, time), None)
-        if length is None:
-            raise UnreadableTableError(
-                f"{side_file.path} holds no length: {file.path} is being written, and nothing says "
-                "how much of it counts. Hive cannot read the table either. Wait until the writer "
-                "has flushed."
-            )
-        if length == 0:
-            return Flushed(None, 0)
-        if self._copied + length > self._limit:
-            raise UnreadableTableError(
-                f"{file.path} is being written, and Spark can read no part of a file: "
-                f"{human_bytes(length)} of it count, and must be copied. With them, the copies of "
-                f"this snapshot would have more than {human_bytes(self._limit)}. Allow more "
-                "(`open_files_limit`), or wait until the writer has closed the file."
-            )
-        copy = self._copy(spark, file_system, path, length)
-        self._copied += length
-        return Flushed(ListedFile(file.relative, copy, length), length)
-
-    def _copy(self, spark: SparkSession, file_system: Any, path: Any, length: int) -> str:
         target_system, directory = self._directory(spark, file_system)
         # The copies of a snapshot may have the same name, and what failed is tried again.
         own_directory = java(spark.sparkContext, PATH)(directory, uuid.uuid4().hex)
@@ -148,7 +127,7 @@ class Scratch:
             try:
                 copy = target_system.create(target, False)
                 try:
-                    copied = java(spark.sparkContext, _IO).copyLarge(source, copy, 0, length)
+                    copied = java(spark.sparkContext, IO).copyLarge(source, copy, 0, length)
                 finally:
                     copy.close()
             finally:
@@ -164,7 +143,9 @@ class Scratch:
             raise
         return str(target.toString())
 
-    def _directory(self, spark: SparkSession, file_system: Any) -> tuple[Any, Any]:
+    def _directory(
+        self, spark: SparkSession, file_system: JavaObject
+    ) -> tuple[JavaObject, JavaObject]:
         """Return the directory for copies of files on a file system, with its own file system."""
         key = str(file_system.getUri().toString())
         if key not in self._made:
@@ -185,16 +166,3 @@ class Scratch:
             own_system.deleteOnExit(directory)
             self._made[key] = own_system, directory
         return self._made[key]
-
-
-def _last_length(spark: SparkSession, file_system: Any, side_path: Any) -> int | None:
-    """Return the last whole number in a side file; None without any."""
-    content = java(spark.sparkContext, "java.io.ByteArrayOutputStream")()
-    stream = file_system.open(side_path)
-    try:
-        java(spark.sparkContext, _IO).copyLarge(stream, content)
-    finally:
-        stream.close()
-    numbers = bytes(content.toByteArray())
-    whole = len(numbers) // _LONG * _LONG
-    return int.from_bytes(numbers[whole - _LONG : whole], "big") if whole else None

@@ -26,7 +26,7 @@ from hiveacid.metastore.models import (
 )
 
 
-def table_from_thrift(table: Any) -> Table:
+def table_from_thrift(table: ttypes.Table) -> Table:
     """Convert a `Table`, hmsclient's or ours."""
     return Table(
         name=TableName(table.dbName, table.tableName),
@@ -43,7 +43,7 @@ def table_from_thrift(table: Any) -> Table:
     )
 
 
-def _seen(table: Any) -> tuple[ValidWriteIdList, ...]:
+def _seen(table: ttypes.Table) -> tuple[ValidWriteIdList, ...]:
     """Convert the lists of a materialized view's tables: `9$shop.orders:…$…`.
 
     Hive 4 puts the text into JSON (`MaterializationSnapshot`). The view's own list is among them.
@@ -56,7 +56,7 @@ def _seen(table: Any) -> tuple[ValidWriteIdList, ...]:
     return tuple(ids for ids in lists if ids.table != f"{table.dbName}.{table.tableName}")
 
 
-def partition_from_thrift(partition: Any) -> Partition:
+def partition_from_thrift(partition: ttypes.Partition) -> Partition:
     """Convert a `Partition`, hmsclient's or ours."""
     return Partition(
         values=tuple(partition.values),

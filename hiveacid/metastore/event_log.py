@@ -186,7 +186,7 @@ def _is_truncation(event: NotificationEvent) -> bool:
     return str(message_of(event).get("isTruncateOp")).lower() == "true"
 
 
-def _values_and_location(text: object) -> tuple[Any, Any]:
+def _values_and_location(text: object) -> tuple[object, object]:
     """Return the values and the location of a `Partition` that thrift wrote as JSON."""
     try:
         fields = json.loads(str(text))

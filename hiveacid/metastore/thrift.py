@@ -59,7 +59,7 @@ class Struct(TBase):
 
     thrift_spec: tuple[Field | None, ...] = ()
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         for field in self.thrift_spec:
             if field is not None:
                 setattr(self, field[2], values.pop(field[2], field[4]))
@@ -406,7 +406,7 @@ ADD_WRITE_IDS_TO_MIN_HISTORY = _call(
 class ThriftMetastore(ThriftHiveMetastore.Client):
     """Calls on one connection. Not thread-safe; raises errors of thrift and the metastore."""
 
-    def _invoke(self, call: Call, **arguments: Any) -> Any:
+    def _invoke(self, call: Call, **arguments: object) -> Any:
         self._oprot.writeMessageBegin(call.name, TMessageType.CALL, self._seqid)
         call.arguments(**arguments).write(self._oprot)
         self._oprot.writeMessageEnd()

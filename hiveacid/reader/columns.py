@@ -13,12 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     CharType,
     DataType,
-    DoubleType,
-    FloatType,
-    StringType,
     StructField,
     StructType,
-    TimestampType,
     VarcharType,
 )
 
@@ -26,19 +22,14 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore import models
 from hiveacid.metastore.models import Partition, Table, TableName, partition_name
-from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named
-from hiveacid.reader.timestamps import WallClock, change, has
+from hiveacid.reader.projection import ColumnExpr
+from hiveacid.reader.timestamps import change, has
 from hiveacid.reader.types import UnionType, is_shown_as_null, is_value, spark_type
 from hiveacid.spark_lines import line_of
 
 _SQL = "org.apache.spark.sql"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Partition value that stands for NULL."""
-
-_NOT_FILTERED = (FloatType, DoubleType, StringType, TimestampType)
-"""Types by which ORC passes over rows that Spark's own filter would keep. ORC puts -0.0 below 0.0,
-treats a timestamp with microseconds or before 1582-10-15 as another one, and compares texts in the
-order of UTF-16, which is not the order of its statistics (seen)."""
 
 RESERVED_PREFIX = "__hiveacid_"
 """Prefix of the names of the columns that the reader adds on the way."""
@@ -189,68 +180,6 @@ def _value(number: Column, values: Sequence[str | None], data_type: DataType) ->
     json_values = json.dumps(values)
     strings = F.from_json(F.lit(json_values), "array<string>")
     return F.get(strings.cast(f"array<{data_type.simpleString()}>"), number)
-
-
-def raw_column(field: StructField) -> Expression:
-    """Return the column of an ORC file without ACID columns.
-
-    Spark itself hands ORC the filters on the column, also filters on the fields of a struct, unless
-    the column has a type by which ORC would lose rows.
-    """
-    column = named(field.name)
-    if not has(field.dataType, _NOT_FILTERED):
-        return column
-    # Filters on an expression are not pushed down, and Spark does not see through this one.
-    return F.coalesce(as_column(column), as_column(column))
-
-
-def own_fields(names: Sequence[str | None] | None, columns: StructType) -> list[StructField | None]:
-    """Return the columns of an ORC file by their names, with the types of the table's columns."""
-    return [
-        None if name is None else StructField(name, field.dataType)
-        for name, field in zip(names or (), columns.fields, strict=False)
-    ]
-
-
-def orc_columns(
-    columns: TableColumns,
-    present: Sequence[Expression | None],
-    clock: WallClock,
-    converted: Sequence[int] = (),
-) -> list[ColumnExpr]:
-    """Return the table's data columns, made of the columns of an ORC file.
-
-    `present` are the file's own columns in the table's order, None for one that the file lacks.
-    Further columns of the table were added after the file was written. What is missing is NULL. The
-    columns at the positions `converted` have another type in the file.
-    """
-    shown: list[ColumnExpr] = []
-    for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
-        own = present[i] if i < len(present) else None
-        if own is None:
-            value: Expression = F.lit(None).cast(field.dataType)
-        else:
-            value = own
-            if i in converted:
-                value = _converted(as_column(value), hive_type)
-            if clock.moves(field.dataType):
-                value = clock.show(as_column(value), field.dataType)
-        shown.append((field.name, value))
-    return shown
-
-
-def _converted(column: Column, hive_type: str) -> Column:
-    """Return a column that ORC's library converts from the file's type to the table's.
-
-    Filters on the column are kept from ORC's reader, which would compare the file's values with a
-    literal of the table's type. It fails on an integer that became a string, and passes over rows
-    where an integer that became a double is compared with 0.5.
-    """
-    if hive_type == "string":
-        return F.concat(column, F.lit(""))
-    if hive_type in ("float", "double") or hive_type.startswith("decimal"):
-        return F.negate(F.negate(column))
-    return within_length(column, hive_type)
 
 
 def within_length(column: Column, hive_type: str) -> Column:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -20,9 +22,13 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import THREADS
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 Answer = TypeVar("Answer")
+_KEPT_HEADERS = 100_000
+"""Headers that are kept at most, of some 1 kB each: a process may outlive many snapshots."""
+
 _NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
 """Suffixes of codecs that Hadoop does not bring along: a Hive may have them from elsewhere."""
 
@@ -45,7 +51,7 @@ _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\
 
 
 def ask_file(
-    spark: SparkSession, file: ListedFile, format: str, question: Callable[[Any], Answer]
+    spark: SparkSession, file: ListedFile, format: str, question: Callable[[JavaObject], Answer]
 ) -> Answer:
     """Return what `question` finds out from a file's open reader.
 
@@ -69,14 +75,14 @@ def ask_file(
         ) from error
 
 
-def _open_parquet(context: SparkContext, path: Any, configuration: Any) -> Any:
+def _open_parquet(context: SparkContext, path: JavaObject, configuration: JavaObject) -> JavaObject:
     package = "org.apache.parquet.hadoop"
     return java(context, f"{package}.ParquetFileReader").open(
         java(context, f"{package}.util.HadoopInputFile").fromPath(path, configuration)
     )
 
 
-def _open_avro(context: SparkContext, path: Any, configuration: Any) -> Any:
+def _open_avro(context: SparkContext, path: JavaObject, configuration: JavaObject) -> JavaObject:
     package = "org.apache.avro"
     return java(context, f"{package}.file.DataFileReader")(
         java(context, f"{package}.mapred.FsInput")(path, configuration),
@@ -84,7 +90,7 @@ def _open_avro(context: SparkContext, path: Any, configuration: Any) -> Any:
     )
 
 
-_READERS: dict[str, Callable[[SparkContext, Any, Any], Any]] = {
+_READERS: dict[str, Callable[[SparkContext, JavaObject, JavaObject], JavaObject]] = {
     "parquet": _open_parquet,
     "avro": _open_avro,
 }
@@ -148,9 +154,31 @@ class FileHeader:
     rebased: tuple[str, ...] = ()
 
 
-_KNOWN: dict[ListedFile, FileHeader] = {}
-"""Headers that were read. Files do not change, so one reading is enough for the life of the
-process."""
+class KnownHeaders:
+    """Headers of files, which do not change: those used last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[ListedFile, FileHeader] = OrderedDict()
+
+    def get(self, files: Iterable[ListedFile]) -> dict[ListedFile, FileHeader]:
+        """Return the headers that are known."""
+        with self._lock:
+            known = ((file, self._known.get(file)) for file in files)
+            found = {file: header for file, header in known if header is not None}
+            for file in found:
+                self._known.move_to_end(file)
+            return found
+
+    def put(self, headers: Mapping[ListedFile, FileHeader], at_most: int) -> None:
+        """Remember headers, and forget those used longest ago if there are more than `at_most`."""
+        with self._lock:
+            self._known.update(headers)
+            while len(self._known) > at_most:
+                self._known.popitem(last=False)
+
+
+_KNOWN = KnownHeaders()
 
 
 def file_headers(
@@ -162,18 +190,23 @@ def file_headers(
         UnreadableTableError: a file cannot be read.
     """
     wanted = list(files)
-    missing = [file for file in wanted if file not in _KNOWN]
+    headers = _KNOWN.get(wanted)
+    missing = [file for file in wanted if file not in headers]
     question = {"parquet": _parquet, "avro": _avro}[format]
     with ThreadPoolExecutor(THREADS) as pool:
         found = pool.map(
             lambda file: ask_file(spark, file, format, lambda reader: question(spark, reader)),
             missing,
         )
-        _KNOWN.update(zip(missing, found, strict=True))
-    return {file: _KNOWN[file] for file in wanted}
+        new = dict(zip(missing, found, strict=True))
+    if new:
+        # All headers of one table stay, however many files it has.
+        _KNOWN.put(new, at_most=max(_KEPT_HEADERS, len(wanted)))
+        headers.update(new)
+    return {file: headers[file] for file in wanted}
 
 
-def _parquet(spark: SparkSession, reader: Any) -> FileHeader:
+def _parquet(spark: SparkSession, reader: JavaObject) -> FileHeader:
     metadata = reader.getFooter().getFileMetaData()
     values, schema = metadata.getKeyValueMetaData(), metadata.getSchema()
     text = schema.toString()
@@ -213,7 +246,7 @@ def _stamps(names: Iterable[str], text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _parquet_columns(
-    spark: SparkSession, schema: Any, text: str
+    spark: SparkSession, schema: JavaObject, text: str
 ) -> tuple[tuple[str, ...], StructType]:
     with suppress(*JAVA_ERRORS):
         columns = _converted(spark, schema, text)
@@ -235,7 +268,7 @@ def _parquet_columns(
 
 
 def _converted(
-    spark: SparkSession, schema: Any, text: str, nanos_as_long: bool = False
+    spark: SparkSession, schema: JavaObject, text: str, nanos_as_long: bool = False
 ) -> StructType:
     package = "org.apache.spark.sql.execution.datasources.parquet"
     converter = java(spark.sparkContext, f"{package}.ParquetToSparkSchemaConverter")
@@ -254,7 +287,7 @@ def _converted(
     )
 
 
-def _avro(spark: SparkSession, reader: Any) -> FileHeader:
+def _avro(spark: SparkSession, reader: JavaObject) -> FileHeader:
     converters = java(spark.sparkContext, "org.apache.spark.sql.avro.SchemaConverters")
     return FileHeader(
         _from_java(converters.toSqlType(reader.getSchema()).dataType()),
@@ -265,7 +298,7 @@ def _avro(spark: SparkSession, reader: Any) -> FileHeader:
     )
 
 
-def _from_java(schema: Any) -> StructType:
+def _from_java(schema: JavaObject) -> StructType:
     return _from_json(schema.json())
 
 

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hiveacid.acid.layout import ListedFile
-from hiveacid.reader.orc_footers import OrcFooter, RowIdRange, Stripe
+from hiveacid.jvm.orc_readers import Stripe
+from hiveacid.reader.orc_footers import OrcFooter, RowIdRange
 
 logger = logging.getLogger("hiveacid")
 T = TypeVar("T")

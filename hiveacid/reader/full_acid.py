@@ -10,18 +10,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from hiveacid.acid.layout import BaseDir, BucketProperty, ListedFile, bucket_of_file, is_bucket_file
-from hiveacid.acid.selection import SelectedDir, Skipped
+from hiveacid.acid.layout import ListedFile, bucket_of, bucket_of_file, is_bucket_file
+from hiveacid.acid.selection import SelectedDir
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList
-from hiveacid.errors import UnreadableTableError
-from hiveacid.reader.bucket_numbers import check_numbers
-from hiveacid.reader.columns import (
-    TableColumns,
-    orc_columns,
-    own_fields,
-    partition_values,
-    refuse_unions_in_orc,
-)
+from hiveacid.reader.columns import TableColumns, partition_values, refuse_unions_in_orc
 from hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -38,21 +30,20 @@ from hiveacid.reader.deletes import (
     without_bitmaps,
     without_masks,
 )
-from hiveacid.reader.locations import (
-    Location,
-    check_depth,
-    missing_locations,
-    paths_to_be_lost,
-    refusal,
-    skipped_entries,
+from hiveacid.reader.locations import Location
+from hiveacid.reader.orc_columns import (
+    converted_columns,
+    in_table_order,
+    orc_columns,
+    own_fields,
+    refuse_without_names,
 )
 from hiveacid.reader.orc_footers import OrcFooter
-from hiveacid.reader.orc_names import has_names, in_table_order
 from hiveacid.reader.partition_lookup import partition_number
-from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions, converted_columns
+from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.projection import ColumnExpr, Expression, as_column, named, project
-from hiveacid.reader.raw_rows import Bitmaps, Hit, RawScan, by_key, hit_files, hit_of
-from hiveacid.reader.replicas import compactions_ahead
+from hiveacid.reader.raw_files import Bitmaps, Hit, by_key, hit_files, hit_of, raw_data_files
+from hiveacid.reader.raw_rows import RawScan
 from hiveacid.reader.scan import acid_scan
 from hiveacid.reader.timestamps import orc_calendar, orc_clock
 from hiveacid.snapshots.tables import PinnedTable
@@ -71,27 +62,15 @@ def plan_full_acid(
     """
     data: list[DataFile] = []
     deletes: list[DeleteFile] = []
-    skipped: list[Skipped] = []
-    to_be_lost: list[str] = []
     for location in locations:
-        check_depth(pinned, location)
+        location.check_depth(pinned)
         its_deletes = _delete_files(pinned, location, footers)
         lowest = 0 if row_ids else _lowest_deleted(its_deletes)
         deletes.extend(its_deletes)
         its_data = list(_data_files(pinned, location, footers, lowest))
-        check_numbers(pinned, its_data, its_deletes)
+        _check_numbers(pinned, its_data, its_deletes)
         data.extend(its_data)
-        skipped.extend(skipped_entries(location))
-        to_be_lost.extend(paths_to_be_lost(location))
-    return ReadPlan(
-        pinned,
-        tuple(data),
-        tuple(deletes),
-        tuple(skipped),
-        tuple(to_be_lost),
-        missing_locations(locations),
-        ahead=tuple(it for location in locations for it in compactions_ahead(location)),
-    )
+    return ReadPlan.of_locations(pinned, locations, data, deletes)
 
 
 def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
@@ -109,7 +88,7 @@ def _delete_files(
         for file in directory.files:
             footer = footers[file]
             if not footer.is_acid or not is_bucket_file(file.name):
-                raise refusal(pinned, f"{file.path} is in a delete delta but no delete file")
+                raise pinned.refusal(f"{file.path} is in a delete delta but no delete file")
             deletes.append(
                 DeleteFile(file, location.partition, footer.rows, hides_rows, footer.row_id_range)
             )
@@ -135,9 +114,9 @@ def _data_files(
             if not footer.is_acid:
                 raw.append(file)
             elif not is_bucket_file(file.name):
-                raise refusal(pinned, f"{file.path} is not named as an ACID file (bucket_N)")
+                raise pinned.refusal(f"{file.path} is not named as an ACID file (bucket_N)")
             else:
-                _check_named(pinned, file, footer)
+                refuse_without_names(pinned, file, footer)
                 footer = in_table_order(pinned, file, footer)
                 yield DataFile(
                     file,
@@ -150,84 +129,75 @@ def _data_files(
                     row_id_range=footer.row_id_range,
                 )
         if raw:
-            yield from _raw_files(pinned, location, footers, raw, lowest_deleted, directory)
-    yield from _raw_files(pinned, location, footers, location.state.originals, lowest_deleted, None)
-
-
-def _raw_files(
-    pinned: PinnedTable,
-    location: Location,
-    footers: Mapping[ListedFile, OrcFooter],
-    files: Iterable[ListedFile],
-    lowest_deleted: int | None,
-    directory: SelectedDir | None,
-) -> Iterator[DataFile]:
-    """Number the rows of raw files, and yield the files.
-
-    The numbers of one bucket go on from file to file, in the order of the paths. Original files
-    (`directory` is None) have write id 0.
-    """
-    write_id, statement_id = 0, 0
-    if directory is not None:
-        low, write_id = directory.write_id_range
-        if not isinstance(directory.directory, BaseDir):
-            statement_id = directory.directory.statement_id or 0
-            if low != write_id:
-                raise refusal(
-                    pinned,
-                    f"{location.path}/{directory.directory.name} spans write ids {low} to "
-                    f"{write_id} but holds files without ACID columns",
-                )
-    needs_ids = lowest_deleted is not None and lowest_deleted <= write_id
-    next_row: dict[int, int] = {}
-    for file in sorted(files, key=lambda file: file.relative):
-        footer = footers[file]
-        if footer.is_acid:
-            raise refusal(pinned, f"{file.path} has ACID columns outside of an ACID directory")
-        footer = in_table_order(pinned, file, footer)
-        bucket = bucket_of_file(file.name)
-        row_ids = None
-        if bucket is None:
-            # Hive fails as well, with deleted rows and without: "Bucket ID out of range: -1".
-            raise refusal(pinned, f"the name of {file.path} has no bucket number")
-        if needs_ids:
-            first_row = next_row.get(bucket, 0)
-            next_row[bucket] = first_row + footer.rows
-            try:
-                bucket_property = BucketProperty(bucket, statement_id).encode()
-            except ValueError as error:
-                raise refusal(pinned, f"the name of {file.path} says {error}") from error
-            row_ids = RowPositions(write_id, bucket_property, first_row)
-        yield DataFile(
-            file,
-            location.partition,
-            footer.columns,
-            is_acid=False,
-            row_ids=row_ids,
-            converted=converted_columns(pinned, file, footer),
-            nanoseconds=footer.nanoseconds,
-            row_id_range=row_ids.of(footer.rows) if row_ids else None,
-            stripes=footer.stripes if row_ids else (),
-        )
-
-
-def _check_named(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> None:
-    """Refuse ACID files whose columns ORC takes by position, which is wrong for a part of them.
-
-    ORC does so where all names are like those that Hive once gave to columns without names
-    (`SchemaEvolution.hasColumnNames`).
-    """
-    if footer.columns and not has_names(footer):
-        raise UnreadableTableError(
-            f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
-            "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
-            "other names, and read the copy."
-        )
+            yield from raw_data_files(pinned, location, footers, raw, lowest_deleted, directory)
+    yield from raw_data_files(
+        pinned, location, footers, location.state.originals, lowest_deleted, None
+    )
 
 
 def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
     low, high = directory.write_id_range
     return write_ids.is_range_valid(low, high) is not RangeResponse.ALL
+
+
+def _check_numbers(
+    pinned: PinnedTable, data: Sequence[DataFile], deletes: Sequence[DeleteFile]
+) -> None:
+    """Refuse delete events for rows that are in a file of another number, in one location.
+
+    For the rows of `bucket_00007` Hive reads the delete files of number 7 alone
+    (`ColumnizedDeleteEventRegistry`), and shows rows that others delete, or fails. Hive 3 reads all
+    of them if the table has no buckets. Change tracking would miss this, because it compares row
+    ids. Where each file has the bucket of its name, as all that Hive writes, this is one comparison
+    a file. A file without statistics is assumed to match.
+    """
+    if not pinned.deletes_by_number:
+        return
+    for file, delete in _of_other_numbers(data, deletes):
+        raise pinned.refusal(
+            f"{file.file.path} may have rows that {delete.file.path} deletes. Hive applies delete "
+            "events only to files of the same number: it shows these rows, or fails. Where it "
+            "shows them, a major compaction in Hive writes them"
+        )
+
+
+def _of_other_numbers(
+    data: Sequence[DataFile], deletes: Sequence[DeleteFile]
+) -> Iterator[tuple[DataFile, DeleteFile]]:
+    """Yield the pairs of different numbers that can have a row id in common."""
+    odd_data = [file for file in data if file.is_acid and _is_misnamed(file)] if deletes else []
+    odd_deletes = [delete for delete in deletes if _is_misnamed(delete)]
+    pairs = [(file, delete) for file in odd_data for delete in deletes]
+    pairs += [(file, delete) for delete in odd_deletes for file in data]
+    for file, delete in pairs:
+        ids, deleted = file.row_id_range, delete.row_id_range
+        if ids is None or deleted is None:
+            continue
+        number, other = _number_of(file), _number_of(delete)
+        (low, high), (first, last) = _buckets_of(file, number), _buckets_of(delete, other)
+        if number != other and low <= last and first <= high:
+            if ids.intersects(deleted):
+                yield file, delete
+
+
+def _is_misnamed(file: DataFile | DeleteFile) -> bool:
+    number = _number_of(file)
+    return _buckets_of(file, number) != (number, number)
+
+
+def _number_of(file: DataFile | DeleteFile) -> int:
+    number = bucket_of_file(file.file.name)
+    assert number is not None, "the plan has refused the file"
+    return number
+
+
+def _buckets_of(file: DataFile | DeleteFile, number: int) -> tuple[int, int]:
+    """Return the lowest and the highest bucket of a file's row ids; its number if unknown."""
+    ids = file.row_id_range
+    if ids is None or not ids.is_known:
+        return number, number
+    low, high = ids.bucket
+    return bucket_of(low), bucket_of(high)
 
 
 def full_acid_rows(

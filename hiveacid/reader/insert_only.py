@@ -10,30 +10,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hiveacid.acid.layout import BaseDir, DeltaDir, ListedFile, parse_directory
-from hiveacid.acid.selection import SelectedDir, Skipped, is_compacted
+from hiveacid.acid.selection import SelectedDir, is_compacted
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.columns import TableColumns, partition_values
 from hiveacid.reader.deletes import WRITE_ID
 from hiveacid.reader.formats import file_format
 from hiveacid.reader.formats.base import FileFormat, TableRead
-from hiveacid.reader.locations import (
-    Location,
-    check_depth,
-    missing_locations,
-    passed_over,
-    paths_to_be_lost,
-    refusal,
-    skipped_entries,
-)
+from hiveacid.reader.locations import Location
+from hiveacid.reader.orc_columns import converted_columns, in_table_order
 from hiveacid.reader.orc_footers import OrcFooter
-from hiveacid.reader.orc_names import in_table_order
-from hiveacid.reader.partition_columns import (
-    as_in_table,
-)
+from hiveacid.reader.partition_columns import as_in_table
 from hiveacid.reader.partition_lookup import number_by_path, numbers_column, partition_number
-from hiveacid.reader.plan import DataFile, ReadPlan, converted_columns
+from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.projection import project
-from hiveacid.reader.replicas import compactions_ahead
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -50,16 +39,13 @@ def plan_insert_only(
             invisible write ids, whose rows cannot be distinguished.
     """
     data: list[DataFile] = []
-    skipped: list[Skipped] = []
-    to_be_lost: list[str] = []
     for location in locations:
         if location.state.delete_deltas:
             name = location.state.delete_deltas[0].directory.name
-            raise refusal(
-                pinned,
-                f"{location.path}/{name} is a delete delta in an insert-only table",
+            raise pinned.refusal(
+                f"{location.path}/{name} is a delete delta in an insert-only table"
             )
-        check_depth(pinned, location, is_insert_only=True)
+        location.check_depth(pinned)
         files: list[ListedFile] = list(location.state.originals)
         for directory in location.state.of_rows:
             _check_whole(pinned, location, directory)
@@ -79,18 +65,7 @@ def plan_insert_only(
                     nanoseconds=footer.nanoseconds if footer else (),
                 )
             )
-        skipped.extend(skipped_entries(location))
-        to_be_lost.extend(paths_to_be_lost(location))
-    return ReadPlan(
-        pinned,
-        tuple(data),
-        (),
-        tuple(skipped),
-        tuple(to_be_lost),
-        missing_locations(locations),
-        passed_over(locations),
-        tuple(it for location in locations for it in compactions_ahead(location)),
-    )
+    return ReadPlan.of_locations(pinned, locations, data)
 
 
 def _check_whole(pinned: PinnedTable, location: Location, directory: SelectedDir) -> None:
@@ -109,11 +84,10 @@ def _check_whole(pinned: PinnedTable, location: Location, directory: SelectedDir
     open_ids = sorted(i for i in pinned.write_ids.open if low <= i <= high)
     is_above = high > pinned.write_ids.high_watermark
     if open_ids or (is_above and not directory.directory.visibility_txn):
-        raise refusal(
-            pinned,
+        raise pinned.refusal(
             f"{location.path}/{directory.directory.name} holds rows of write ids that "
             f"this snapshot must not show (open: {open_ids}, high-water mark "
-            f"{pinned.write_ids.high_watermark}), and insert-only rows carry no write id",
+            f"{pinned.write_ids.high_watermark}), and insert-only rows carry no write id"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hiveacid.acid.layout import ListedFile, Listing, is_export_directory, is_union_directory
@@ -26,11 +26,59 @@ class Location:
         """Path of the location's directory."""
         return self.listing.location
 
+    @property
+    def skipped(self) -> list[Skipped]:
+        """What the snapshot does not read in the location, by whole paths."""
+        return [replace(it, relative=f"{self.path}/{it.relative}") for it in self.state.skipped]
+
+    @property
+    def to_be_lost(self) -> list[str]:
+        """Directories that a compaction has left empty (`ReadPlan.to_be_lost`)."""
+        return [f"{self.path}/{empty.directory.name}" for empty in self.state.to_be_lost]
+
+    @property
+    def ahead(self) -> list[tuple[str, int]]:
+        """Directories of compactions that the snapshot does not see yet, with their transactions.
+
+        A compaction of this metastore is among them while it runs, and if it began after the
+        snapshot.
+        """
+        return [(f"{self.path}/{it.name}", it.visibility_txn) for it in self.state.ahead]
+
     def orc_files(self) -> Iterator[ListedFile]:
         """Yield every file of the snapshot in the location, for reading the footers."""
         yield from self.state.originals
         for directory in self.state.directories:
             yield from directory.files
+
+    def check_depth(self, pinned: PinnedTable) -> None:
+        """Refuse files further down in a base or delta, unless Hive makes the directories there.
+
+        Hive shows such files of a full-ACID table in one query and fails in the next. In
+        insert-only tables it makes directories for the branches of UNION ALL, for the directories
+        of a table that it imports, and, in a partition with a location of its own, a directory of
+        the same name (`acid.selection`). It shows their files where it reads directories
+        recursively.
+
+        Raises:
+            UnreadableTableError: there are such files.
+        """
+        is_insert_only = pinned.table.is_insert_only
+        for directory in self.state.directories:
+            name = directory.directory.name
+            in_namesake = set()
+            for file in directory.files:
+                _, *inner, _ = file.relative.split("/")
+                is_nested = is_insert_only and inner[:1] == [name]
+                in_namesake.add(is_nested)
+                rest = inner[1:] if is_nested else inner
+                if not all(is_insert_only and _is_made_by_hive(part) for part in rest):
+                    raise pinned.refusal(f"{file.path} is in a directory inside {name}")
+            if len(in_namesake) > 1:
+                raise pinned.refusal(
+                    f"{self.path}/{name} has files and a directory of its own name with "
+                    "files, one of which may be a copy"
+                )
 
 
 def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location]:
@@ -88,64 +136,5 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             )
 
 
-def check_depth(pinned: PinnedTable, location: Location, *, is_insert_only: bool = False) -> None:
-    """Refuse files further down in a base or delta, unless Hive makes the directories there.
-
-    Hive shows such files of a full-ACID table in one query and fails in the next. In insert-only
-    tables it makes directories for the branches of UNION ALL, for the directories of a table that
-    it imports, and, in a partition with a location of its own, a directory of the same name
-    (`acid.selection`). It shows their files where it reads directories recursively.
-
-    Raises:
-        UnreadableTableError: there are such files.
-    """
-    for directory in location.state.directories:
-        name = directory.directory.name
-        in_namesake = set()
-        for file in directory.files:
-            _, *inner, _ = file.relative.split("/")
-            is_nested = is_insert_only and inner[:1] == [name]
-            in_namesake.add(is_nested)
-            rest = inner[1:] if is_nested else inner
-            if not all(is_insert_only and _is_made_by_hive(part) for part in rest):
-                raise refusal(pinned, f"{file.path} is in a directory inside {name}")
-        if len(in_namesake) > 1:
-            raise refusal(
-                pinned,
-                f"{location.path}/{name} has files and a directory of its own name with "
-                "files, one of which may be a copy",
-            )
-
-
 def _is_made_by_hive(name: str) -> bool:
     return is_union_directory(name) or is_export_directory(name)
-
-
-def missing_locations(locations: Iterable[Location]) -> tuple[str, ...]:
-    """Return the locations that do not exist (`ReadPlan.missing`)."""
-    return tuple(location.path for location in locations if location.listing.is_missing)
-
-
-def paths_to_be_lost(location: Location) -> Iterator[str]:
-    """Yield the directories that a compaction has left empty (`ReadPlan.to_be_lost`)."""
-    for empty in location.state.to_be_lost:
-        yield f"{location.path}/{empty.directory.name}"
-
-
-def passed_over(locations: Iterable[Location]) -> tuple[ListedFile, ...]:
-    """Return the original files that Hive does not show (`ReadPlan.passed_over`)."""
-    return tuple(file for location in locations for file in location.state.passed_over)
-
-
-def skipped_entries(location: Location) -> Iterator[Skipped]:
-    """Yield what the snapshot passes over in the location, by whole paths."""
-    for skipped in location.state.skipped:
-        yield replace(skipped, relative=f"{location.path}/{skipped.relative}")
-
-
-def refusal(pinned: PinnedTable, what: str) -> UnreadableTableError:
-    """Return the error for something that Hive would not have written."""
-    return UnreadableTableError(
-        f"{pinned.table.name} cannot be read: {what}. Find out who wrote it: it may hold rows. If "
-        "it was Hive, report the case."
-    )

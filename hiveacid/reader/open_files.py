@@ -8,16 +8,36 @@ delta. While the batch is open, a side file next to each file says how much of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import AcidState, OpenFile, SelectedDir, Skipped
-from hiveacid.jvm.scratch import Flushed
+from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.errors import JAVA_ERRORS
+from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.java_types import JavaObject
+from hiveacid.jvm.py4j import java
+from hiveacid.jvm.scratch import IO, Scratch
 from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable
+
+_LONG = 8
+"""Bytes of a length in a side file."""
+
+
+@dataclass(frozen=True)
+class Flushed:
+    """What counts of a file that is being written.
+
+    `file` is to be read in its place; None if the writer has flushed no rows yet. `length` is the
+    number of bytes that count; None if the writer has closed the file meanwhile.
+    """
+
+    file: ListedFile | None
+    length: int | None
 
 
 def with_flushed(
@@ -28,7 +48,8 @@ def with_flushed(
     The rows of write ids that the snapshot must not show are among them, as in any delta.
 
     Raises:
-        UnreadableTableError: see `Scratch.flushed`.
+        UnreadableTableError: see `flushed_part`.
+        SnapshotEndedError: the snapshot's copies were removed.
     """
     return [
         replace(location, state=_settled(spark, pinned, location.state))
@@ -40,12 +61,13 @@ def with_flushed(
 
 def _settled(spark: SparkSession, pinned: PinnedTable, state: AcidState) -> AcidState:
     found = {
-        each: pinned.scratch.flushed(spark, each.file, each.side_file) for each in state.open_files
+        each: flushed_part(spark, pinned.scratch, each.file, each.side_file)
+        for each in state.open_files
     }
     read: dict[str, list[ListedFile]] = {}
-    for each, flushed in found.items():
-        if flushed.file is not None and flushed.file.length:
-            read.setdefault(each.directory, []).append(flushed.file)
+    for each, part in found.items():
+        if part.file is not None and part.file.length:
+            read.setdefault(each.directory, []).append(part.file)
 
     def with_files(selected: SelectedDir) -> SelectedDir:
         more = read.get(selected.directory.name, ())
@@ -56,19 +78,73 @@ def _settled(spark: SparkSession, pinned: PinnedTable, state: AcidState) -> Acid
         deltas=tuple(map(with_files, state.deltas)),
         skipped=(
             *state.skipped,
-            *chain.from_iterable(_told(each, flushed) for each, flushed in found.items()),
+            *chain.from_iterable(_told(each, part) for each, part in found.items()),
         ),
         open_files=(),
     )
 
 
-def _told(each: OpenFile, flushed: Flushed) -> Iterator[Skipped]:
+def flushed_part(
+    spark: SparkSession, scratch: Scratch, file: ListedFile, side_file: ListedFile
+) -> Flushed:
+    """Return what counts of a file next to a side file; copy it once.
+
+    The side file holds the lengths that its writer has flushed, the last one at its end, as
+    `OrcAcidUtils.getLastFlushLength` reads it. The bytes up to there end with a footer.
+
+    Raises:
+        UnreadableTableError: the side file holds no length, the copies would be too large, or
+            a file cannot be read or copied.
+        SnapshotEndedError: the copies were removed.
+    """
+    return scratch.once(file, lambda: _look(spark, scratch, file, side_file))
+
+
+def _look(
+    spark: SparkSession, scratch: Scratch, file: ListedFile, side_file: ListedFile
+) -> Flushed:
+    path, side_path = (java(spark.sparkContext, PATH)(each.path) for each in (file, side_file))
+    file_system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    try:
+        length = _last_length(spark, file_system, side_path)
+    except JAVA_ERRORS:
+        if file_system.exists(side_path):
+            raise
+        # Its writer has closed the file since it was listed.
+        status = file_system.getFileStatus(path)
+        length, time = status.getLen(), status.getModificationTime()
+        return Flushed(ListedFile(file.relative, file.path, length, time), None)
+    if length is None:
+        raise UnreadableTableError(
+            f"{side_file.path} holds no length: {file.path} is being written, and nothing says "
+            "how much of it counts. Hive cannot read the table either. Wait until the writer "
+            "has flushed."
+        )
+    if length == 0:
+        return Flushed(None, 0)
+    return Flushed(ListedFile(file.relative, scratch.copy(spark, file, length), length), length)
+
+
+def _last_length(spark: SparkSession, file_system: JavaObject, side_path: JavaObject) -> int | None:
+    """Return the last whole number in a side file; None without any."""
+    content = java(spark.sparkContext, "java.io.ByteArrayOutputStream")()
+    stream = file_system.open(side_path)
+    try:
+        java(spark.sparkContext, IO).copyLarge(stream, content)
+    finally:
+        stream.close()
+    numbers = bytes(content.toByteArray())
+    whole = len(numbers) // _LONG * _LONG
+    return int.from_bytes(numbers[whole - _LONG : whole], "big") if whole else None
+
+
+def _told(each: OpenFile, part: Flushed) -> Iterator[Skipped]:
     """Yield what the report says of an open file; its side file is told of already."""
-    if flushed.length is None:
+    if part.length is None:
         return
     reason = (
-        f"its writer has not closed it: the {flushed.length} bytes that count are read from a copy"
-        if flushed.length
+        f"its writer has not closed it: the {part.length} bytes that count are read from a copy"
+        if part.length
         else "its writer has not closed it, and has flushed no rows yet"
     )
     yield Skipped(each.file.relative, reason)

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError, VanishedFileError
-from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, java_exception
-from hiveacid.jvm.filesystem import FILE_SYSTEM, PATH, THREADS, batches, by_file_system
+from hiveacid.jvm.filesystem import THREADS, batches, by_file_system
+from hiveacid.jvm.java_types import JavaArray
+from hiveacid.jvm.orc_readers import OrcReaders, Stripe
 from hiveacid.reader.timestamps import shows_nanoseconds, timestamps_in
 from hiveacid.reader.types import struct_fields
-
-_ACID_VERSION_KEY = "hive.acid.version"
-_OPTIONS = "org.apache.orc.OrcFile$ReaderOptions"
-_BUFFER = "java.nio.ByteBuffer"
-_CONFIGURATION = "org.apache.hadoop.conf.Configuration"
-_READER = "org.apache.orc.Reader"
-_STATISTICS = "org.apache.orc.ColumnStatistics"
-_INTEGERS = "org.apache.orc.IntegerColumnStatistics"
-_SCHEMA = "org.apache.orc.TypeDescription"
-_OPERATION, _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 1, 2, 3, 4
-"""Numbers of the statistics of `operation` and of the row id's parts: 0 is the root."""
 
 ACID_COLUMNS = (
     "operation",
@@ -51,141 +39,8 @@ _BATCH = 250
 _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
 """Number of the statistics of the first user's column, by whether there are ACID columns."""
 
-_STRIPE = re.compile(r"offset: (\d+) data: \d+ rows: (\d+)")
-"""What `StripeInformation.toString` begins with."""
-
 _ALL_LONGS = (0, (1 << 63) - 1)
 _ALL_BUCKETS = (0, (1 << 31) - 1)
-
-
-class OrcReaders:
-    """Functions on arrays of ORC's `Reader`, of one JVM. Threads may share the object.
-
-    The functions raise JavaError for what Java throws for any of the files.
-    """
-
-    def __init__(self, bulk: Bulk) -> None:
-        self._bulk = bulk
-        self._open = bulk.zipped(_open(bulk), PATH, "long")
-        self.rows = bulk.integers(bulk.method(_READER, "getNumberOfRows", "long"))
-        self.schemas = bulk.strings(bulk.method(_READER, "getSchema", _SCHEMA))
-        self._stripes = bulk.strings(bulk.method(_READER, "getStripes", "java.util.List"))
-        # An `Object[]` of each file's statistics: each call makes it again, so ask once.
-        self.statistics = bulk.map(bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"))
-        says_version = bulk.method(_READER, "hasMetadataValue", "boolean", ["String"])
-        self._says_version = bulk.booleans(bulk.with_constants(says_version, 1, _ACID_VERSION_KEY))
-        version = bulk.method(_READER, "getMetadataValue", _BUFFER, ["String"])
-        first_byte = bulk.method(_BUFFER, "get", "byte", ["int"])
-        self._versions = bulk.integers(
-            bulk.then(
-                bulk.with_constants(version, 1, _ACID_VERSION_KEY),
-                bulk.with_constants(first_byte, 1, 0),
-            )
-        )
-
-        # For statistics of a column that does not hold integers these raise, as they should.
-        # Without statistics the lowest is above the highest (`RowIdRange.of`).
-        def ends(column: int) -> list[Callable[[Any], list[int]]]:
-            of_column = bulk.element(_STATISTICS, column)
-            return [
-                bulk.integers(bulk.then(of_column, bulk.method(_INTEGERS, name, "long")))
-                for name in ("getMinimum", "getMaximum")
-            ]
-
-        self._row_ids = [*ends(_ORIGINAL_WRITE_ID), *ends(_BUCKET), *ends(_ROW)]
-        self._operations = ends(_OPERATION)
-        self._texts: dict[int, Callable[[Any], list[str]]] = {}
-
-    @staticmethod
-    def of(spark: SparkSession) -> OrcReaders:
-        """Return the functions of Spark's JVM."""
-        return _readers_of(bulk_of(spark))
-
-    def opener(
-        self, spark: SparkSession, path: str
-    ) -> Callable[[Sequence[str], Sequence[int]], Any]:
-        """Return a function from paths and lengths of files to their readers, which are closed.
-
-        `path` is any path on the files' file system.
-        """
-        configuration = spark._jsc.hadoopConfiguration()
-        file_system = self._bulk.java(PATH)(path).getFileSystem(configuration)
-
-        def open_(paths: Sequence[str], lengths: Sequence[int]) -> Any:
-            bulk = self._bulk
-            arrays = bulk.paths(paths), bulk.longs(lengths)
-            return self._open(len(paths), configuration, file_system, *arrays)
-
-        return open_
-
-    def acid_versions(self, readers: Any) -> list[int | None]:
-        """Return the versions of the ACID format that writers state; None if a file states none.
-
-        A version is one digit in ASCII.
-        """
-        said = self._says_version(readers)
-        members = [i for i, says in enumerate(said) if says]
-        found: list[int | None] = [None] * len(said)
-        digits = self._versions(self.some(readers, members, len(said)))
-        for i, digit in zip(members, digits, strict=True):
-            found[i] = digit - ord("0")
-        return found
-
-    def stripes(self, readers: Any) -> list[tuple[Stripe, ...]]:
-        """Return the stripes of each file, in their order."""
-        return [
-            tuple(Stripe(int(offset), int(rows)) for offset, rows in _STRIPE.findall(text))
-            for text in self._stripes(readers)
-        ]
-
-    def row_ids(self, statistics: Any) -> list[tuple[int, ...]]:
-        """Return for each file the lowest and highest write id, bucket property and row."""
-        return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
-
-    def operations(self, statistics: Any) -> list[tuple[int, int] | None]:
-        """Return the lowest and highest `operation` of each file; None without statistics."""
-        lows, highs = (end(statistics) for end in self._operations)
-        pairs = zip(lows, highs, strict=True)
-        return [(low, high) if low <= high else None for low, high in pairs]
-
-    def texts(self, number: int, statistics: Any) -> list[str]:
-        """Return the texts of statistics number `number` of each file."""
-        if number not in self._texts:
-            self._texts[number] = self._bulk.strings(self._bulk.element(_STATISTICS, number))
-        return self._texts[number](statistics)
-
-    def some(self, array: Any, members: Sequence[int], length: int) -> Any:
-        """Return the elements with the numbers `members` of an array of the given length."""
-        return array if len(members) == length else self._bulk.some(array, members)
-
-
-@lru_cache(maxsize=1)
-def _readers_of(bulk: Bulk) -> OrcReaders:
-    return OrcReaders(bulk)
-
-
-def _open(bulk: Bulk) -> Any:
-    """Return a function from a configuration, file system, path and length to a closed reader."""
-    # New options for each file: ORC's library keeps the file's footer in them. The length is known
-    # from the listing, so that nobody asks the file system again.
-    options = bulk.on(
-        bulk.method(_OPTIONS, "filesystem", _OPTIONS, [FILE_SYSTEM]),
-        0,
-        bulk.constructor(_OPTIONS, [_CONFIGURATION]),
-    )
-    options = bulk.on(bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]), 0, options)
-    create = bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS])
-    open_ = bulk.permuted(bulk.on(create, 1, options), 2, 0, 1, 3)
-    # The reader closes at once, since all that is asked is in memory: an open file has buffers
-    # (64 KB by Spark's default), and the number of open files is limited.
-    return bulk.then(open_, bulk.after(bulk.method(_READER, "close", "void")))
-
-
-class Stripe(NamedTuple):
-    """Part of an ORC file that is read as a whole: its first byte, and its number of rows."""
-
-    offset: int
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -366,7 +221,7 @@ class _FooterReader:
         readers = self._open([file.path for file in files], [file.length for file in files])
         return self._footers(readers)
 
-    def _footers(self, readers: Any) -> list[OrcFooter]:
+    def _footers(self, readers: JavaArray) -> list[OrcFooter]:
         ask = self._ask
         # Not `toJson`: it does not escape quotes in names.
         schemas = ask.schemas(readers)
@@ -401,7 +256,7 @@ class _FooterReader:
 
     def _operations(
         self,
-        statistics: Any,
+        statistics: JavaArray,
         shapes: Sequence[_Shape],
         rows: Sequence[int],
         versions: Sequence[int | None],
@@ -419,7 +274,7 @@ class _FooterReader:
         return found
 
     def _stripes(
-        self, readers: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+        self, readers: JavaArray, shapes: Sequence[_Shape], rows: Sequence[int]
     ) -> list[tuple[Stripe, ...]]:
         members = [i for i, shape in enumerate(shapes) if not shape.is_acid and rows[i] > 0]
         found: list[tuple[Stripe, ...]] = [()] * len(shapes)
@@ -434,7 +289,7 @@ class _FooterReader:
         return found
 
     def _row_id_ranges(
-        self, statistics: Any, shapes: Sequence[_Shape], rows: Sequence[int]
+        self, statistics: JavaArray, shapes: Sequence[_Shape], rows: Sequence[int]
     ) -> list[RowIdRange | None]:
         members = [i for i, shape in enumerate(shapes) if shape.is_acid and rows[i] > 0]
         found: list[RowIdRange | None] = [None] * len(shapes)
@@ -443,7 +298,9 @@ class _FooterReader:
             found[i] = RowIdRange.of(of_file)
         return found
 
-    def _nanoseconds(self, statistics: Any, shapes: Sequence[_Shape]) -> list[tuple[int, ...]]:
+    def _nanoseconds(
+        self, statistics: JavaArray, shapes: Sequence[_Shape]
+    ) -> list[tuple[int, ...]]:
         found: list[set[int]] = [set() for _ in shapes]
         for shape in {shape for shape in shapes if shape.timestamps}:
             members = [i for i, other in enumerate(shapes) if other == shape]

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
@@ -50,7 +50,7 @@ class PartitionChoice:
         )
 
     @classmethod
-    def parse(cls, given: Any) -> PartitionChoice:
+    def parse(cls, given: object) -> PartitionChoice:
         """Make a choice from what a user has written: a value, or a list of values, for each key.
 
         Raises:
@@ -168,7 +168,7 @@ def _key_types(pinned: UnlockedTable) -> dict[str, str]:
     return {column.name.lower(): column.type for column in pinned.table.partition_keys}
 
 
-def _as_text(key: Any, value: Any) -> str | None:
+def _as_text(key: object, value: object) -> str | None:
     """Return a partition's value as Hive writes it."""
     if value is None or isinstance(value, str):
         return value

@@ -7,15 +7,15 @@ moved into a delta or base. Its row ids follow from where the file lies, as in H
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.selection import Skipped
-from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.orc_readers import Stripe
 from hiveacid.reader.deletes import DeletedRows, DeleteFile
-from hiveacid.reader.orc_footers import OrcFooter, RowIdRange, Stripe
-from hiveacid.reader.types import INTEGERS, differ_in_case
+from hiveacid.reader.locations import Location
+from hiveacid.reader.orc_footers import RowIdRange
 from hiveacid.snapshots.tables import PinnedTable
 
 
@@ -86,6 +86,26 @@ class ReadPlan:
     ahead: tuple[tuple[str, int], ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
+    @classmethod
+    def of_locations(
+        cls,
+        pinned: PinnedTable,
+        locations: Sequence[Location],
+        data: Iterable[DataFile],
+        deletes: Iterable[DeleteFile] = (),
+    ) -> ReadPlan:
+        """Return the plan that reads some files of the locations, and says what it leaves out."""
+        return cls(
+            pinned,
+            tuple(data),
+            tuple(deletes),
+            skipped=tuple(it for one in locations for it in one.skipped),
+            to_be_lost=tuple(path for one in locations for path in one.to_be_lost),
+            missing=tuple(one.path for one in locations if one.listing.is_missing),
+            passed_over=tuple(file for one in locations for file in one.state.passed_over),
+            ahead=tuple(it for one in locations for it in one.ahead),
+        )
+
     @property
     def delete_events(self) -> int:
         """Number of delete events in all delete files together."""
@@ -109,26 +129,3 @@ class ReadPlan:
             yield data.file, data.partition
         for delete in self.deletes:
             yield delete.file, delete.partition
-
-
-def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> tuple[int, ...]:
-    """Return the positions of the columns that a file has in another type (`DataFile.converted`).
-
-    Raises:
-        UnreadableTableError: the file has names inside of a column that Hive does not find.
-    """
-    types = pinned.table.storage.column_types
-    if types[: len(footer.types)] == footer.types:
-        return ()
-    for type_, file_type in zip(types, footer.types, strict=False):
-        if file_type and type_ != file_type and differ_in_case(type_, file_type):
-            raise UnreadableTableError(
-                f"{pinned.table.name}: {file.path} has names in another case inside of a column "
-                f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
-                "values. Load files with the names of the table."
-            )
-    return tuple(
-        i
-        for i, (type_, file_type) in enumerate(zip(types, footer.types, strict=False))
-        if file_type and type_ != file_type and not {type_, file_type} <= INTEGERS
-    )

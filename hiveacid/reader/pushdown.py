@@ -24,6 +24,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.bulk import parameter_types
+from hiveacid.jvm.java_types import Expression, JavaObject, LogicalPlan
 from hiveacid.jvm.plans import execution_of
 from hiveacid.jvm.py4j import active, each, java, scala_seq
 
@@ -79,7 +80,7 @@ def scan_options(spark: SparkSession) -> dict[str, str]:
 
 
 def search_arguments_of_command(
-    spark: SparkSession, sql: str, plan: Any = None
+    spark: SparkSession, sql: str, plan: LogicalPlan | None = None
 ) -> Mapping[str, str]:
     """Return what `search_arguments` finds for a command before it is run; nothing for a query.
 
@@ -100,7 +101,7 @@ def search_arguments_of_command(
     return search_arguments(spark, execution)
 
 
-def search_arguments(spark: SparkSession, execution: Any) -> Mapping[str, str]:
+def search_arguments(spark: SparkSession, execution: JavaObject) -> Mapping[str, str]:
     """Return the serialised search argument of each scan that is read once, under a filter.
 
     Return nothing where the statement fills a cache, which must not happen under the filters of the
@@ -134,7 +135,7 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
             spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
 
 
-def _tells_time(spark: SparkSession, sql: str, execution: Any) -> bool:
+def _tells_time(spark: SparkSession, sql: str, execution: JavaObject) -> bool:
     """Tell whether a plan has `current_date` or the like, or may have had `date 'today'`.
 
     Of `date 'today'` the parser leaves nothing but the day.
@@ -147,7 +148,7 @@ def _tells_time(spark: SparkSession, sql: str, execution: Any) -> bool:
     return any(plan.containsPattern(current.CURRENT_LIKE()) for plan in plans)
 
 
-def _held_queries(spark: SparkSession, plan: Any) -> list[Any]:
+def _held_queries(spark: SparkSession, plan: LogicalPlan) -> list[LogicalPlan]:
     """Return the queries that a command such as CREATE TABLE AS holds: not its children."""
     return [i for i in each(plan.innerChildren()) if _is_a(spark, i, "LogicalPlan")]
 
@@ -161,7 +162,7 @@ class _Filters:
         self._found: dict[str, list[str | None]] = {}
         self._is_ours_alone = True
 
-    def of(self, execution: Any) -> Mapping[str, str]:
+    def of(self, execution: JavaObject) -> Mapping[str, str]:
         """Return the search arguments of the scans (see `search_arguments`)."""
         for plan in self._optimized(execution):
             for root in (plan, *each(plan.subqueriesAll())):
@@ -174,7 +175,7 @@ class _Filters:
             if len(arguments) == 1 and arguments[0] is not None
         }
 
-    def _optimized(self, execution: Any) -> list[Any]:
+    def _optimized(self, execution: JavaObject) -> list[LogicalPlan]:
         plan = execution.optimizedPlan()
         if plan.children().nonEmpty():
             return [plan]
@@ -183,7 +184,7 @@ class _Filters:
         context, session = self._spark.sparkContext, self._spark._jsparkSession
         return [plan, *(execution_of(context, session, it).optimizedPlan() for it in queries)]
 
-    def _walk(self, plan: Any, condition: Any) -> None:
+    def _walk(self, plan: LogicalPlan, condition: Expression | None) -> None:
         kind = plan.nodeName()
         if kind == "LogicalRelation":
             self._scan(plan, condition)
@@ -193,7 +194,7 @@ class _Filters:
         for child in each(plan.children()):
             self._walk(child, below)
 
-    def _scan(self, plan: Any, condition: Any) -> None:
+    def _scan(self, plan: LogicalPlan, condition: Expression | None) -> None:
         relation = plan.relation()
         if relation.getClass().getSimpleName() != "HadoopFsRelation":
             return
@@ -204,7 +205,7 @@ class _Filters:
         elif condition is not None and "Orc" in relation.fileFormat().getClass().getSimpleName():
             self._is_ours_alone = False
 
-    def _search_argument(self, plan: Any, condition: Any) -> str | None:
+    def _search_argument(self, plan: LogicalPlan, condition: Expression) -> str | None:
         strategy = getattr(self._java(f"{_DATASOURCES}.DataSourceStrategy$"), "MODULE$")
         row = plan.schema().apply("row").dataType()
         filters = self._java("java.util.ArrayList")()
@@ -220,7 +221,7 @@ class _Filters:
             return None
         return _serialized(self._spark.sparkContext, argument.get())
 
-    def _renamed(self, filter: Any, row: Any) -> Any:
+    def _renamed(self, filter: JavaObject, row: JavaObject) -> JavaObject | None:
         """Return the filter on the columns inside `row`, or one that keeps more rows; else None."""
         kind = filter.getClass().getSimpleName()
         if kind in ("And", "Or"):
@@ -245,7 +246,7 @@ class _Filters:
             return None
         return self._java(f"{_SOURCES}.{kind}")(name, value)
 
-    def _texts(self, kind: str, value: Any) -> list[str]:
+    def _texts(self, kind: str, value: object) -> list[str]:
         if kind != "In":
             return [str(value)]
         return str(self._java("java.util.Arrays").toString(value)).strip("[]").split(", ")
@@ -254,7 +255,7 @@ class _Filters:
         return java(self._spark.sparkContext, name)
 
 
-def _create_filter(context: SparkContext, row: Any, filters: Any) -> Any:
+def _create_filter(context: SparkContext, row: JavaObject, filters: JavaObject) -> JavaObject:
     """Return ORC's search argument of some filters on the columns of `row`, as a Scala option."""
     orc_filters = f"{_DATASOURCES}.orc.OrcFilters"
     arguments = [row, scala_seq(context, filters)]
@@ -277,13 +278,13 @@ def _is_in_order(type_: str, values: Iterable[str]) -> bool:
     return all(value > _FIRST_GREGORIAN_DAY for value in values)
 
 
-def _is_a(spark: SparkSession, plan: Any, kind: str) -> bool:
+def _is_a(spark: SparkSession, plan: LogicalPlan, kind: str) -> bool:
     """Tell whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
     name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
     return bool(java(spark.sparkContext, "py4j.reflection.TypeUtil").isInstanceOf(name, plan))
 
 
-def _conjuncts(condition: Any) -> Iterator[Any]:
+def _conjuncts(condition: Expression) -> Iterator[Expression]:
     if condition.nodeName() == "And":
         for child in each(condition.children()):
             yield from _conjuncts(child)
@@ -303,7 +304,7 @@ def _matched_by_all(context: SparkContext) -> str:
     return _serialized(context, builder.startAnd().literal(every).end().build())
 
 
-def _serialized(context: SparkContext, argument: Any) -> str:
+def _serialized(context: SparkContext, argument: JavaObject) -> str:
     assert context._gateway is not None
     configuration = java(context, "org.apache.hadoop.conf.Configuration")(False)
     names = context._gateway.new_array(java(context, "java.lang.String"), 0)

@@ -6,20 +6,10 @@ this number has ended. Then the rows appear without any write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName
-from hiveacid.reader.locations import Location
-
-
-def compactions_ahead(location: Location) -> Iterator[tuple[str, int]]:
-    """Yield the directories of compactions that the snapshot does not see yet, with transactions.
-
-    A compaction of this metastore is among them while it runs, and if it began after the snapshot.
-    """
-    for directory in location.state.ahead:
-        yield f"{location.path}/{directory.name}", directory.visibility_txn
 
 
 def find_foreign(
@@ -33,7 +23,7 @@ def find_foreign(
     and may have passed the number of a foreign directory that the snapshot does not see.
 
     Args:
-        ahead: see `compactions_ahead`; listed before.
+        ahead: see `Location.ahead`; listed before.
 
     Raises:
         MetastoreError: the metastore could not be asked.

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
 from urllib.parse import unquote
 
 from pyspark import SparkContext
@@ -23,22 +22,33 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError, VanishedFileError
 from hiveacid.formatting import first_few
 from hiveacid.jvm.bulk import Bulk, bulk_of
-from hiveacid.jvm.filesystem import FILE_STATUS, FILE_SYSTEM, PATH, THREADS, batches, by_file_system
+from hiveacid.jvm.filesystem import (
+    FILE_STATUS,
+    PATH,
+    THREADS,
+    batches,
+    by_file_system,
+    with_blocks,
+)
+from hiveacid.jvm.java_types import JavaArray, JavaObject, JavaSession
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import java, scala_seq
-from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.reader.pushdown import scan_options
 from hiveacid.spark_lines import line_of
 
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
-_BLOCKS = "[org.apache.hadoop.fs.BlockLocation;"
-_LOCATED = "org.apache.hadoop.fs.LocatedFileStatus"
 _BATCH = 1_000
 _BLOCK_SIZE = 128 << 20
 """Any size will do: Spark splits files by its own settings only."""
 
 _KEPT_FILES = 200_000
 """Files whose indexes are kept at most: some 100 MB in Java."""
+
+_IndexKey = tuple[SparkContext, tuple[ListedFile, ...]]
+_SessionKey = tuple[SparkContext, str, tuple[tuple[str, str | None], ...]]
+
+_KEPT_SESSIONS = 64
+"""Java's sessions that are kept at most. A new one takes some 20 ms; its users hold on to it."""
 
 FILE_PATH = "__hiveacid_file"
 BLOCK_START = "__hiveacid_block_start"
@@ -68,8 +78,6 @@ over files or parts of them; and the schema of a scan has the names that are in 
 Spark's order."""
 
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
-_SESSIONS = SessionsLike()
-
 _WHOLE_SCHEMA = {
     "orc.force.positional.evolution": "${orc.include.columns}",
     "orc.include.columns": "true",
@@ -85,9 +93,9 @@ class FileIndexes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[SparkContext, tuple[ListedFile, ...]], Any] = OrderedDict()
+        self._kept: OrderedDict[_IndexKey, JavaObject] = OrderedDict()
 
-    def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> Any:
+    def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
         """Return the Java object: an `InMemoryFileIndex` of the files, in their order."""
         key = (spark.sparkContext, tuple(files))
         with self._lock:
@@ -103,7 +111,9 @@ class FileIndexes:
         return index
 
 
-def with_files(spark: SparkSession, frame: DataFrame, index: Any, session: Any = None) -> DataFrame:
+def with_files(
+    spark: SparkSession, frame: DataFrame, index: JavaObject, session: JavaSession | None = None
+) -> DataFrame:
     """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`.
 
     Settings of `session`, one of Java's, decide how the files are read: by default `spark`.
@@ -121,7 +131,7 @@ def with_files(spark: SparkSession, frame: DataFrame, index: Any, session: Any =
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(other), spark)
 
 
-def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
+def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
     bulk = bulk_of(spark)
     # A cache of its own for each call: other indexes do not see what is put here.
     cache = bulk.java(f"{_DATASOURCES}.FileStatusCache").getOrCreate(spark._jsparkSession)
@@ -143,7 +153,7 @@ def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> Any:
     return index
 
 
-def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
+def _fill(spark: SparkSession, cache: JavaObject, files: Sequence[ListedFile]) -> None:
     """Put the statuses of files of one file system into the cache, each under its own path."""
     bulk = bulk_of(spark)
     put = _put(bulk)
@@ -160,7 +170,7 @@ def _fill(spark: SparkSession, cache: Any, files: Sequence[ListedFile]) -> None:
 
 
 @lru_cache(maxsize=1)
-def _put(bulk: Bulk) -> Callable[..., Any]:
+def _put(bulk: Bulk) -> Callable[..., JavaArray]:
     """Return the function that puts statuses of files into a cache.
 
     The function takes the number of files, the cache, the file system, and arrays of the files'
@@ -179,26 +189,50 @@ def _put(bulk: Bulk) -> Callable[..., Any]:
     put_one = bulk.collecting(put_leaf_files, f"[{FILE_STATUS};")
     path_of = bulk.method(FILE_STATUS, "getPath", PATH)
     put = bulk.permuted(bulk.on(put_one, 1, path_of), 0, 1, 1)
-    return bulk.zipped(bulk.on(put, 1, bulk.on(_located(bulk), 1, new)), "long", "long", PATH)
+    return bulk.zipped(bulk.on(put, 1, bulk.on(with_blocks(bulk), 1, new)), "long", "long", PATH)
 
 
-def _located(bulk: Bulk) -> Any:
-    """Return a function that adds to a status where the file's blocks lie.
+class SessionsLike:
+    """Java's sessions that are like another one, with some settings of their own: those used last.
 
-    The function takes a file system and a status. Spark does the same for its own statuses. HDFS is
-    asked once a file; object stores and the local file system know without asking.
+    Nobody else has such a session: what a user sets does not reach the settings of its own.
     """
-    blocks = bulk.method(
-        FILE_SYSTEM, "getFileBlockLocations", _BLOCKS, [FILE_STATUS, "long", "long"]
-    )
-    from_start = bulk.with_constants(blocks, 2, bulk.java("java.lang.Long")(0))
-    length = bulk.method(FILE_STATUS, "getLen", "long")
-    blocks_of = bulk.permuted(bulk.on(from_start, 2, length), 0, 1, 1)
-    located = bulk.on(bulk.constructor(_LOCATED, [FILE_STATUS, _BLOCKS]), 1, blocks_of)
-    return bulk.permuted(located, 1, 0, 1)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[_SessionKey, JavaSession] = OrderedDict()
+
+    def of(self, spark: SparkSession, own: Mapping[str, str | None]) -> JavaSession:
+        """Return a session with the settings that `spark` has now, and its `own`.
+
+        A setting that is None in `own` has Spark's default. If the session is there already, its
+        other settings follow those of `spark`.
+        """
+        like = spark._jsparkSession
+        key = (spark.sparkContext, str(like.sessionUUID()), tuple(sorted(own.items())))
+        with self._lock:
+            session = self._kept.get(key)
+            if session is None:
+                session = self._kept[key] = like.newSession()
+            self._kept.move_to_end(key)
+            if len(self._kept) > _KEPT_SESSIONS:
+                self._kept.popitem(last=False)
+            # A copy: other threads may change the settings meanwhile.
+            wanted = like.sessionState().conf().clone().settings()
+            for name, value in own.items():
+                if value is None:
+                    wanted.remove(name)
+                else:
+                    wanted.put(name, value)
+            # At no time do the settings of its own have other values: statements may run.
+            settings = session.sessionState().conf().settings()
+            settings.putAll(wanted)
+            settings.keySet().retainAll(wanted.keySet())
+            return session
 
 
 _INDEXES = FileIndexes()
+_SESSIONS = SessionsLike()
 
 
 def scan(
@@ -260,7 +294,7 @@ def scan(
     )
 
 
-def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> Any:
+def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> JavaSession | None:
     """Return Java's session by whose settings files are read; None for `spark` itself.
 
     Hive finds names in any case, and a compaction on Tez writes the ACID columns in lower case. A

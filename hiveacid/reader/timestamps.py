@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import Column, SparkSession
@@ -22,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from hiveacid.errors import UnreadableTableError
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 _MICROS_PER_DAY = 86_400_000_000
@@ -207,7 +207,7 @@ def _julian_shift(
     return shift
 
 
-def _normal(zone: Any) -> str:
+def _normal(zone: JavaObject) -> str:
     """Return a zone's name, the same for all names of a fixed offset (`UTC`, `Etc/UTC`, `Z`)."""
     name: str = zone.normalized().getId()
     return "UTC" if name == "Z" else name

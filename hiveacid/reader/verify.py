@@ -24,7 +24,6 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.reader.acid_versions import DELETE, INSERT, UPDATE
 from hiveacid.reader.deletes import DeleteFile, is_valid
 from hiveacid.reader.locations import locations
-from hiveacid.reader.oddities import name_problems, row_id_problems
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan
@@ -35,7 +34,9 @@ from hiveacid.reader.verification import (
     Verification,
     count_problems,
     file_problems,
+    name_problems,
     numbering_problems,
+    row_id_problems,
 )
 from hiveacid.snapshots.tables import PinnedTable
 

@@ -12,7 +12,7 @@ from hiveacid.acid.write_ids import (
     WriteIdRanges,
     new_write_ids,
 )
-from hiveacid.errors import InvalidSettingError
+from hiveacid.errors import InvalidSettingError, UnreadableTableError
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, Table, TableName
@@ -182,3 +182,10 @@ class PinnedTable(UnlockedTable):
     deletes_by_number: bool = True
     scratch: Scratch = field(compare=False, repr=False, kw_only=True)
     unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()
+
+    def refusal(self, what: str) -> UnreadableTableError:
+        """Return the error for something in the table that Hive would not have written."""
+        return UnreadableTableError(
+            f"{self.table.name} cannot be read: {what}. Find out who wrote it: it may hold rows. "
+            "If it was Hive, report the case."
+        )

@@ -31,12 +31,12 @@ from hiveacid.acid.selection import AcidState
 from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.changes import evidence, losses
 from hiveacid.changes.state import SourceState
-from hiveacid.reader import deletes, full_acid, raw_rows, read, splits
+from hiveacid.reader import deletes, full_acid, raw_files, raw_rows, read
 from hiveacid.reader.deletes import PARTITION, Bitmap
 from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import OrcFooter
 from hiveacid.reader.plan import DataFile, ReadPlan
-from hiveacid.reader.splits import Split
+from hiveacid.reader.raw_files import Split
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Heartbeat
 
@@ -94,18 +94,18 @@ def _partition_left_out_of_the_join(patch: pytest.MonkeyPatch) -> None:
 
 
 def _row_offset_of_originals_skipped(patch: pytest.MonkeyPatch) -> None:
-    right = full_acid._raw_files
+    right = full_acid.raw_data_files
 
-    def raw_files(*arguments: Any) -> Iterator[DataFile]:
+    def raw_data_files(*arguments: Any) -> Iterator[DataFile]:
         for file in right(*arguments):
             ids = file.row_ids
             yield replace(file, row_ids=None if ids is None else replace(ids, first_row=0))
 
-    patch.setattr(full_acid, "_raw_files", raw_files)
+    patch.setattr(full_acid, "raw_data_files", raw_data_files)
 
 
 def _stripe_before_a_split_overlooked(patch: pytest.MonkeyPatch) -> None:
-    right = splits.divide
+    right = raw_files.divide
 
     def divide(files: Sequence[DataFile], split_bytes: int) -> list[Split]:
         stripes = {data.file: data.stripes for data in files}
@@ -116,7 +116,7 @@ def _stripe_before_a_split_overlooked(patch: pytest.MonkeyPatch) -> None:
             for split in right(files, split_bytes)
         ]
 
-    patch.setattr(splits, "divide", divide)
+    patch.setattr(raw_files, "divide", divide)
     patch.setattr(raw_rows, "divide", divide)
 
 
@@ -215,7 +215,7 @@ FAULTS = {
     "row offset of originals skipped": Fault(_row_offset_of_originals_skipped, "originals"),
     "stripe before a split overlooked": Fault(
         _stripe_before_a_split_overlooked,
-        "tests/unit/reader/test_splits.py::test_a_stripe_belongs_to_the_split_in_which_it_begins",
+        "tests/unit/reader/test_raw_files.py::test_a_stripe_belongs_to_the_split_in_which_it_begins",
     ),
     "bases of TRUNCATE overlooked": Fault(_bases_of_truncate_overlooked, "truncated"),
     "columns by name": Fault(_columns_by_name, "renamed"),

@@ -15,14 +15,13 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.jvm.plans import of_partitions, partitions_of
-from hiveacid.jvm.sessions import SessionsLike
 from hiveacid.reader import deletes
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, ROW_ID, WRITE_ID, build_bitmap
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile, RowPositions
-from hiveacid.reader.row_positions import PlacedRows
-from hiveacid.reader.scan import scan
-from hiveacid.reader.splits import Split, divide, split_settings
+from hiveacid.reader.raw_files import Split, divide, split_settings
+from hiveacid.reader.raw_rows import PlacedRows
+from hiveacid.reader.scan import SessionsLike, scan
 
 FILES, ROWS = 7, 3_000
 SPLIT_BYTES = 3_001

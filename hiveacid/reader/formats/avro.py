@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
@@ -22,6 +21,7 @@ from pyspark.sql.types import (
 from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import UnreadableTableError
 from hiveacid.formatting import quoted
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 from hiveacid.reader.columns import TableColumns, within_length
@@ -80,7 +80,7 @@ class Avro(DescribedFormat):
         return any(ask_file(spark, file, self.name, _has_next) for file in files)
 
 
-def _has_next(reader: Any) -> bool:
+def _has_next(reader: JavaObject) -> bool:
     return bool(reader.hasNext())
 
 

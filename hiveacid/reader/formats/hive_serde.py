@@ -11,10 +11,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,6 +32,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
 from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.java_types import CatalogTable, JavaArray, JavaObject
 from hiveacid.jvm.plans import dataframe_of
 from hiveacid.jvm.py4j import java, scala_seq_of
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
@@ -46,7 +46,7 @@ from hiveacid.reader.formats.base import (
     columns_of_partitions,
     group,
 )
-from hiveacid.reader.formats.text import text_value
+from hiveacid.reader.formats.text_values import text_value
 from hiveacid.reader.partition_columns import partition_columns
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr, as_column, named
@@ -59,7 +59,7 @@ from hiveacid.reader.properties import (
 )
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.reader.timestamps import WallClock, change, has
-from hiveacid.reader.types import depth, spark_type
+from hiveacid.reader.types import TEXT_OF_LENGTH, depth, spark_type
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _CATALOG = f"{_CATALYST}.catalog"
@@ -77,9 +77,6 @@ _BINARY = frozenset(
     }
 )
 """SerDes that store days and instants as numbers."""
-
-_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
-"""Spark's name in a column's metadata for the column's type in Hive."""
 
 _TIMES = (DateType, TimestampType)
 _FIRST_DAY = "1582-10-15"
@@ -297,7 +294,7 @@ def _fields(layout: SerdeLayout) -> StructType:
     fields = []
     for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
         scanned = _scanned_type(layout, hive_type)
-        metadata = {_RAW_TYPE: scanned} if "char(" in scanned else {}
+        metadata = {TEXT_OF_LENGTH: scanned} if "char(" in scanned else {}
         fields.append(StructField(field.name, spark_type(scanned), True, metadata))
     return StructType(fields)
 
@@ -390,7 +387,9 @@ def _in_few_tasks(frame: DataFrame, files: Sequence[ListedFile]) -> DataFrame:
     return frame.coalesce(tasks) if len(files) > tasks else frame
 
 
-def _partitions(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile]) -> Any:
+def _partitions(
+    spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile]
+) -> JavaObject:
     """A Scala `Seq` with one `CatalogTablePartition` for each file."""
     context = spark.sparkContext
     partition = java(context, f"{_CATALOG}.CatalogTablePartition")
@@ -398,7 +397,7 @@ def _partitions(spark: SparkSession, layout: SerdeLayout, files: Sequence[Listed
     path = java(context, PATH)
     of_storage = _storage_format(spark, layout)
 
-    def of_file(file: ListedFile) -> Any:
+    def of_file(file: ListedFile) -> JavaObject:
         location = _some(context, path(file.path).toUri())
         values = _map(context, {FILE_PATH: file.path})
         return partition(values, of_storage(location), *defaults)
@@ -413,7 +412,7 @@ def _catalog_table(
     partition: StructType,
     size: int,
     suffix: str,
-) -> Any:
+) -> CatalogTable:
     """A `CatalogTable` with the columns and the storage of a layout."""
     context = spark.sparkContext
     table = layout.columns.table
@@ -436,7 +435,7 @@ def _catalog_table(
     return maker(*(values[i] for i in range(1, count + 1)))
 
 
-def _storage_format(spark: SparkSession, layout: SerdeLayout) -> Any:
+def _storage_format(spark: SparkSession, layout: SerdeLayout) -> Callable[[JavaObject], JavaObject]:
     """The function from a location to a `CatalogStorageFormat` with the classes of a layout."""
     context = spark.sparkContext
     name = f"{_CATALOG}.CatalogStorageFormat"
@@ -449,11 +448,11 @@ def _storage_format(spark: SparkSession, layout: SerdeLayout) -> Any:
     return lambda location: maker(location, *classes, False, properties, *others)
 
 
-def _java_type(context: SparkContext, schema: StructType) -> Any:
+def _java_type(context: SparkContext, schema: StructType) -> JavaObject:
     return java(context, "org.apache.spark.sql.types.DataType").fromJson(schema.json())
 
 
-def _statistics(spark: SparkSession, size: int) -> Any:
+def _statistics(spark: SparkSession, size: int) -> JavaObject:
     """A `CatalogStatistics` of so many bytes. py4j makes a Python number of each `BigInt`."""
     bulk = bulk_of(spark)
     big, name = "scala.math.BigInt", f"{_CATALOG}.CatalogStatistics"
@@ -466,25 +465,25 @@ def _statistics(spark: SparkSession, size: int) -> Any:
     return of_long.invokeWithArguments(arguments)
 
 
-def _no_classes(context: SparkContext) -> Any:
+def _no_classes(context: SparkContext) -> JavaArray:
     assert context._gateway is not None
     return context._gateway.new_array(java(context, "java.lang.Class"), 0)
 
 
-def _no_objects(context: SparkContext) -> Any:
+def _no_objects(context: SparkContext) -> JavaArray:
     assert context._gateway is not None
     return context._gateway.new_array(java(context, "java.lang.Object"), 0)
 
 
-def _some(context: SparkContext, value: Any) -> Any:
+def _some(context: SparkContext, value: object) -> JavaObject:
     return java(context, "scala.Some")(value)
 
 
-def _none(context: SparkContext) -> Any:
+def _none(context: SparkContext) -> JavaObject:
     return java(context, "scala.Option").empty()
 
 
-def _map(context: SparkContext, entries: Mapping[str, str]) -> Any:
+def _map(context: SparkContext, entries: Mapping[str, str]) -> JavaObject:
     """An immutable Scala `Map`."""
     found = java(context, "java.util.LinkedHashMap")()
     for key, value in entries.items():

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.reader.columns import TableColumns, refuse_unions, try_cast
+from hiveacid.reader.columns import TableColumns, refuse_unions, short, try_cast
 from hiveacid.reader.file_headers import check_codecs
 from hiveacid.reader.formats.base import (
     FileFormat,
@@ -203,11 +203,7 @@ class _Reader:
         if isinstance(data_type, BinaryType):
             base64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z"
             return F.unbase64(self._checked(text, text.rlike(base64), data_type))
-        if isinstance(data_type, CharType):
-            return F.rtrim(F.substring(text, 1, data_type.length))
-        if isinstance(data_type, VarcharType):
-            return F.substring(text, 1, data_type.length)
-        return text
+        return short(text, data_type) if isinstance(data_type, CharType | VarcharType) else text
 
     def _parsed(self, text: Column, schema: str) -> Column:
         checked = _let(

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.reader.columns import orc_columns, own_fields, raw_column, refuse_unions_in_orc
+from hiveacid.reader.columns import refuse_unions_in_orc
 from hiveacid.reader.formats.base import (
     FileFormat,
     Layout,
@@ -19,6 +19,7 @@ from hiveacid.reader.formats.base import (
     group,
     refuse_header_lines,
 )
+from hiveacid.reader.orc_columns import orc_columns, own_fields, raw_column
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.scan import scan

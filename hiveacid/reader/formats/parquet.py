@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
@@ -18,6 +17,7 @@ from pyspark.sql.types import (
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.formatting import quoted
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.metastore.models import StorageDescriptor
 from hiveacid.reader.columns import TableColumns, refuse_unions, try_cast, within_length
 from hiveacid.reader.file_headers import FileHeader, ask_file
@@ -99,7 +99,7 @@ def _unconverted(spark: SparkSession) -> dict[str, str | None]:
     return {_CONVERSION: "false"} if converts else {}
 
 
-def _has_records(reader: Any) -> bool:
+def _has_records(reader: JavaObject) -> bool:
     return bool(reader.getRecordCount() > 0)
 
 

@@ -1,8 +1,4 @@
-"""Delimited text as Hive's `LazySimpleSerDe` reads it: `LazyInteger`, `LazyDouble` and their like.
-
-Hive shows NULL for a cell that is not a value of the column's type. Where Hive's grammar is
-narrower or wider than the grammar of Spark's casts, Hive's is spelled out here.
-"""
+"""Delimited text as Hive's `LazySimpleSerDe` reads it: lines, their cells and nested values."""
 
 from __future__ import annotations
 
@@ -12,26 +8,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    CharType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    MapType,
-    StructType,
-    TimestampType,
-    VarcharType,
-)
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
-from hiveacid.reader.columns import TableColumns, try_cast
+from hiveacid.reader.columns import TableColumns
 from hiveacid.reader.file_headers import check_codecs
 from hiveacid.reader.formats.base import (
     FileFormat,
@@ -41,34 +22,13 @@ from hiveacid.reader.formats.base import (
     columns_of_partitions,
     group,
 )
+from hiveacid.reader.formats.text_values import text_value
 from hiveacid.reader.partition_columns import partition_columns
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties, header_lines, not_read_yet, refuse_others
 from hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from hiveacid.reader.types import UnionType, depth, spark_type
-
-_INTEGER = r"\A[+-]?(\d+(\.\d*)?|\.\d+)\z"
-"""Integer. A fraction is allowed and cut off (`LazyInteger.parse`)."""
-
-_FLOATING = (
-    r"(?i)\A[\x00-\x20]*+[+-]?((?-i:NaN|Infinity)|((\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
-    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+)[fd]?)[\x00-\x20]*+\z"
-)
-"""Number as Java's `Double.parseDouble` takes it."""
-
-_DATE = r"(?s)\A[\x00-\x20]*+(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
-"""Date. What follows it is ignored (`DateParser`)."""
-
-_TIMESTAMP = (
-    r"\A[\x00-\x20]*+\d{4,5}-(\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}|\d\d-\d\dT\d\d:\d\d:\d\d)"
-    r"(\.\d{1,9})?[\x00-\x20]*+\z"
-)
-"""Timestamp. With a `T`, every part has two digits."""
-
-_BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
-"""Base64 as Java's `Base64.getDecoder` takes it. Hive treats any other text as the bytes
-themselves."""
 
 _DELIMITERS = (
     "field.delim",
@@ -87,57 +47,6 @@ READ_BY = frozenset(
     }
 )
 """Properties that decide what the same files show. Tables with others are refused."""
-
-
-def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
-    """Return the value of a cell that is not the NULL marker; escapes count in strings only."""
-    if isinstance(data_type, IntegralType):
-        whole = F.regexp_replace(cell, r"\..*\z", "")
-        digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
-        return F.when(cell.rlike(_INTEGER), try_cast(digits, data_type))
-    if isinstance(data_type, FloatType | DoubleType):
-        return F.when(cell.rlike(_FLOATING), try_cast(cell, data_type))
-    if isinstance(data_type, BooleanType):
-        lower = F.lower(cell)
-        return F.when(lower == "true", F.lit(True)).when(lower == "false", F.lit(False))
-    if isinstance(data_type, DecimalType):
-        return try_cast(cell, data_type)
-    if isinstance(data_type, DateType):
-        return try_cast(F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit("")), data_type)
-    if isinstance(data_type, TimestampType):
-        return F.when(cell.rlike(_TIMESTAMP), try_cast(cell, data_type))
-    if isinstance(data_type, BinaryType):
-        padded = F.concat(cell, F.lit("===").substr(F.lit(1), F.pmod(-F.length(cell), F.lit(4))))
-        return F.when(cell.rlike(_BASE64), F.unbase64(padded)).otherwise(cell.cast("binary"))
-    text = _unescaped(cell, escape)
-    if isinstance(data_type, CharType):
-        return F.rtrim(F.substring(text, 1, data_type.length))
-    if isinstance(data_type, VarcharType):
-        return F.substring(text, 1, data_type.length)
-    return text
-
-
-def _unescaped(cell: Column, escape: str | None) -> Column:
-    """Take the escapes out; an escaped `r` or `n` is a carriage return or a line feed.
-
-    An escape at the very end stays (`LazyUtils.copyAndEscapeStringDataToText`).
-    """
-    if escape is None:
-        return cell
-    mark = re.escape(escape)
-    other = "\\\\" if escape == "\\" else ("\\^" if escape == "^" else escape)
-    pieces = F.regexp_extract_all(cell, F.lit(f"(?s)(?:{mark}.|[^{other}]++|{mark}\\z)"), F.lit(0))
-
-    def plain(piece: Column) -> Column:
-        return (
-            F.when(piece == f"{escape}r", F.lit("\r"))
-            .when(piece == f"{escape}n", F.lit("\n"))
-            .when(piece.startswith(escape) & (F.length(piece) == 2), F.substring(piece, 2, 1))
-            .otherwise(piece)
-        )
-
-    joined = F.array_join(F.transform(pieces, plain), "")
-    return F.when(F.contains(cell, F.lit(escape)), joined).otherwise(cell)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.changes.plan import ROW_ID, plan_changes
 from hiveacid.changes.rows import inserted_rows
-from hiveacid.reader import raw_rows, splits
+from hiveacid.reader import raw_files, raw_rows
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.reader.raw_rows import RawScan
 from integration.support.differential import Differential, canonical
@@ -192,9 +192,9 @@ class _ChangingSettings(Differential):
     @contextmanager
     def pinned_frame(self, table: str) -> Iterator[tuple[ReadPlan, DataFrame]]:
         with (
-            patch.object(raw_rows, "_FEW_ROWS", self._rng.choice((1, 2, 20))),
+            patch.object(raw_files, "_FEW_ROWS", self._rng.choice((1, 2, 20))),
             patch.object(raw_rows, "_TASKS", self._rng.choice((1, 4))),
-            patch.object(splits, "_LEAST_STRIPE", self._rng.choice((1, 2000, 1 << 20))),
+            patch.object(raw_files, "_LEAST_STRIPE", self._rng.choice((1, 2000, 1 << 20))),
             self._settings(),
             super().pinned_frame(table) as planned,
             self._settings(),
@@ -235,9 +235,9 @@ def recorded(ways: Counter[str]) -> Iterator[None]:
 
         return method
 
-    right = splits.divide
+    right = raw_files.divide
 
-    def divide(files: object, split_bytes: int) -> list[splits.Split]:
+    def divide(files: object, split_bytes: int) -> list[raw_files.Split]:
         found = right(files, split_bytes)  # type: ignore[arg-type]
         of_files = Counter(split.file for split in found)
         ways["several splits"] += any(number > 1 for number in of_files.values())

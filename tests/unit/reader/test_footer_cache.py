@@ -8,9 +8,10 @@ from contextlib import closing
 import pytest
 
 from hiveacid.acid.layout import ListedFile
+from hiveacid.jvm.orc_readers import Stripe
 from hiveacid.reader import footer_cache, orc_footers
 from hiveacid.reader.footer_cache import FooterCache, default_directory
-from hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange, Stripe
+from hiveacid.reader.orc_footers import OrcFooter, OrcFooters, RowIdRange
 
 IDS = RowIdRange((7, 9), (536870912, 536936448), (0, 2**40))
 ACID = OrcFooter(3, ("a", "b c"), True, IDS, 2, ("int", "struct<x:timestamp>"), (1,))

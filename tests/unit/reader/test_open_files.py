@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hiveacid.acid.layout import ListedFile, Listing
-from hiveacid.jvm.scratch import Flushed
 from hiveacid.reader.locations import locations
-from hiveacid.reader.open_files import with_flushed
+from hiveacid.reader.open_files import Flushed, with_flushed
 from tests.unit.reader.test_plan import pinned_table, valid
 
 NAME = "delta_1_3/bucket_00000"
@@ -17,7 +16,7 @@ class FakeScratch:
     """Answers without a file system."""
 
     def __init__(self, flushed):
-        self.flushed = lambda spark, file, side_file: flushed
+        self.once = lambda file, look: flushed
 
 
 def settled(flushed):

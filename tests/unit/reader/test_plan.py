@@ -49,13 +49,13 @@ def valid(high_watermark, open=(), aborted=()):
     return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
 
 
-def plan(files, write_ids=None, planner=plan_full_acid, insert_only=False, **fields):
+def plan(files, write_ids=None, planner=plan_full_acid, **fields):
     """The plan of one location; `files` maps relative paths to footers."""
     listed = {path: ListedFile(path, f"file:/t/{path}", 100) for path in files}
     directories = {path.rpartition("/")[0] for path in files} - {""}
     listing = Listing("file:/t", tuple(listed.values()), tuple(directories))
     pinned = replace(pinned_table(write_ids or valid(9)), **fields)
-    if insert_only:
+    if planner is plan_insert_only:
         parameters = {"transactional": "true", "transactional_properties": "insert_only"}
         pinned = replace(pinned, table=replace(pinned.table, parameters=parameters))
     footers = {listed[path]: footer for path, footer in files.items() if footer}
@@ -281,16 +281,16 @@ def test_an_insert_only_plan_holds_files_of_any_format():
 
 def test_hive_shows_original_files_of_an_insert_only_table_only_if_it_says_so():
     files = {"delta_2_2_0/000000_0": None, "000000_0": None}
-    hidden = plan(files, planner=plan_insert_only, insert_only=True)
+    hidden = plan(files, planner=plan_insert_only)
     assert [file.file.relative for file in hidden.data] == ["delta_2_2_0/000000_0"]
     assert [file.relative for file in hidden.passed_over] == ["000000_0"]
     assert [item.relative for item in hidden.skipped] == ["file:/t/000000_0"]
-    shown = plan(files, planner=plan_insert_only, insert_only=True, shows_originals=True)
+    shown = plan(files, planner=plan_insert_only, shows_originals=True)
     assert {file.file.relative for file in shown.data} == set(files)
     assert shown.passed_over == ()
     replaced = {"base_2/000000_0": None, "000000_0": None}
     for shows in (True, False):
-        one = plan(replaced, planner=plan_insert_only, insert_only=True, shows_originals=shows)
+        one = plan(replaced, planner=plan_insert_only, shows_originals=shows)
         assert [file.file.relative for file in one.data] == ["base_2/000000_0"]
         assert one.passed_over == ()
 

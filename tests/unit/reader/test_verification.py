@@ -5,7 +5,6 @@ from hiveacid.acid.selection import Skipped
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
-from hiveacid.reader.oddities import name_problems
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
 from hiveacid.reader.verification import (
     SHOWN,
@@ -13,6 +12,7 @@ from hiveacid.reader.verification import (
     Verification,
     count_problems,
     file_problems,
+    name_problems,
     numbering_problems,
 )
 from hiveacid.snapshots.tables import PinnedTable

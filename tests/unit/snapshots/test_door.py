@@ -30,7 +30,6 @@ from hiveacid.errors import (
 from hiveacid.metastore.models import Column, Compaction, CompactionState, TransactionState
 from hiveacid.reader.locations import locations
 from hiveacid.reader.plan import DataFile, ReadPlan
-from hiveacid.reader.replicas import compactions_ahead
 
 STATE = SourceState(
     ORDERS, 1, 5, True, (("id", "int"),), ValidWriteIdList(2, table="shop.orders"), "", ()
@@ -278,7 +277,7 @@ class Listed:
         def plan_listed(spark, pinned, listings, footers):
             (location,) = locations(pinned, listings)
             data = tuple(DataFile(file, 0, ("id",), is_acid=True) for file in location.orc_files())
-            ahead = tuple(compactions_ahead(location))
+            ahead = tuple(location.ahead)
             return ReadPlan(pinned, data, (), (), ahead=ahead)
 
         monkeypatch.setattr(history, "list_locations", list_locations)

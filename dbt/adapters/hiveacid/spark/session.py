@@ -137,9 +137,8 @@ class Cursor:
             sql = sql % tuple(_literal(value) for value in bindings)
         session = self._handle.session
         swapped = self._swapped
-        arguments = self._search_arguments(
-            lambda: search_arguments_of_command(session, sql, swapped and swapped.plan)
-        )
+        plan = None if swapped is None else swapped.plan
+        arguments = self._search_arguments(lambda: search_arguments_of_command(session, sql, plan))
         with self._jobs(), pushed_down(session, arguments):
             self._frame = session.sql(sql) if swapped is None else swapped.run(session)
 

@@ -12,6 +12,8 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.errors import SnapshotEndedError, UnreadableTableError
 from hiveacid.jvm import scratch
 from hiveacid.jvm.scratch import Scratch
+from hiveacid.reader import open_files
+from hiveacid.reader.open_files import flushed_part
 
 
 class JavaError(Py4JJavaError):
@@ -154,7 +156,8 @@ class Hadoop:
 @pytest.fixture
 def hadoop(tmp_path, monkeypatch):
     hadoop = Hadoop(tmp_path)
-    monkeypatch.setattr(scratch, "java", lambda context, name: hadoop.classes[name])
+    for module in (scratch, open_files):
+        monkeypatch.setattr(module, "java", lambda context, name: hadoop.classes[name])
     return hadoop
 
 
@@ -162,30 +165,30 @@ def test_a_copy_that_fails_leaves_nothing_and_stops_no_other(hadoop):
     copies = Scratch()
     cut = hadoop.write("t/delta_1_3/bucket_00000", b"12345", 9)
     with pytest.raises(UnreadableTableError, match="has 5 bytes, and its writer says that 9"):
-        copies.flushed(hadoop.session, *cut)
+        flushed_part(hadoop.session, copies, *cut)
     assert hadoop.copies() == []
     other = hadoop.write("u/delta_1_3/bucket_00000", b"abcdef", 2, 4)
-    assert copies.flushed(hadoop.session, *other).length == 4
+    assert flushed_part(hadoop.session, copies, *other).length == 4
     hadoop.write("t/delta_1_3/bucket_00000", b"123456789", 9)
-    assert copies.flushed(hadoop.session, *cut).length == 9
+    assert flushed_part(hadoop.session, copies, *cut).length == 9
     assert sorted(path.read_bytes() for path in hadoop.copies()) == [b"123456789", b"abcd"]
 
 
 def test_the_last_of_very_many_lengths_counts(hadoop):
     files = hadoop.write("t/delta_1_3/bucket_00000", b"abcdef", *[1] * (1 << 21), 5)
-    assert Scratch().flushed(hadoop.session, *files).length == 5
+    assert flushed_part(hadoop.session, Scratch(), *files).length == 5
 
 
 def test_a_file_that_is_closed_while_its_side_file_is_read_counts_as_it_is(hadoop, monkeypatch):
     files = hadoop.write("t/delta_1_3/bucket_00000", b"abcdef", 4)
-    last_length = scratch._last_length
+    last_length = open_files._last_length
 
     def closed_first(*args):
         (hadoop.root / "file" / "t/delta_1_3/bucket_00000_flush_length").unlink()
         return last_length(*args)
 
-    monkeypatch.setattr(scratch, "_last_length", closed_first)
-    flushed = Scratch().flushed(hadoop.session, *files)
+    monkeypatch.setattr(open_files, "_last_length", closed_first)
+    flushed = flushed_part(hadoop.session, Scratch(), *files)
     assert (flushed.length, flushed.file) == (
         None,
         ListedFile("t/delta_1_3/bucket_00000", "file:/t/delta_1_3/bucket_00000", 6, 7),
@@ -194,7 +197,9 @@ def test_a_file_that_is_closed_while_its_side_file_is_read_counts_as_it_is(hadoo
 
 def test_the_copies_may_be_on_another_file_system(hadoop):
     copies = Scratch("other://host/scratch")
-    flushed = copies.flushed(hadoop.session, *hadoop.write("t/delta_1_3/bucket_00000", b"ab", 2))
+    flushed = flushed_part(
+        hadoop.session, copies, *hadoop.write("t/delta_1_3/bucket_00000", b"ab", 2)
+    )
     assert flushed.file.path.startswith("other://host/scratch/hiveacid-u-")
     assert [path.read_bytes() for path in hadoop.copies("other", "scratch")] == [b"ab"]
 
@@ -202,13 +207,13 @@ def test_the_copies_may_be_on_another_file_system(hadoop):
 def test_nothing_is_copied_after_the_end(hadoop):
     copies = Scratch()
     files = hadoop.write("t/delta_1_3/bucket_00000", b"ab", 2)
-    copies.flushed(hadoop.session, *files)
+    flushed_part(hadoop.session, copies, *files)
     assert len(hadoop.systems["file"].on_exit) == 1
     copies.remove()
     assert hadoop.copies() == []
     assert hadoop.systems["file"].on_exit == set()
     with pytest.raises(SnapshotEndedError, match="from a snapshot that has ended"):
-        copies.flushed(hadoop.session, *files)
+        flushed_part(hadoop.session, copies, *files)
     assert hadoop.copies() == []
 
 
@@ -222,6 +227,6 @@ def test_a_signal_handler_may_remove_the_copies_while_its_thread_makes_one(hadoo
         copies._lock.release()
         return 2
 
-    monkeypatch.setattr(scratch, "_last_length", interrupted)
-    copies.flushed(hadoop.session, *hadoop.write("t/delta_1_3/bucket_00000", b"ab", 2))
+    monkeypatch.setattr(open_files, "_last_length", interrupted)
+    flushed_part(hadoop.session, copies, *hadoop.write("t/delta_1_3/bucket_00000", b"ab", 2))
     assert is_free == [True]

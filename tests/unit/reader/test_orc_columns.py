@@ -9,8 +9,8 @@ from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import InvalidSettingError, UnreadableTableError
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, ServerInfo, StorageDescriptor, Table, TableName
+from hiveacid.reader.orc_columns import in_table_order
 from hiveacid.reader.orc_footers import OrcFooter
-from hiveacid.reader.orc_names import in_table_order
 from hiveacid.snapshots.tables import OrcColumns, PinnedTable
 
 FILE = ListedFile("delta_1_1/bucket_00000", "file:/t/delta_1_1/bucket_00000", 100)

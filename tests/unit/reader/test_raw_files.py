@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiveacid.acid.layout import ListedFile
+from hiveacid.jvm.orc_readers import Stripe
 from hiveacid.reader.deletes import Bitmap, DeleteFile
-from hiveacid.reader.orc_footers import RowIdRange, Stripe
+from hiveacid.reader.orc_footers import RowIdRange
 from hiveacid.reader.plan import DataFile, RowPositions
-from hiveacid.reader.raw_rows import Hit, by_key, hit_files, hit_of
-from hiveacid.reader.splits import divide, stripe_bytes, stripes_of
+from hiveacid.reader.raw_files import (
+    Hit,
+    by_key,
+    divide,
+    hit_files,
+    hit_of,
+    stripe_bytes,
+    stripes_of,
+)
 
 BUCKET = 536870912
 
