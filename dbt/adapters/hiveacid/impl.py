@@ -28,8 +28,14 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
-from dbt.adapters.hiveacid.command import find_command, retried_nodes
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.dbt_process import (
+    NodeEvents,
+    TerminationHandler,
+    find_command,
+    install_log_handler,
+    retried_nodes,
+)
 from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage
 from dbt.adapters.hiveacid.incremental.decision import FullRun
@@ -37,7 +43,6 @@ from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns
 from dbt.adapters.hiveacid.incremental.operations import StateOperations
 from dbt.adapters.hiveacid.incremental.run_context import RunServices
 from dbt.adapters.hiveacid.invocation import Invocation
-from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.catalog import Catalog, DescribedRows, new_comments
 from dbt.adapters.hiveacid.metadata.freshness import Freshness
 from dbt.adapters.hiveacid.metadata.project import Project
@@ -47,11 +52,9 @@ from dbt.adapters.hiveacid.metadata.schemas import (
     looks_transactional,
 )
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
-from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.report import keep
 from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
-from dbt.adapters.hiveacid.signals import TerminationHandler
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
