@@ -54,7 +54,11 @@ from dbt.adapters.hiveacid.metadata.schemas import (
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
 from dbt.adapters.hiveacid.report import keep
-from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
+from dbt.adapters.hiveacid.selected_nodes import (
+    Selection,
+    find_acid_readers,
+    manifest_of,
+)
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
@@ -89,7 +93,7 @@ class HiveAcidAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         install_log_handler()
         target_path = getattr(config, "project_target_path", None)
-        self._project = Project(self.get_macro_resolver)
+        self._project = Project(lambda: manifest_of(self.get_macro_resolver()))
         command = find_command()
         self._selection = Selection(retried_nodes(command))
         self.run = Invocation(
@@ -590,11 +594,11 @@ class HiveAcidAdapter(SparkAdapter):
         return self._project.is_made_by(relation.table_name(), name)
 
     def _foreseen(self) -> set[TableName]:
-        sources = self._selection.sources(self.get_macro_resolver())
+        sources = self._selection.sources(manifest_of(self.get_macro_resolver()))
         return {TableName(source.schema, source.identifier) for source in sources}
 
     def _needing(self) -> frozenset[str] | None:
-        selected, manifest = self._selection.ids(), self.get_macro_resolver()
+        selected, manifest = self._selection.ids(), manifest_of(self.get_macro_resolver())
         if selected is None or manifest is None:
             return None
         return find_acid_readers(manifest, selected, self.run.tables.read_in_snapshot)
