@@ -9,7 +9,6 @@ from dbt.adapters.hiveacid.incremental import model_run
 from dbt.adapters.hiveacid.incremental.apply import (
     ApplyByFiles,
     ApplyByStatement,
-    FilesBuild,
     RepeatedKeyInBatch,
 )
 from dbt.adapters.hiveacid.incremental.config import Mode
@@ -33,9 +32,9 @@ def test_a_merge_is_told_which_keys_the_changes_have(file_format, config, mode, 
     statements = Statements()
     run = context(statements, services={"stores": stores}, file_format=file_format, **config)
     step = staged(run).choose_apply()
-    assert isinstance(step, ApplyByStatement) and not step.is_by_strategy
+    assert isinstance(step, ApplyByStatement) and step.kind == "merge"
     assert step.staged.planned.mode is mode
-    merge = step.begin_commit().merge_sql(predicates=["DBT_INTERNAL_DEST.id > 0"])
+    merge = step.merge_sql(predicates=["DBT_INTERNAL_DEST.id > 0"])
     assert f"on (DBT_INTERNAL_DEST.id > 0) and (DBT_INTERNAL_DEST.{bound})" in merge
     assert " as low_0" in statements.queries[0]
 
@@ -45,14 +44,16 @@ def test_a_commit_is_written_into_the_branch_that_it_has_begun():
         commit_store=lambda *_: SimpleNamespace(begin=lambda previous: "branch_dbt_1")
     )
     run = context(services={"stores": stores}, file_format="iceberg", unique_key="id")
-    commit = staged(run).choose_apply().begin_commit()
-    assert str(commit.relation) == "marts.orders.branch_dbt_1"
+    step = staged(run).choose_apply()
+    assert str(step.relation) == "marts.orders.branch_dbt_1"
 
 
 @pytest.mark.parametrize("config", [{"unique_key": "id"}, {}])
 def test_a_rewrite_needs_no_bounds_of_keys(config):
     statements = Statements()
-    step = staged(context(statements, file_format="parquet", **config)).choose_apply()
+    services = {"staging": SimpleNamespace(stage=lambda target, location_root: STAGE)}
+    run = context(statements, services=services, file_format="parquet", **config)
+    step = staged(run).choose_apply()
     assert isinstance(step, ApplyByFiles) and not step.is_append
     assert statements.looked_up == [] and " as low_" not in statements.queries[0]
 
@@ -66,8 +67,8 @@ def test_a_repeated_key_is_refused_in_every_format(file_format):
 
 def test_a_repeated_key_in_a_batch_takes_the_whole_backlog(monkeypatch):
     statements, dropped, limits = Statements(times=2), [], []
-    adapter = SimpleNamespace(drop_relation=dropped.append)
-    services = {"adapter": adapter, "columns_of": lambda existing: ["id"]}
+    relations = SimpleNamespace(drop_relation=dropped.append)
+    services = {"relations": relations, "columns_of": lambda existing: ["id"]}
     run = context(
         statements, services=services, file_format="delta", unique_key="id", max_write_ids=1
     )
@@ -98,7 +99,7 @@ def test_an_append_whose_files_are_gone_is_no_success(monkeypatch, known):
     stores = SimpleNamespace(file_store=lambda target: store)
     run = staged(context(statements, services={"stores": stores}, file_format="parquet"))
     monkeypatch.setattr(RunContext, "next_state", lambda *_: None)
-    build = FilesBuild(run, None, True, STAGE)
+    build = ApplyByFiles(run, STAGE, is_append=True)
     if known is None:
         build.finish("create table … as …")
     else:

@@ -8,7 +8,7 @@ import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental import builds
-from dbt.adapters.hiveacid.incremental.apply import BegunCommit
+from dbt.adapters.hiveacid.incremental.apply import ApplyByStatement
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage, TrackedBuild
 from dbt.adapters.hiveacid.incremental.model_run import ModelRun
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
@@ -66,9 +66,8 @@ def test_what_is_checked_before_its_commit_counts_at_once(services, commits, fil
     BuildInStage(run.services, TARGET, None, TrackedBuild(run, None)).commit("create table … as …")
     # So are changes, which are staged.
     step = staged(run).choose_apply()
-    commit = step.begin_commit()
-    assert isinstance(commit, BegunCommit)
-    commit.commit("merge …")
+    assert isinstance(step, ApplyByStatement)
+    step.finish("merge …")
     assert commits == [STATE, None, STATE]
 
 

@@ -1,4 +1,4 @@
-from dbt.adapters.hiveacid.incremental.outcome import Outcome
+from dbt.adapters.hiveacid.incremental.apply import Outcome
 from hiveacid.acid.layout import ListedFile
 from hiveacid.changes.plan import FileAmount
 

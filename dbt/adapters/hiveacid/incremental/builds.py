@@ -208,11 +208,11 @@ def replacing_files(
     Raises:
         ConcurrentRunError: another run has changed the target.
     """
-    services, target = context.services, context.model.target
-    state, store = context.next_state(previous, applied), services.stores.file_store(target)
-    with services.statements.errors(f"replace {target} by {stage}"):
-        session = services.statements.session
-        write_record(session, str(stage.schema), str(stage.identifier), state)
+    target = context.model.target
+    state = context.next_state(previous, applied)
+    store = context.services.stores.file_store(target)
+    with context.statements.errors(f"replace {target} by {stage}"):
+        write_record(context.session, str(stage.schema), str(stage.identifier), state)
         with store.replacing(previous, get_invocation_id()):
             yield
 

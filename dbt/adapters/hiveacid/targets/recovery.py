@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
@@ -13,7 +13,7 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.node_context import Statements
-from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog, ours
 from dbt.adapters.hiveacid.spark.catalog import created_at
 from dbt.adapters.hiveacid.spark.iceberg import IcebergTable
 from dbt.adapters.hiveacid.spark.table_locations import (
@@ -25,7 +25,6 @@ from dbt.adapters.hiveacid.spark.table_locations import (
 )
 from dbt.adapters.hiveacid.targets.staging import (
     BACKUP,
-    Catalog,
     Leftover,
     last_part,
     leftovers,
@@ -36,19 +35,6 @@ from dbt.adapters.hiveacid.targets.state import OtherRuns, WaitForRun
 logger = AdapterLogger("HiveAcid")
 _QUIET_SECONDS = 24 * 60 * 60
 """A run that reads no ACID source holds no locks, so that only time tells that it is dead."""
-
-
-class ListedCatalog(Catalog, Protocol):
-    """The part of the adapter that a recovery needs."""
-
-    def list_relations(self, database: str | None, schema: str) -> Iterable[Any]:
-        """List a schema, as dbt's cache has it."""
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> Iterable[Any]:
-        """List a schema as it is now."""
-
-    def cache_added(self, relation: BaseRelation | None) -> Any:
-        """Add a relation to dbt's cache."""
 
 
 def current_version(session: SparkSession, relation: SparkRelation) -> Any:
@@ -71,7 +57,7 @@ class Recovery:
 
     def __init__(
         self,
-        catalog: ListedCatalog,
+        catalog: RelationCatalog,
         statements: Statements,
         runs: OtherRuns,
         finish_append: Callable[[HiveAcidRelation], None],
@@ -234,8 +220,8 @@ class Recovery:
                 return
 
 
-def _by_name(relations: Iterable[HiveAcidRelation]) -> dict[str, HiveAcidRelation]:
-    return {str(relation.identifier).lower(): relation for relation in relations}
+def _by_name(relations: Iterable[BaseRelation]) -> dict[str, HiveAcidRelation]:
+    return {str(relation.identifier).lower(): ours(relation) for relation in relations}
 
 
 def _leftovers(target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]:
