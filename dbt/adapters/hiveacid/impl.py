@@ -302,11 +302,10 @@ class HiveAcidAdapter(SparkAdapter):
         self,
         target: HiveAcidRelation,
         old: HiveAcidRelation | None,
-        location_root: str | None = None,
         run: ModelRun | FullRun | None = None,
     ) -> BuildInPlace:
         """See `BuildInPlace`; `run` is that of a model over `acid_changes`."""
-        return self._model_runs.build_in_place(target, old, location_root, run)
+        return self._model_runs.build_in_place(target, old, run)
 
     @available
     def hiveacid_build_in_stage(

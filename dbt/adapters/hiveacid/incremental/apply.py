@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from dbt.adapters.base.column import Column
 from dbt.adapters.events.logging import AdapterLogger
@@ -14,10 +14,9 @@ from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
 from dbt.adapters.hiveacid.errors import IncrementalError, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental import merge_sql
 from dbt.adapters.hiveacid.incremental.builds import replacing_files
-from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
+from dbt.adapters.hiveacid.incremental.config import Mode
 from dbt.adapters.hiveacid.incremental.decision import PlannedRun, QuietRun, Step
 from dbt.adapters.hiveacid.incremental.key_checks import refuse_duplicates
-from dbt.adapters.hiveacid.incremental.plans import ChangesModel
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.incremental.stage import (
     KeyPart,
@@ -32,7 +31,6 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.catalog import table_layout
 from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
 from dbt.adapters.hiveacid.targets.state import CommitStore, LostState
-from hiveacid.changes.plan import FileAmount
 from hiveacid.formatting import human_bytes, pluralize
 
 logger = AdapterLogger("HiveAcid")
@@ -302,46 +300,12 @@ class AppliedRun:
     @raising_dbt_errors
     def report(self) -> HiveAcidAdapterResponse:
         """Return the response for the model, and log it."""
-        outcome = Outcome.of(self.staged.planned, self.staged.summary)
-        rows = outcome.inserts + outcome.deletes
-        read = self.staged.context.node.has_read
-        response = HiveAcidAdapterResponse.of(outcome.message, rows, read)
-        response.changes = outcome.to_dict()
-        logger.info(outcome.line(response.transaction_id))
+        counted = self.staged.summary
+        rows, read = counted.inserts + counted.deletes, self.staged.context.node.has_read
+        response = HiveAcidAdapterResponse.of(self.message, rows, read)
+        response.changes = self.to_dict()
+        logger.info(self.line(response.transaction_id))
         return response
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The changes that one run has applied, for the log and dbt's artifacts.
-
-    `write_ids` are the new write ids of `source`. `read` are the source's files with inserted rows
-    and deletes, `whole` all files of its snapshot.
-    """
-
-    model: str
-    source: str
-    write_ids: str
-    is_upsert: bool
-    inserts: int
-    deletes: int
-    read: FileAmount
-    whole: FileAmount
-
-    @classmethod
-    def of(cls, planned: PlannedRun, staged: StageSummary) -> Outcome:
-        """Return the outcome of a run whose staged changes are in the target."""
-        model, plan = planned.context.model, planned.plan
-        return cls(
-            model.name,
-            str(model.source.table),
-            str(plan.new_write_ids),
-            planned.mode is Mode.UNIQUE_KEY,
-            staged.inserts,
-            staged.deletes,
-            planned.rows.amount_read(),
-            plan.whole,
-        )
 
     @property
     def message(self) -> str:
@@ -350,29 +314,33 @@ class Outcome:
 
     def line(self, transaction_id: int | None) -> str:
         """Return the line for the log."""
+        planned, model = self.staged.planned, self.staged.context.model
+        read, whole = planned.rows.amount_read(), planned.plan.whole
         return (
-            f"Model {self.model}: {self._rows(' and ')} by write ids {self.write_ids} of "
-            f"{self.source}, read in transaction {transaction_id} from {self.read.files} of "
-            f"{self.whole.files} files, {human_bytes(self.read.bytes)} of "
-            f"{human_bytes(self.whole.bytes)}"
+            f"Model {model.name}: {self._rows(' and ')} by write ids {planned.plan.new_write_ids} "
+            f"of {model.source.table}, read in transaction {transaction_id} from {read.files} of "
+            f"{whole.files} files, {human_bytes(read.bytes)} of {human_bytes(whole.bytes)}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for `run_results.json`."""
+    def to_dict(self) -> dict[str, str | int]:
+        """Return the fields for `run_results.json`: rows, write ids, and the source's files."""
+        planned, counted = self.staged.planned, self.staged.summary
+        read, whole = planned.rows.amount_read(), planned.plan.whole
         return {
-            "source": self.source,
-            "write_ids": self.write_ids,
-            "inserts": self.inserts,
-            "deletes": self.deletes,
-            "files_read": self.read.files,
-            "files": self.whole.files,
-            "bytes_read": self.read.bytes,
-            "bytes": self.whole.bytes,
+            "source": str(self.staged.context.model.source.table),
+            "write_ids": str(planned.plan.new_write_ids),
+            "inserts": counted.inserts,
+            "deletes": counted.deletes,
+            "files_read": read.files,
+            "files": whole.files,
+            "bytes_read": read.bytes,
+            "bytes": whole.bytes,
         }
 
     def _rows(self, between: str) -> str:
-        inserts = pluralize(self.inserts, "upsert" if self.is_upsert else "insert")
-        return f"{inserts}{between}{pluralize(self.deletes, 'delete')}"
+        counted, is_upsert = self.staged.summary, self.staged.planned.mode is Mode.UNIQUE_KEY
+        inserts = pluralize(counted.inserts, "upsert" if is_upsert else "insert")
+        return f"{inserts}{between}{pluralize(counted.deletes, 'delete')}"
 
 
 def stage_changes(
@@ -419,10 +387,12 @@ def _stored_columns(context: RunContext) -> Iterator[tuple[str, str]]:
 
 def _refuse_other_layout(context: RunContext) -> None:
     """Refuse to append to a table that is stored in another way than the model says."""
-    model: ChangesModel = context.model
+    model = context.model
     target, config = model.target, model.config
     found = _layout(*table_layout(context.session, str(target.schema), str(target.identifier)))
-    wanted = _layout_of(config)
+    wanted = _layout(
+        config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
+    )
     if found != wanted:
         raise IncrementalError(
             f"{target} is stored as {found}, and model {model.name} says {wanted}: new rows "
@@ -430,12 +400,6 @@ def _refuse_other_layout(context: RunContext) -> None:
             "`--full-refresh`, or give it the previous `file_format`, `partition_by`, "
             "`clustered_by` and `buckets`."
         )
-
-
-def _layout_of(config: IncrementalConfig) -> str:
-    return _layout(
-        config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
-    )
 
 
 def _layout(

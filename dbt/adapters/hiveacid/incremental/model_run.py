@@ -181,12 +181,11 @@ class ModelRuns:
         self,
         target: HiveAcidRelation,
         old: HiveAcidRelation | None,
-        location_root: str | None,
         run: ModelRun | FullRun | None,
     ) -> BuildInPlace:
         """Return the build of a whole table in one commit of its format."""
         tracked = None if run is None else run.tracked()
-        return BuildInPlace(self._services, target, old, location_root, tracked)
+        return BuildInPlace(self._services, target, old, tracked)
 
     def build_in_stage(
         self,
