@@ -84,7 +84,7 @@ class PythonModels:
 class RunStatement(Protocol):
     """Runner of statements, whose ACID tables show the run's snapshot."""
 
-    def __call__(self, sql: str, values: Any = None) -> DataFrame:
+    def __call__(self, sql: str, values: Parameters | None = None) -> DataFrame:
         """Run a statement with the values of its parameters."""
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
@@ -225,7 +224,7 @@ class Staging:
         target: HiveAcidRelation,
         location_root: str | None = None,
         role: str = "stage",
-        batch: Mapping[str, Any] | None = None,
+        batch: Mapping[str, object] | None = None,
     ) -> HiveAcidRelation:
         """Return a relation to build `target`, or a batch of it, in.
 
@@ -246,7 +245,7 @@ class Staging:
         self,
         target: HiveAcidRelation,
         location_root: str | None,
-        batch: Mapping[str, Any] | None = None,
+        batch: Mapping[str, object] | None = None,
         role: str = "stage",
     ) -> tuple[HiveAcidRelation, str | None]:
         """Return a relation for rows that are about to be written into `target`.
