@@ -268,7 +268,8 @@ def test_every_kind_of_node_that_reads_a_source_keeps_it(
     project.models(
         built=ORDERS,
         batches=BATCHES,
-        dynamic="select 1 as n {{ late('orders') }} -- {{ ref('built') }}",
+        dynamic="select 1 as n {{ late('orders') }}\n"
+        "-- {{ ref('built') }} depends_on: {{ source('shop', 'orders') }}",
         last="select 1 as x -- {{ ref('dynamic') }} {{ ref('kept') }} {{ ref('batches') }}",
     )
     order: list[str] = []

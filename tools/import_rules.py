@@ -35,6 +35,7 @@ FORBIDDEN = (
     (LIBRARY, "agate", "the library must be importable without dbt"),
     (f"{ADAPTER}.spark", f"{ADAPTER}.incremental", "Spark's side knows no models"),
     (f"{ADAPTER}.spark", f"{ADAPTER}.targets", "Spark's side knows no targets"),
+    (f"{ADAPTER}.targets", f"{ADAPTER}.incremental", "a target knows no run of a model"),
     (ADAPTER, f"{ADAPTER}.impl", "nothing stands on the adapter's face"),
 )
 """Who must not import whom, and why. The package itself (`__init__`) may import its face."""

@@ -46,7 +46,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
     `transaction_id` is the metastore transaction under whose locks the node has read. `snapshot`
     maps each ACID source that the node has read to the highest write id that it could see. `reads`
     has the amount read of each source: its write ids as Hive writes them, and a `ReadAmount`.
-    `changes` says what a model over `acid_changes` has applied (`incremental.outcome`).
+    `changes` says what a model over `acid_changes` has applied (`incremental.apply.AppliedRun`).
     """
 
     transaction_id: int | None = None

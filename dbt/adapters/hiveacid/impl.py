@@ -28,16 +28,20 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
-from dbt.adapters.hiveacid.command import find_command, retried_nodes
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.dbt_process import (
+    NodeEvents,
+    TerminationHandler,
+    find_command,
+    install_log_handler,
+    retried_nodes,
+)
 from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage
 from dbt.adapters.hiveacid.incremental.decision import FullRun
-from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns
-from dbt.adapters.hiveacid.incremental.operations import StateOperations
+from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns, refuse_python
 from dbt.adapters.hiveacid.incremental.run_context import RunServices
 from dbt.adapters.hiveacid.invocation import Invocation
-from dbt.adapters.hiveacid.library_log import install_log_handler
 from dbt.adapters.hiveacid.metadata.catalog import Catalog, DescribedRows, new_comments
 from dbt.adapters.hiveacid.metadata.freshness import Freshness
 from dbt.adapters.hiveacid.metadata.project import Project
@@ -47,11 +51,14 @@ from dbt.adapters.hiveacid.metadata.schemas import (
     looks_transactional,
 )
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
-from dbt.adapters.hiveacid.node_events import NodeEvents
-from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, ours, with_format
 from dbt.adapters.hiveacid.report import keep
-from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
-from dbt.adapters.hiveacid.signals import TerminationHandler
+from dbt.adapters.hiveacid.selected_nodes import (
+    ModelNode,
+    Selection,
+    find_acid_readers,
+    manifest_of,
+)
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
@@ -86,7 +93,7 @@ class HiveAcidAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         install_log_handler()
         target_path = getattr(config, "project_target_path", None)
-        self._project = Project(self.get_macro_resolver)
+        self._project = Project(lambda: manifest_of(self.get_macro_resolver()))
         command = find_command()
         self._selection = Selection(retried_nodes(command))
         self.run = Invocation(
@@ -114,11 +121,18 @@ class HiveAcidAdapter(SparkAdapter):
         runs = OtherRuns(
             self.run.is_another_alive, self.run.lock_timeout, self.run.raise_if_cancelled
         )
-        stores = TargetStores(statements, runs)
+        self._stores = TargetStores(statements, runs)
         self._staging = Staging(self, statements)
-        self._recovery = Recovery(self, statements, runs, stores.finish_append)
-        self._states = StateOperations(stores, self.Relation, self.get_relation)
-        services = RunServices(self, self.run, statements, self._staging, stores, self._recovery)
+        self._recovery = Recovery(self, statements, runs, self._stores.finish_append)
+        services = RunServices(
+            self.connections,
+            self,
+            self.run,
+            statements,
+            self._staging,
+            self._stores,
+            self._recovery,
+        )
         self._model_runs = ModelRuns(services, self._open_node)
         project = self._project
         self._catalog = Catalog(
@@ -211,8 +225,7 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             TransactionLostError: naming the transaction and its tables.
         """
-        if self._handle().has_read:
-            self.run.snapshot.check_alive()
+        self.run.check_snapshot(self._handle())
 
     @available
     def hiveacid_has_read(self) -> bool:
@@ -251,7 +264,7 @@ class HiveAcidAdapter(SparkAdapter):
         return None if found is None else context[found[0]][found[1]]
 
     @available
-    def hiveacid_shows_samples(self) -> bool:
+    def hiveacid_is_sample_run(self) -> bool:
         """Tell whether the run is one with --sample, which `flags` does not say."""
         return getattr(getattr(self.config, "args", None), "sample", None) is not None
 
@@ -260,12 +273,12 @@ class HiveAcidAdapter(SparkAdapter):
         self,
         source: HiveAcidRelation,
         target: HiveAcidRelation,
-        model: Mapping[str, Any],
+        model: ModelNode,
         is_incremental: bool,
     ) -> HiveAcidRelation:
         """Return the relation of `acid_changes(source)`: see `ModelRuns.changes_of`."""
         # dbt shows samples of all sources that a model reads, or of none.
-        is_sample = source.event_time_filter is not None or self.hiveacid_shows_samples()
+        is_sample = source.event_time_filter is not None or self.hiveacid_is_sample_run()
         return self._model_runs.changes_of(
             source,
             target,
@@ -280,7 +293,7 @@ class HiveAcidAdapter(SparkAdapter):
         return self._model_runs.is_full_load()
 
     @available
-    def hiveacid_begin_run(self, model: Mapping[str, Any], compiled_code: str) -> ModelRun | None:
+    def hiveacid_begin_run(self, model: ModelNode, compiled_code: str) -> ModelRun | None:
         """Begin the run of a model over `acid_changes`: see `ModelRuns.begin`."""
         return self._model_runs.begin(model, compiled_code)
 
@@ -289,11 +302,10 @@ class HiveAcidAdapter(SparkAdapter):
         self,
         target: HiveAcidRelation,
         old: HiveAcidRelation | None,
-        location_root: str | None = None,
         run: ModelRun | FullRun | None = None,
     ) -> BuildInPlace:
         """See `BuildInPlace`; `run` is that of a model over `acid_changes`."""
-        return self._model_runs.build_in_place(target, old, location_root, run)
+        return self._model_runs.build_in_place(target, old, run)
 
     @available
     def hiveacid_build_in_stage(
@@ -306,19 +318,19 @@ class HiveAcidAdapter(SparkAdapter):
         return self._model_runs.build_in_stage(target, location_root, run)
 
     @available
-    def hiveacid_show_state(self, node: Mapping[str, Any]) -> None:
+    def hiveacid_show_state(self, node: ModelNode) -> None:
         """Print the state of an incremental model's target."""
-        self._states.show(node)
+        self._model_runs.show_state(node)
 
     @available
-    def hiveacid_remove_state(self, node: Mapping[str, Any]) -> None:
+    def hiveacid_remove_state(self, node: ModelNode) -> None:
         """Remove the state of an incremental model's target."""
-        self._states.remove(node)
+        self._model_runs.remove_state(node)
 
     @available
     def hiveacid_forget_state(self, existing: HiveAcidRelation) -> None:
         """Remove the state of a target that is about to get rows without acid_changes."""
-        self._states.forget(existing)
+        self._stores.forget(existing)
 
     @available
     def hiveacid_stage(
@@ -353,9 +365,9 @@ class HiveAcidAdapter(SparkAdapter):
         return self._staging.stage_rows(target, location_root, batch)
 
     @available
-    def hiveacid_write_alone(self, target: HiveAcidRelation) -> None:
-        """Keep this run's other threads from writing `target`: see `Staging.write_alone`."""
-        self._staging.write_alone(target)
+    def hiveacid_serialize_writes(self, target: HiveAcidRelation) -> None:
+        """Keep this run's other threads from writing `target`: see `Staging.serialize_writes`."""
+        self._staging.serialize_writes(target)
 
     @available
     def hiveacid_switch(self, old: HiveAcidRelation | None) -> None:
@@ -405,7 +417,7 @@ class HiveAcidAdapter(SparkAdapter):
         found: BaseRelation | None = super().get_relation(database, schema, identifier)
         if found is not None:
             must_stay = is_undescribed(found) or looks_transactional(found)
-            if must_stay and self._is_built_here(_ours(found)):
+            if must_stay and self._is_built_here(ours(found)):
                 self._schemas.refuse_to_build(found)
             return found
         source = self.Relation.create(schema=schema, identifier=identifier, type=RelationType.Table)
@@ -433,11 +445,11 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             DbtRuntimeError: there is no such relation.
         """
-        return self._catalog.of_relation(_ours(relation))
+        return self._catalog.of_relation(ours(relation))
 
     @raising_dbt_errors
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        return self._catalog.rows_of_spark(_ours(relation), super()._get_columns_for_catalog)
+        return self._catalog.rows_of_spark(ours(relation), super()._get_columns_for_catalog)
 
     def _describe(self, relation: BaseRelation) -> tuple[list[SparkColumn], DescribedRows]:
         rows: Any = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
@@ -452,7 +464,7 @@ class HiveAcidAdapter(SparkAdapter):
         macro_resolver: MacroResolverProtocol | None = None,
     ) -> Any:
         """Return a source's freshness by a field; the query reads the run's snapshot."""
-        read = _ours(source).as_read()
+        read = ours(source).as_read()
         return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
 
     @raising_dbt_errors
@@ -467,8 +479,8 @@ class HiveAcidAdapter(SparkAdapter):
         dbt renders `this` as a plain name. So the source's options hold where the query names the
         table without any.
         """
-        ours = _ours(source)
-        with self._handle().reading(ours.table_name(), ours.options):
+        read = ours(source)
+        with self._handle().reading(read.table_name(), read.options):
             return super().calculate_freshness_from_custom_sql(source, sql, macro_resolver)
 
     @raising_dbt_errors
@@ -477,7 +489,7 @@ class HiveAcidAdapter(SparkAdapter):
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
         """Return the freshness of the sources whose last write can be found without a query."""
         with self.connection_named("freshness_from_metadata"):
-            return [], self._freshness.of_sources(map(_ours, sources))
+            return [], self._freshness.of_sources(map(ours, sources))
 
     @raising_dbt_errors
     def calculate_freshness_from_metadata(
@@ -488,7 +500,7 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             FreshnessError: the time cannot be found; with the reason.
         """
-        return None, self._freshness.of_source(_ours(source))
+        return None, self._freshness.of_source(ours(source))
 
     def _create_freshness_response(
         self, last_modified: datetime | None, snapshotted_at: datetime | None
@@ -549,7 +561,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_model_query(
-        self, model: Mapping[str, Any], compiled_code: str, target: HiveAcidRelation
+        self, model: ModelNode, compiled_code: str, target: HiveAcidRelation
     ) -> str:
         """Return the query of a model's rows, once the code of a Python model has run.
 
@@ -558,6 +570,7 @@ class HiveAcidAdapter(SparkAdapter):
         """
         if model["language"] != "python":
             return compiled_code
+        refuse_python(model)
         return self._python_models.query(model, compiled_code, target)
 
     # the run
@@ -587,16 +600,11 @@ class HiveAcidAdapter(SparkAdapter):
         return self._project.is_made_by(relation.table_name(), name)
 
     def _foreseen(self) -> set[TableName]:
-        sources = self._selection.sources(self.get_macro_resolver())
+        sources = self._selection.sources(manifest_of(self.get_macro_resolver()))
         return {TableName(source.schema, source.identifier) for source in sources}
 
     def _needing(self) -> frozenset[str] | None:
-        selected, manifest = self._selection.ids(), self.get_macro_resolver()
+        selected, manifest = self._selection.ids(), manifest_of(self.get_macro_resolver())
         if selected is None or manifest is None:
             return None
         return find_acid_readers(manifest, selected, self.run.tables.read_in_snapshot)
-
-
-def _ours(relation: BaseRelation) -> HiveAcidRelation:
-    assert isinstance(relation, HiveAcidRelation)
-    return relation

@@ -198,6 +198,17 @@ class Invocation:
         prepare_statement(node, sql, self.sources, chosen, ReadLog(), values)
         self._refuse_ended_views(node)
 
+    def check_snapshot(self, node: NodeContext) -> None:
+        """Stop a node if the transaction under which it read its sources is lost.
+
+        A node that has read no ACID source does without the transaction.
+
+        Raises:
+            TransactionLostError: naming the transaction and its tables.
+        """
+        if node.has_read:
+            self.snapshot.check_alive()
+
     def look_at(self, node: NodeContext, sql: str) -> tuple[AcidNames, AcidNames]:
         """Return the ACID sources that a statement names, and others behind it: see `look_at`."""
         return look_at(node, sql, self.sources)

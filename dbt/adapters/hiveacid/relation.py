@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from dbt.adapters.base.relation import EventTimeFilter
+from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
+from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.hiveacid.errors import raising_dbt_errors
@@ -101,6 +103,42 @@ class HiveAcidRelation(SparkRelation):
             if table == self.table_name():
                 return sql
         return super().render()
+
+
+class RelationCatalog(Protocol):
+    """Tables and views of Spark's catalogs, through dbt's cache: dbt's own methods of an adapter.
+
+    Who works on targets sees this much of the adapter, and nothing else.
+    """
+
+    def get_relation(self, database: Any, schema: str, identifier: str) -> BaseRelation | None:
+        """Return the relation that has a name; None if there is none."""
+
+    def get_columns_in_relation(self, relation: BaseRelation) -> Sequence[SparkColumn]:
+        """Return the columns of a relation."""
+
+    def list_relations(self, database: str | None, schema: str) -> Iterable[BaseRelation]:
+        """List a schema, as dbt's cache has it."""
+
+    def list_relations_without_caching(
+        self, schema_relation: BaseRelation
+    ) -> Iterable[BaseRelation]:
+        """List a schema as it is now."""
+
+    def cache_added(self, relation: BaseRelation | None) -> str:
+        """Add a relation to dbt's cache."""
+
+    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        """Rename a table or view."""
+
+    def drop_relation(self, relation: BaseRelation) -> None:
+        """Drop a table or view, if it exists."""
+
+
+def ours(relation: BaseRelation) -> HiveAcidRelation:
+    """Return a relation of dbt's, which this adapter has made."""
+    assert isinstance(relation, HiveAcidRelation)
+    return relation
 
 
 def _on_the_clock(bound: datetime | None) -> datetime | None:

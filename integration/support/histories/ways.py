@@ -11,8 +11,8 @@ import pytest
 
 from dbt.adapters.hiveacid.incremental import model_run
 from dbt.adapters.hiveacid.incremental.apply import (
+    Apply,
     ApplyByFiles,
-    ApplyByStatement,
     RepeatedKeyInBatch,
     StagedRun,
 )
@@ -62,16 +62,14 @@ def recorded(ways: Counter[tuple[str, str]]) -> Iterator[None]:
         yield
 
 
-def _name_of(
-    step: QuietRun | ApplyByStatement | ApplyByFiles | RepeatedKeyInBatch,
-) -> str:
+def _name_of(step: QuietRun | Apply | RepeatedKeyInBatch) -> str:
     if isinstance(step, QuietRun):
         return "no change for the target"
     if isinstance(step, RepeatedKeyInBatch):
         return "again"
-    if isinstance(step, ApplyByStatement):
-        return "strategy" if step.is_by_strategy else "merge"
-    return "append" if step.is_append else "rewrite"
+    if isinstance(step, ApplyByFiles):
+        return "append" if step.is_append else "rewrite"
+    return step.kind
 
 
 def _short(reason: str) -> str:

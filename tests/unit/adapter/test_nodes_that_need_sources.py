@@ -12,11 +12,11 @@ HIDDEN = "{% if execute %}{{ source('shop', 'orders') }}{% endif %}"
 """A source that dbt does not find when it parses."""
 
 
-def node(code="select 1", *parents, macros=(), hook=None, kind="table"):
+def node(code="select 1", *parents, hook=None, kind="table"):
     hooks = [SimpleNamespace(sql=hook)] if hook else []
     return SimpleNamespace(
         raw_code=code,
-        depends_on=SimpleNamespace(nodes=list(parents), macros=[f"macro.{m}" for m in macros]),
+        depends_on=SimpleNamespace(nodes=list(parents)),
         config=SimpleNamespace(pre_hook=[], post_hook=hooks, materialized=kind),
     )
 
@@ -26,7 +26,7 @@ class Seed:
 
     resource_type = "seed"
     raw_code = ""
-    depends_on = SimpleNamespace(macros=[])
+    depends_on = SimpleNamespace()
     config = SimpleNamespace(pre_hook=[], post_hook=[], materialized="seed")
 
     @property
@@ -34,23 +34,13 @@ class Seed:
         raise AssertionError("Seeds cannot depend on other nodes.")
 
 
-def macro(name, sql="{{ x }}", *calls, package="shop"):
-    return SimpleNamespace(
-        name=name,
-        macro_sql=f"{{% macro {name}(x) %}}{sql}{{% endmacro %}}",
-        depends_on=SimpleNamespace(macros=[f"macro.{called}" for called in calls]),
-        package_name=package,
-    )
-
-
-def manifest(macros=(), **nodes):
+def manifest(**nodes):
     return SimpleNamespace(
         sources={
             name: SimpleNamespace(unique_id=name, schema="Shop", identifier=name)
             for name in ("orders", "flat")
         },
         nodes=nodes,
-        macros={f"macro.{made.package_name}.{made.name}": made for made in macros},
     )
 
 
@@ -127,38 +117,19 @@ def test_a_node_that_names_no_database_does_not_count(code):
     assert found(manifest(m=node(code))) == ["orders"]
 
 
-def test_a_macro_that_names_a_database_counts_where_it_is_called():
-    of = manifest(
-        [
-            macro("raw", "select * from shop.orders"),
-            macro("create_table_as", "-- as in\nselect * from docs.getdbt"),
-            macro("spark__create_table_as", package="dbt_spark"),
-        ],
-        calls=node("{{ raw() }}", macros=["shop.raw"]),
-        plain=node(),
-    )
-    assert found(of) == ["calls", "orders"]
-
-
 @pytest.mark.parametrize(
     "code",
     [
         HIDDEN,
         "{% if execute %}{% set t = 'orders' %}{{ builtins.source ('shop', t) }}{% endif %}",
-        # No call at all, but to hold the locks longer is no error.
-        "select 1 -- source('shop', 'orders')",
-        "def model(dbt, session): return dbt.source(*dbt.config.get('names'))",
+        "{% if execute %}{{ stage('orders') }}{% endif %}",
     ],
 )
-def test_a_node_that_calls_source_and_has_none_in_the_manifest_counts(code):
-    of = manifest(
-        code=node(code),
-        hook=node(hook=code),
-        eph=node(code, kind="ephemeral"),
-        through=node("select * from {{ ref('eph') }}", "eph"),
-        plain=node("select 1"),
-    )
-    assert found(of) == ["code", "eph", "hook", "orders", "through"]
+def test_what_only_a_running_node_knows_does_not_count(code):
+    """What such a node reads, when all others have ended, is an error that says so."""
+    assert found(manifest(code=node(code), hook=node(hook=code))) == ["orders"]
+    advice = "\n-- depends_on: {{ source('shop', 'orders') }}"
+    assert found(manifest(code=node(code + advice, "orders"))) == ["code", "orders"]
 
 
 def test_where_the_manifest_names_a_source_it_is_believed():
@@ -183,55 +154,12 @@ def test_a_node_that_does_not_call_source_does_not_count(code):
     assert found(manifest(m=node(code))) == ["orders"]
 
 
-def test_macros_that_call_source_count_where_the_manifest_names_them():
-    of = manifest(
-        [
-            macro("stage", HIDDEN),
-            macro("spark__fill", "{{ stage(x) }}", "shop.stage"),
-            macro("fill", "{{ adapter.dispatch('fill')(x) }}", "shop.spark__fill"),
-            macro("a", "{{ b(x) }}", "shop.b"),
-            macro("b", "{{ a(x) }}", "shop.a"),
-            macro("run_hooks", "{{ source(x) }}", package="dbt"),
-        ],
-        named=node("{{ stage('orders') }}", macros=["shop.stage"]),
-        dispatched=node("{{ fill('orders') }}", macros=["shop.fill"]),
-        hooked=node(hook="{{ stage('orders') }}", macros=["shop.stage"]),
-        eph=node("{{ fill('orders') }}", macros=["shop.fill"], kind="ephemeral"),
-        through=node("select * from {{ ref('eph') }}", "eph"),
-        other=node("{{ a('orders') }} stage fill", macros=["shop.a", "dbt.run_hooks"]),
-        # dbt has not run the call: reading late is an error.
-        unseen=node("{% if execute %}{{ stage('orders') }}{% endif %}"),
-    )
-    assert found(of) == ["dispatched", "eph", "hooked", "named", "orders", "through"]
-
-
-@pytest.mark.parametrize(
-    "name", ["create_table_as", "hiveacid__create_table_as", "materialization_own_default"]
-)
-def test_a_macro_that_dbt_calls_by_itself_counts_everywhere(name):
-    macros = [
-        macro(name, "{{ stage(x) }}", "shop.stage"),
-        macro("stage", HIDDEN),
-        macro("spark__create_table_as", package="dbt_spark"),
-    ]
-    assert found(manifest(macros, m=node())) == ["flat", "m", "orders"]
-
-
-def test_a_macro_named_source_counts_where_it_is_called():
-    of = manifest(
-        [macro("source", "{{ return(builtins.source(x)) }}")],
-        calls=node("{{ source('shop', 'flat') }}", "flat", macros=["shop.source"]),
-        plain=node(),
-    )
-    assert found(of) == ["calls", "orders"]
-
-
 def test_a_seed_is_not_asked_for_sources():
     assert found(manifest(names=Seed())) == ["orders"]
 
 
 def test_a_data_test_has_no_hooks():
-    of = manifest(checks=node(), hidden=node(HIDDEN))
+    of = manifest(checks=node(), raw=node("select * from shop.orders"))
     for made in of.nodes.values():
         made.config = SimpleNamespace(severity="error")
-    assert found(of) == ["hidden", "orders"]
+    assert found(of) == ["orders", "raw"]

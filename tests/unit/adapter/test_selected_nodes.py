@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid.selected_nodes import Selection, find_sources
+from dbt.adapters.hiveacid.selected_nodes import Selection, find_sources, manifest_of
 
 
 def node(*parents, materialized="table"):
@@ -99,7 +99,7 @@ def test_without_a_manifest_nothing_is_foreseen(selected):
     selection = Selection()
     selected({"model.direct"})
     assert selection.sources(None) == []
-    assert selection.sources(SimpleNamespace(macros={})) == []
+    assert selection.sources(manifest_of(SimpleNamespace(macros={}))) == []
 
 
 def test_dbt_retry_selects_nothing_and_its_nodes_are_known(selected):

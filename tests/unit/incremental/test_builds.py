@@ -8,7 +8,7 @@ import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental import builds
-from dbt.adapters.hiveacid.incremental.apply import BegunCommit
+from dbt.adapters.hiveacid.incremental.apply import ApplyByStatement
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage, TrackedBuild
 from dbt.adapters.hiveacid.incremental.model_run import ModelRun
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
@@ -51,7 +51,7 @@ def services(commits, monkeypatch):
 @pytest.mark.parametrize("file_format", ["delta", "iceberg"])
 def test_what_is_built_in_its_place_counts_once_it_is_checked(services, commits, file_format):
     run = context(services=services, file_format=file_format, unique_key="id")
-    build = BuildInPlace(run.services, TARGET, None, None, TrackedBuild(run, None))
+    build = BuildInPlace(run.services, TARGET, None, TrackedBuild(run, None))
     built = build.commit("create table … as …")
     pending = replace(STATE, checks=Checks.PENDING)
     assert commits == [pending]
@@ -66,16 +66,15 @@ def test_what_is_checked_before_its_commit_counts_at_once(services, commits, fil
     BuildInStage(run.services, TARGET, None, TrackedBuild(run, None)).commit("create table … as …")
     # So are changes, which are staged.
     step = staged(run).choose_apply()
-    commit = step.begin_commit()
-    assert isinstance(commit, BegunCommit)
-    commit.commit("merge …")
+    assert isinstance(step, ApplyByStatement)
+    step.finish("merge …")
     assert commits == [STATE, None, STATE]
 
 
 def test_a_part_of_the_rows_keeps_no_state(services, commits):
     run = context(services=services, file_format="delta", is_partial=True)
     assert ModelRun(run).tracked() is None
-    built = BuildInPlace(run.services, TARGET, None, None, None).commit("create table … as …")
+    built = BuildInPlace(run.services, TARGET, None, None).commit("create table … as …")
     built.check_unique_key()
     built.confirm()
     assert commits == []
@@ -85,7 +84,7 @@ def test_a_table_with_a_repeated_key_is_refused(services):
     statements = Statements()
     statements.query = lambda sql: [{"key": SimpleNamespace(asDict=lambda: {"id": 3}), "times": 2}]
     run = context(statements, services=services, file_format="delta", unique_key="id")
-    built = BuildInPlace(run.services, TARGET, None, None, TrackedBuild(run, None)).commit("…")
+    built = BuildInPlace(run.services, TARGET, None, TrackedBuild(run, None)).commit("…")
     with pytest.raises(IncrementalError, match=r"2 new rows with the same unique_key \(id = 3\)"):
         built.check_unique_key()
 

@@ -9,7 +9,6 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.incremental import apply, decision
 from dbt.adapters.hiveacid.incremental.decision import QuietRun, plan_run
-from dbt.adapters.hiveacid.incremental.operations import StateOperations
 from dbt.adapters.hiveacid.incremental.plans import ChangedRows, SourcePlans
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
@@ -122,7 +121,7 @@ def test_a_state_is_forgotten_by_statements(statements, monkeypatch):
             self.session.action("reset")
 
     monkeypatch.setattr(stores, "IcebergStore", Store)
-    states = StateOperations(TargetStores(statements, None), None, None)
+    states = TargetStores(statements, None)
     target = TARGET.incorporate(is_iceberg=True)
     with pytest.raises(DbtRuntimeError, match="reset failed while running remove the state of"):
         states.forget(target)

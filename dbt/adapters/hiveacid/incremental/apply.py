@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Literal, Protocol
 
 from dbt.adapters.base.column import Column
 from dbt.adapters.events.logging import AdapterLogger
@@ -13,11 +14,9 @@ from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
 from dbt.adapters.hiveacid.errors import IncrementalError, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental import merge_sql
 from dbt.adapters.hiveacid.incremental.builds import replacing_files
-from dbt.adapters.hiveacid.incremental.config import IncrementalConfig, Mode
-from dbt.adapters.hiveacid.incremental.decision import PlannedRun, QuietRun
+from dbt.adapters.hiveacid.incremental.config import Mode
+from dbt.adapters.hiveacid.incremental.decision import PlannedRun, QuietRun, Step
 from dbt.adapters.hiveacid.incremental.key_checks import refuse_duplicates
-from dbt.adapters.hiveacid.incremental.outcome import Outcome
-from dbt.adapters.hiveacid.incremental.plans import ChangesModel
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.incremental.stage import (
     KeyPart,
@@ -32,6 +31,7 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.catalog import table_layout
 from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
 from dbt.adapters.hiveacid.targets.state import CommitStore, LostState
+from hiveacid.formatting import human_bytes, pluralize
 from hiveacid.reader.types import TEXT_OF_LENGTH
 
 logger = AdapterLogger("HiveAcid")
@@ -58,27 +58,47 @@ class StagedRun:
     stage: HiveAcidRelation
     new_columns: Sequence[Column] = ()
 
-    def choose_apply(self) -> QuietRun | ApplyByStatement | ApplyByFiles | RepeatedKeyInBatch:
-        """Choose how the staged changes get into the target.
+    @property
+    def context(self) -> RunContext:
+        """The run of the model."""
+        return self.planned.context
+
+    @cached_property
+    def summary(self) -> StageSummary:
+        """The counts of the staged changes, and the bounds of their keys."""
+        mode, context, stage = self.planned.mode, self.context, str(self.stage)
+        parts = self._bounded_parts()
+        if mode is Mode.OWN:
+            query = f"select count(*) as inserts, 0 as deletes from {stage}"
+        elif mode is Mode.UNIQUE_KEY:
+            query = by_key(stage, context.model.config.unique_key, parts)
+        else:
+            query = by_row(stage, parts)
+        (counted,) = context.query(query)
+        return summary(counted, parts)
+
+    def choose_apply(self) -> QuietRun | Apply | RepeatedKeyInBatch:
+        """Choose how the staged changes get into the target, and begin with it.
 
         Raises:
+            ConcurrentRunError: another run has changed the target already.
             IncrementalError: two inserted rows have the same `unique_key`; or the target, which
-                must take over files, is stored in another way than the model says.
+                would get new rows only, is stored in another way than the model says.
         """
-        planned, config = self.planned, self.planned.context.model.config
-        staged = self._summary()
-        if not staged.inserts and not staged.deletes and not planned.is_batch:
-            return QuietRun(planned.context, planned.sql)
-        if staged.repeated is not None and planned.is_batch:
+        planned, context = self.planned, self.context
+        counted = self.summary
+        if not counted.inserts and not counted.deletes and not planned.is_batch:
+            return QuietRun(context, planned.sql)
+        if counted.repeated is not None and planned.is_batch:
             return RepeatedKeyInBatch(self.stage)
-        if staged.repeated is not None:
-            refuse_duplicates(planned.context.model, *staged.repeated)
-        if not config.is_plain:
-            return ApplyByStatement(self, staged)
-        if planned.mode is Mode.UNIQUE_KEY or staged.deletes:
-            return ApplyByFiles(self, staged, is_append=False)
-        _refuse_other_layout(planned.context)
-        return ApplyByFiles(self, staged, is_append=True)
+        if counted.repeated is not None:
+            refuse_duplicates(context.model, *counted.repeated)
+        if not context.model.config.is_plain:
+            return ApplyByStatement.begin(self)
+        is_append = planned.mode is not Mode.UNIQUE_KEY and not counted.deletes
+        if is_append:
+            _refuse_other_layout(context)
+        return ApplyByFiles.begin(self, is_append=is_append)
 
     def target_in_sql(self, existing: HiveAcidRelation, *, is_merge: bool) -> merge_sql.Target:
         """Return the target as SQL needs it; `existing` is the relation to write into.
@@ -86,7 +106,7 @@ class StagedRun:
         Raises:
             IncrementalError: new rows have columns of types that do not go into the target's.
         """
-        columns = tuple(_stored_columns(self.planned.context))
+        columns = tuple(_stored_columns(self.context))
         given = {column.name.lower() for column in self.new_columns}
         missing = frozenset(name for name, _ in columns if given and name.lower() not in given)
         # A MERGE leaves it to the engine what fits into a column.
@@ -94,35 +114,19 @@ class StagedRun:
         checked = frozenset() if leaves_it else self._checked_columns()
         return merge_sql.Target(str(existing), columns, missing, checked)
 
-    def _summary(self) -> StageSummary:
-        mode, context = self.planned.mode, self.planned.context
-        if mode is Mode.OWN:
-            (counted,) = context.query(
-                f"select count(*) as inserts, 0 as deletes from {self.stage}"
-            )
-            return summary(counted, ())
-        parts = self._bounded_parts()
-        if mode is Mode.UNIQUE_KEY:
-            query = by_key(str(self.stage), context.model.config.unique_key, parts)
-        else:
-            query = by_row(str(self.stage), parts)
-        (counted,) = context.query(query)
-        return summary(counted, parts)
-
     def _bounded_parts(self) -> list[KeyPart]:
         """Return the parts of the key whose bounds a MERGE will name."""
-        planned, model = self.planned, self.planned.context.model
+        planned, model = self.planned, self.context.model
         if model.config.is_plain:
             return []
         if planned.mode is Mode.UNIQUE_KEY:
-            types = _common_types(planned.context, model.target, self.stage)
+            types = _common_types(self.context, model.target, self.stage)
             return key_parts(model.config.unique_key, types)
         return row_id_parts(planned.row_id) if planned.mode is Mode.ROW_ID else []
 
     def _checked_columns(self) -> frozenset[str]:
         """Return the columns of which new rows have another type, with values that may not fit."""
-        model = self.planned.context.model
-        session = self.planned.context.services.statements.session
+        model, session = self.context.model, self.context.session
         found = type_changes(
             session, session.table(str(self.stage)).schema, session.table(str(model.target)).schema
         )
@@ -136,59 +140,52 @@ class StagedRun:
         return frozenset(change.name for change in found if change.is_checked)
 
 
-@dataclass(frozen=True)
-class ApplyByStatement:
-    """A run whose changes go into a Delta or Iceberg table by one statement."""
+class Apply(Step, Protocol):
+    """A way for staged changes into the target, by one statement that writes into `relation`."""
 
     staged: StagedRun
-    summary: StageSummary
+    relation: HiveAcidRelation
 
-    is_full_load = False
-    is_quiet = False
-    is_statement = True
+    def finish(self, sql: str) -> AppliedRun:
+        """Run the statement, and commit the new state with its rows.
 
-    @property
-    def stage(self) -> HiveAcidRelation:
-        """The table of the staged changes."""
-        return self.staged.stage
+        Raises:
+            ConcurrentRunError: another run was faster.
+        """
 
-    @property
-    def new_columns(self) -> Sequence[Column]:
-        """The columns of the new rows, if they may be fewer than the target's."""
-        return self.staged.new_columns
 
-    @property
-    def is_by_strategy(self) -> bool:
-        """Whether the statement is that of a strategy of dbt-spark's or of the user's."""
-        return self.staged.planned.mode is Mode.OWN
+@dataclass(frozen=True)
+class ApplyByStatement(Apply):
+    """Staged changes that go into a Delta or Iceberg table by one statement.
 
-    @raising_dbt_errors
-    def begin_commit(self) -> BegunCommit:
-        """Prepare the commit.
+    `relation` is the target, or a branch of it.
+    """
+
+    staged: StagedRun
+    relation: HiveAcidRelation
+    store: CommitStore
+
+    @classmethod
+    def begin(cls, staged: StagedRun) -> ApplyByStatement:
+        """Begin a commit to the target.
 
         Raises:
             ConcurrentRunError: another run has changed the target already.
         """
-        planned, existing = self.staged.planned, self.staged.existing
-        services = planned.context.services
-        store = services.stores.commit_store(existing, planned.context.model.config.file_format)
-        part = services.statements.run(
-            f"begin a commit to {existing}", lambda: store.begin(planned.previous)
+        existing, context = staged.existing, staged.context
+        store = context.services.stores.commit_store(existing, context.model.config.file_format)
+        part = context.statements.run(
+            f"begin a commit to {existing}", lambda: store.begin(staged.planned.previous)
         )
         relation = existing
         if part is not None:
             relation = existing.incorporate(path={"identifier": f"{existing.identifier}.{part}"})
-        return BegunCommit(self.staged, self.summary, store, relation)
+        return cls(staged, relation, store)
 
-
-@dataclass(frozen=True)
-class BegunCommit:
-    """A commit that waits for the statement that writes into `relation`."""
-
-    staged: StagedRun
-    summary: StageSummary
-    store: CommitStore
-    relation: HiveAcidRelation
+    @property
+    def kind(self) -> Literal["strategy", "merge"]:
+        """Whether the statement is that of a strategy of dbt-spark's or the user's, or ours."""
+        return "strategy" if self.staged.planned.mode is Mode.OWN else "merge"
 
     @raising_dbt_errors
     def merge_sql(
@@ -201,7 +198,7 @@ class BegunCommit:
         """
         planned, stage = self.staged.planned, str(self.staged.stage)
         target = self.staged.target_in_sql(self.relation, is_merge=True)
-        limits = (*(predicates or ()), *self.summary.predicates)
+        limits = (*(predicates or ()), *self.staged.summary.predicates)
         if planned.mode is Mode.UNIQUE_KEY:
             key = planned.context.model.config.unique_key
             return merge_sql.merge_by_key(target, stage, key, update_columns, limits)
@@ -210,53 +207,36 @@ class BegunCommit:
         return merge_sql.append(target, stage)
 
     @raising_dbt_errors
-    def commit(self, sql: str) -> AppliedRun:
-        """Run the statement, with the new state in the same commit.
-
-        Raises:
-            ConcurrentRunError: another run was faster.
-        """
-        planned = self.staged.planned
-        services = planned.context.services
-        state = planned.context.next_state(planned.previous, planned.plan)
-        with services.statements.errors(sql), self.store.committing(planned.previous, state):
-            services.execute(sql)
-        return AppliedRun(planned, self.summary)
+    def finish(self, sql: str) -> AppliedRun:
+        """See `Apply.finish`."""
+        planned, context = self.staged.planned, self.staged.context
+        state = context.next_state(planned.previous, planned.plan)
+        with context.statements.errors(sql), self.store.committing(planned.previous, state):
+            context.execute(sql)
+        return AppliedRun(self.staged)
 
 
 @dataclass(frozen=True)
-class ApplyByFiles:
-    """A run whose changes become files of a table of one of Spark's own formats.
+class ApplyByFiles(Apply):
+    """Staged changes that become files of a table of one of Spark's own formats.
 
-    With `is_append` the target takes over the files of new rows; else a new version of the table
-    takes its place.
+    The files are written into the table `relation`. With `is_append` the target takes them over;
+    else `relation` is the new version of the target, and takes its place.
     """
 
     staged: StagedRun
-    summary: StageSummary
-    is_append: bool
-
-    is_full_load = False
-    is_quiet = False
-    is_statement = False
-
-    @raising_dbt_errors
-    def begin_build(self, location_root: str | None = None) -> FilesBuild:
-        """Return the build of the new files; `location_root` is the model's configuration."""
-        services = self.staged.planned.context.services
-        target = self.staged.planned.context.model.target
-        relation = services.staging.stage(target, location_root)
-        return FilesBuild(self.staged, self.summary, self.is_append, relation)
-
-
-@dataclass(frozen=True)
-class FilesBuild:
-    """New files that are about to be written into the stage `relation`."""
-
-    staged: StagedRun
-    summary: StageSummary
-    is_append: bool
     relation: HiveAcidRelation
+    is_append: bool
+
+    kind = "files"
+
+    @classmethod
+    def begin(cls, staged: StagedRun, *, is_append: bool) -> ApplyByFiles:
+        """Choose the table of the new files."""
+        model = staged.context.model
+        staging = staged.context.services.staging
+        relation = staging.stage(model.target, model.config.location_root)
+        return cls(staged, relation, is_append)
 
     @raising_dbt_errors
     def query(self) -> str:
@@ -277,29 +257,27 @@ class FilesBuild:
 
     @raising_dbt_errors
     def finish(self, sql: str) -> AppliedRun:
-        """Run the statement that writes the files, and make them the target's.
+        """See `Apply.finish`.
 
         Raises:
             ConcurrentRunError: another run has changed the target.
             IncrementalError: somebody has removed files of the stage meanwhile.
         """
-        planned = self.staged.planned
-        planned.context.services.execute(sql)
+        planned, context = self.staged.planned, self.staged.context
+        context.execute(sql)
         if self.is_append:
             self._append()
         else:
-            context = planned.context
             replacing = replacing_files(context, self.relation, planned.previous, planned.plan)
             context.services.staging.switch(self.staged.existing, replacing)
-        return AppliedRun(planned, self.summary)
+        return AppliedRun(self.staged)
 
     def _append(self) -> None:
-        planned, stage = self.staged.planned, self.relation
-        context, statements = planned.context, planned.context.services.statements
-        node, store = statements.node, context.services.stores.file_store(context.model.target)
+        planned, context, stage = self.staged.planned, self.staged.context, self.relation
+        node, store = context.node, context.services.stores.file_store(context.model.target)
         state = context.next_state(planned.previous, planned.plan)
         appending = f"append {stage} to {context.model.target}"
-        with node.uninterrupted(), statements.errors(appending):
+        with node.uninterrupted(), context.statements.errors(appending):
             store.record(planned.previous, state, str(stage.schema), str(stage.identifier))
             # What a failure leaves is for the next run to finish, no longer to be removed.
             del node.stages["stage"]
@@ -315,19 +293,52 @@ class FilesBuild:
 class AppliedRun:
     """A run whose changes are in the target."""
 
-    planned: PlannedRun
-    summary: StageSummary
+    staged: StagedRun
 
     @raising_dbt_errors
     def report(self) -> HiveAcidAdapterResponse:
         """Return the response for the model, and log it."""
-        planned, node = self.planned, self.planned.context.services.statements.node
-        outcome = _outcome(planned, self.summary)
-        rows = outcome.inserts + outcome.deletes
-        response = HiveAcidAdapterResponse.of(outcome.message, rows, node.has_read)
-        response.changes = outcome.to_dict()
-        logger.info(outcome.line(response.transaction_id))
+        counted = self.staged.summary
+        rows, read = counted.inserts + counted.deletes, self.staged.context.node.has_read
+        response = HiveAcidAdapterResponse.of(self.message, rows, read)
+        response.changes = self.to_dict()
+        logger.info(self.line(response.transaction_id))
         return response
+
+    @property
+    def message(self) -> str:
+        """The text that dbt shows next to the model's name."""
+        return f"OK, {self._rows(', ')}"
+
+    def line(self, transaction_id: int | None) -> str:
+        """Return the line for the log."""
+        planned, model = self.staged.planned, self.staged.context.model
+        read, whole = planned.rows.amount_read(), planned.plan.whole
+        return (
+            f"Model {model.name}: {self._rows(' and ')} by write ids {planned.plan.new_write_ids} "
+            f"of {model.source.table}, read in transaction {transaction_id} from {read.files} of "
+            f"{whole.files} files, {human_bytes(read.bytes)} of {human_bytes(whole.bytes)}"
+        )
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return the fields for `run_results.json`: rows, write ids, and the source's files."""
+        planned, counted = self.staged.planned, self.staged.summary
+        read, whole = planned.rows.amount_read(), planned.plan.whole
+        return {
+            "source": str(self.staged.context.model.source.table),
+            "write_ids": str(planned.plan.new_write_ids),
+            "inserts": counted.inserts,
+            "deletes": counted.deletes,
+            "files_read": read.files,
+            "files": whole.files,
+            "bytes_read": read.bytes,
+            "bytes": whole.bytes,
+        }
+
+    def _rows(self, between: str) -> str:
+        counted, is_upsert = self.staged.summary, self.staged.planned.mode is Mode.UNIQUE_KEY
+        inserts = pluralize(counted.inserts, "upsert" if is_upsert else "insert")
+        return f"{inserts}{between}{pluralize(counted.deletes, 'delete')}"
 
 
 def stage_changes(
@@ -339,42 +350,25 @@ def stage_changes(
         IncrementalError: rows of the target could not be found again by their key.
         TransactionLostError: the rows may not be all that the source had.
     """
-    context = planned.context
-    services, target = context.services, context.model.target
-    node = services.statements.node
+    context, node = planned.context, planned.context.node
+    target, root = context.model.target, context.model.config.location_root
     new_rows = planned.model_rows()
     rows = node.make_temporary_view(target, "tmp", new_rows)
     changes = node.make_temporary_view(target, "changes", planned.changes(new_rows))
     new_columns = check_rows(rows, existing)
-    root = context.model.config.location_root
-    stage, location = services.staging.stage_rows(target, root, role="changes")
+    stage, location = context.services.staging.stage_rows(target, root, role="changes")
     where = "" if location is None else f" location '{location}'"
-    services.execute(f"create table {stage} using parquet{where} as select * from {changes}")
-    services.adapter.hiveacid_check_snapshot()
+    context.execute(f"create table {stage} using parquet{where} as select * from {changes}")
+    context.check_snapshot()
     return StagedRun(planned, existing, stage, new_columns or ())
-
-
-def _outcome(planned: PlannedRun, staged: StageSummary) -> Outcome:
-    model, plan = planned.context.model, planned.plan
-    return Outcome(
-        model.name,
-        str(model.source.table),
-        str(plan.new_write_ids),
-        planned.mode is Mode.UNIQUE_KEY,
-        staged.inserts,
-        staged.deletes,
-        planned.rows.amount_read(),
-        plan.whole,
-    )
 
 
 def _common_types(context: RunContext, *relations: HiveAcidRelation) -> dict[str, str]:
     """Return the types of the columns that have the same type in all relations, by name."""
-    session = context.services.statements.session
     types = [
         {
             (field.name.lower(), field.dataType.simpleString())
-            for field in session.table(str(relation)).schema.fields
+            for field in context.session.table(str(relation)).schema.fields
             # Texts of a given length are compared in ways of their own.
             if TEXT_OF_LENGTH not in field.metadata
         }
@@ -385,18 +379,18 @@ def _common_types(context: RunContext, *relations: HiveAcidRelation) -> dict[str
 
 def _stored_columns(context: RunContext) -> Iterator[tuple[str, str]]:
     """Yield the names of the target's columns, and their types in SQL."""
-    session: Any = context.services.statements.session
-    for field in session.table(str(context.model.target)).schema.fields:
-        yield field.name, field.metadata.get(TEXT_OF_LENGTH) or sql_type(field.dataType)
+    for field in context.session.table(str(context.model.target)).schema.fields:
+        yield field.name, (field.metadata or {}).get(TEXT_OF_LENGTH) or sql_type(field.dataType)
 
 
 def _refuse_other_layout(context: RunContext) -> None:
     """Refuse to append to a table that is stored in another way than the model says."""
-    model: ChangesModel = context.model
+    model = context.model
     target, config = model.target, model.config
-    session = context.services.statements.session
-    found = _layout(*table_layout(session, str(target.schema), str(target.identifier)))
-    wanted = _layout_of(config)
+    found = _layout(*table_layout(context.session, str(target.schema), str(target.identifier)))
+    wanted = _layout(
+        config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
+    )
     if found != wanted:
         raise IncrementalError(
             f"{target} is stored as {found}, and model {model.name} says {wanted}: new rows "
@@ -404,12 +398,6 @@ def _refuse_other_layout(context: RunContext) -> None:
             "`--full-refresh`, or give it the previous `file_format`, `partition_by`, "
             "`clustered_by` and `buckets`."
         )
-
-
-def _layout_of(config: IncrementalConfig) -> str:
-    return _layout(
-        config.file_format, config.partition_by, config.clustered_by, config.buckets or 0
-    )
 
 
 def _layout(

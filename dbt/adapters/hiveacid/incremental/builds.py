@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeVar
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.invocation import get_invocation_id
@@ -15,8 +15,11 @@ from dbt.adapters.hiveacid.incremental.key_checks import refuse_repeated_key
 from dbt.adapters.hiveacid.incremental.run_context import RunContext, RunServices
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.targets.files import write_record
+from dbt.adapters.hiveacid.targets.recovery import TableVersion
 from dbt.adapters.hiveacid.targets.state import Checks, CommitStore, StateLookup, TargetState
 from hiveacid.changes.plan import ChangePlan
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,12 @@ class BuildInPlace:
         services: RunServices,
         target: HiveAcidRelation,
         old: HiveAcidRelation | None,
-        location_root: str | None,
         tracked: TrackedBuild | None,
     ) -> None:
         """`old` is the relation that has the target's name; `tracked` is None without a state."""
         self._services = services
         self._target = target
         self._old = old
-        self._location_root = location_root
         self._version = services.recovery.version_of(old)
         self._tracked = None if tracked is None else _with_previous_state(tracked, old)
 
@@ -64,7 +65,7 @@ class BuildInPlace:
         state = replace(context.next_state(tracked.previous, None), checks=Checks.PENDING)
         base = tracked.previous
         if base is None:
-            base = _read_left_behind(context, self._location_root)
+            base = _read_left_behind(context)
         store = services.stores.commit_store(model.target, model.config.file_format)
         with services.statements.errors(sql), store.committing(base, state):
             response = services.execute(sql)
@@ -94,12 +95,12 @@ class BuiltInPlace:
     services: RunServices = field(repr=False)
     target: HiveAcidRelation
     old: HiveAcidRelation | None
-    version: Any
+    version: TableVersion | None
     response: AdapterResponse
     pending: _PendingState | None
 
     @raising_dbt_errors
-    def run_or_restore(self, caller: Callable[[], Any]) -> Any:
+    def run_or_restore(self, caller: Callable[[], T]) -> T:
         """Run the checks of a `call` block; if one fails, bring the previous version back."""
         return self.services.recovery.run_or_restore(self.target, self.old, self.version, caller)
 
@@ -140,7 +141,6 @@ class BuildInStage:
         tracked: TrackedBuild | None,
     ) -> None:
         self._services = services
-        self._location_root = location_root
         self._tracked = tracked
         self.relation = services.staging.stage(target, location_root)
 
@@ -153,7 +153,7 @@ class BuildInStage:
         else:
             context = tracked.context
             state = context.next_state(tracked.previous, None)
-            base = _read_left_behind(context, self._location_root)
+            base = _read_left_behind(context)
             store = services.stores.commit_store(self.relation, context.model.config.file_format)
             with services.statements.errors(sql), store.committing(base, state):
                 response = services.execute(sql)
@@ -208,11 +208,11 @@ def replacing_files(
     Raises:
         ConcurrentRunError: another run has changed the target.
     """
-    services, target = context.services, context.model.target
-    state, store = context.next_state(previous, applied), services.stores.file_store(target)
-    with services.statements.errors(f"replace {target} by {stage}"):
-        session = services.statements.session
-        write_record(session, str(stage.schema), str(stage.identifier), state)
+    target = context.model.target
+    state = context.next_state(previous, applied)
+    store = context.services.stores.file_store(target)
+    with context.statements.errors(f"replace {target} by {stage}"):
+        write_record(context.session, str(stage.schema), str(stage.identifier), state)
         with store.replacing(previous, get_invocation_id()):
             yield
 
@@ -225,8 +225,8 @@ def _with_previous_state(tracked: TrackedBuild, old: HiveAcidRelation | None) ->
     return replace(tracked, previous=context.services.read_state(context.model))
 
 
-def _read_left_behind(context: RunContext, location_root: str | None) -> StateLookup:
-    model = context.model
-    if not location_root or model.config.file_format != "delta":
+def _read_left_behind(context: RunContext) -> StateLookup:
+    target, config = context.model.target, context.model.config
+    if not config.location_root or config.file_format != "delta":
         return None
-    return context.services.stores.read_left_behind(f"{location_root}/{model.target.identifier}")
+    return context.services.stores.read_left_behind(f"{config.location_root}/{target.identifier}")

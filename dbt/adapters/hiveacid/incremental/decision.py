@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import DataFrame, SparkSession
@@ -35,8 +36,16 @@ from hiveacid.changes.rows import deleted_row_ids
 logger = AdapterLogger("HiveAcid")
 
 
+class Step(Protocol):
+    """What a macro has to do next: a phase of a model's run, by its `kind`."""
+
+    @property
+    def kind(self) -> Literal["full load", "no changes", "strategy", "merge", "files"]:
+        """The kind of the step."""
+
+
 @dataclass(frozen=True)
-class FullRun:
+class FullRun(Step):
     """An incremental run that must build its table as a whole; `reason` says why."""
 
     context: RunContext
@@ -44,8 +53,7 @@ class FullRun:
     reason: str
     is_loss: bool = False
 
-    is_full_load = True
-    is_quiet = False
+    kind = "full load"
 
     def tracked(self) -> TrackedBuild:
         """Return the build of the table, with the state that has been looked up."""
@@ -54,7 +62,7 @@ class FullRun:
     @raising_dbt_errors
     def load_in_full(self) -> None:
         """Let `is_incremental()` be false from here on, on this node."""
-        self.context.services.statements.node.is_full_load = True
+        self.context.node.is_full_load = True
 
     @raising_dbt_errors
     def refuse_ephemerals(self) -> None:
@@ -75,7 +83,7 @@ class FullRun:
 
 
 @dataclass(frozen=True)
-class QuietRun:
+class QuietRun(Step):
     """A run that leaves its target as it is.
 
     `maker` makes the rows over which the model's SQL is still to be checked; None if it has been
@@ -87,8 +95,7 @@ class QuietRun:
     stored_columns: Sequence[str] = ()
     maker: RowMaker | None = None
 
-    is_full_load = False
-    is_quiet = True
+    kind = "no changes"
 
     @property
     def is_checked(self) -> bool:
@@ -107,8 +114,7 @@ class QuietRun:
         model = self.context.model
         frame = self.context.model_rows(self.sql, self.maker)
         check_columns(model, self.stored_columns, frame.columns)
-        node = self.context.services.statements.node
-        return node.make_temporary_view(model.target, "tmp", frame.limit(0))
+        return self.context.node.make_temporary_view(model.target, "tmp", frame.limit(0))
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,7 @@ class PlannedRun:
 
     def changes(self, new_rows: DataFrame) -> DataFrame:
         """Return the rows for the stage: inserts and deletes together."""
-        session = self.context.services.statements.session
+        session = self.context.session
         delete_may_hit_earlier = bool(self.plan.brought_before and self.plan.deletes)
 
         def staged() -> DataFrame:
@@ -162,7 +168,7 @@ class PlannedRun:
                 row_ids=lambda: self.rows.row_ids_to_delete(session),
             )
 
-        return self.context.services.statements.run(self.sql, staged)
+        return self.context.statements.run(self.sql, staged)
 
     def _model_rows(self, rows: Rows) -> DataFrame:
         return self.context.model_rows(self.sql, self.rows.showing(rows))
@@ -183,14 +189,13 @@ def plan_run(
         IncrementalError: history is lost, and the model says `on_history_loss: error`; or the table
             would have to be built as a whole, and the model says `full_refresh: false`.
     """
-    model, statements = context.model, context.services.statements
+    model = context.model
     if model.is_partial:
         maker = WholeSource(model, context.plans)
         context.model_rows(sql, maker)
         return QuietRun(context, sql, stored_columns, maker)
-    found = statements.run(
-        sql, lambda: _Planner(context, stored_columns, sql, max_write_ids).plan(statements.session)
-    )
+    planner = _Planner(context, stored_columns, sql, max_write_ids)
+    found = context.statements.run(sql, lambda: planner.plan(context.session))
     if isinstance(found, FullRun) and found.is_loss:
         logger.warning(
             f"Model {model.name} is built anew from the whole of {model.source.table}: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental.config import Mode
@@ -97,7 +97,7 @@ def refuse_repeated_key(context: RunContext, built: HiveAcidRelation) -> None:
             refuse_duplicates(context.model, found["key"].asDict(), found["times"])
 
 
-def refuse_duplicates(model: ChangesModel, key: Mapping[str, Any], times: int) -> NoReturn:
+def refuse_duplicates(model: ChangesModel, key: Mapping[str, object], times: int) -> NoReturn:
     """Raise the IncrementalError for new rows that have the same key."""
     raise IncrementalError(
         f"Model {model.name} has {times} new rows with the same unique_key "
@@ -106,5 +106,5 @@ def refuse_duplicates(model: ChangesModel, key: Mapping[str, Any], times: int) -
     )
 
 
-def _shown(key: Mapping[str, Any]) -> str:
+def _shown(key: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in key.items())

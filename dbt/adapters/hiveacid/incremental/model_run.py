@@ -1,18 +1,21 @@
-"""Runs of models over `acid_changes`: from the rendering of the SQL to staged changes."""
+"""Runs of models over `acid_changes`: from the rendering of the SQL to staged changes.
+
+Each phase of a run is a type, and makes the next: `ModelRun`, `PlannedRun`, `StagedRun`, one of the
+two ways to `Apply`, `AppliedRun`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.hiveacid.errors import IncrementalError, raising_dbt_errors
+from dbt.adapters.hiveacid.errors import IncrementalError, PythonModelError, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.apply import (
-    ApplyByFiles,
-    ApplyByStatement,
+    Apply,
     CheckRows,
     RepeatedKeyInBatch,
     stage_changes,
@@ -31,8 +34,11 @@ from dbt.adapters.hiveacid.incremental.plans import (
 from dbt.adapters.hiveacid.incremental.run_context import RunContext, RunServices
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.targets.state import TargetState
+from dbt.adapters.hiveacid.targets.stores import BUILT_ANEW, no_state
 from hiveacid.sql.statement import check_syntax
 
 logger = AdapterLogger("HiveAcid")
@@ -51,7 +57,7 @@ class ModelRun:
     @raising_dbt_errors
     def prepare_changes(
         self, existing: HiveAcidRelation, compiled_code: str, check_rows: CheckRows
-    ) -> FullRun | QuietRun | ApplyByStatement | ApplyByFiles:
+    ) -> FullRun | QuietRun | Apply:
         """Plan and stage what brings the target up to date; the target stays as it is.
 
         Args:
@@ -62,6 +68,7 @@ class ModelRun:
         Raises:
             IncrementalError: history is lost and the model says `on_history_loss: error`, or the
                 changes cannot be applied.
+            ConcurrentRunError: another run has changed the target already.
             TransactionLostError: the staged rows may not be all that the source had.
         """
         context, model = self.context, self.context.model
@@ -79,7 +86,7 @@ class ModelRun:
                 "batch of them rows with the same unique_key seem to be there together, since they "
                 "were not committed in the order of their write ids"
             )
-            context.services.adapter.drop_relation(step.stage)
+            context.services.relations.drop_relation(step.stage)
             limit = None
 
     @raising_dbt_errors
@@ -101,7 +108,7 @@ class ModelRuns:
         self,
         source: HiveAcidRelation,
         target: HiveAcidRelation,
-        model: Mapping[str, Any],
+        model: ModelNode,
         *,
         is_incremental: bool,
         is_partial: bool,
@@ -118,7 +125,7 @@ class ModelRuns:
         changes = ChangesOf(read, str(target))
         node = self._open_node()
         if node is None or node.changes != changes:
-            name = str(model["name"])
+            name = model["name"]
             options = IncrementalConfig.of(name, model["config"])
             table = target.incorporate(type="table")
             declared = ChangesModel(name, read, changes, table, options, is_incremental, is_partial)
@@ -132,7 +139,7 @@ class ModelRuns:
         node = self._open_node()
         return node is not None and node.is_full_load
 
-    def begin(self, model: Mapping[str, Any], compiled_code: str) -> ModelRun | None:
+    def begin(self, model: ModelNode, compiled_code: str) -> ModelRun | None:
         """Begin the run of an incremental model; None if its SQL does not read `acid_changes`.
 
         Raises:
@@ -174,12 +181,11 @@ class ModelRuns:
         self,
         target: HiveAcidRelation,
         old: HiveAcidRelation | None,
-        location_root: str | None,
         run: ModelRun | FullRun | None,
     ) -> BuildInPlace:
         """Return the build of a whole table in one commit of its format."""
         tracked = None if run is None else run.tracked()
-        return BuildInPlace(self._services, target, old, location_root, tracked)
+        return BuildInPlace(self._services, target, old, tracked)
 
     def build_in_stage(
         self,
@@ -191,7 +197,37 @@ class ModelRuns:
         tracked = None if run is None else run.tracked()
         return BuildInStage(self._services, target, location_root, tracked)
 
-    def _check_strategy(self, model: Mapping[str, Any], compiled_code: str) -> None:
+    def show_state(self, model: ModelNode) -> None:
+        """Print the state of a model's target."""
+        target, config = self._declared(model)
+        known = self._services.stores.read(self._services.find(target), target, config.file_format)
+        if isinstance(known, TargetState):
+            logger.info(
+                f"{target} has the state of commit {known.commit_id}, the {known.generation}. of "
+                f"its lineage, made by invocation {known.invocation_id}"
+            )
+            for name, state in known.sources.items():
+                logger.info(f"{name}: {json.dumps(state)}")
+        else:
+            reason = f": {known.reason}" if known is not None else ""
+            logger.info(f"{target} has no state{reason}. {BUILT_ANEW}")
+
+    def remove_state(self, model: ModelNode) -> None:
+        """Remove the state of a model's target: the next run builds the table as a whole."""
+        target, config = self._declared(model)
+        stores = self._services.stores
+        known = stores.read(self._services.find(target), target, config.file_format)
+        if isinstance(known, TargetState):
+            stores.remove(target, config.file_format)
+        logger.info(no_state(target))
+
+    def _declared(self, model: ModelNode) -> tuple[HiveAcidRelation, IncrementalConfig]:
+        target = HiveAcidRelation.create(
+            database=model["database"], schema=model["schema"], identifier=model["alias"]
+        )
+        return target, IncrementalConfig.of(model["name"], model["config"])
+
+    def _check_strategy(self, model: ModelNode, compiled_code: str) -> None:
         if model["config"].get("incremental_strategy") != STRATEGY:
             return
         statements = self._services.statements
@@ -203,9 +239,23 @@ class ModelRuns:
         )
 
 
-def _check_use(source: HiveAcidRelation, model: Mapping[str, Any]) -> None:
+def refuse_python(model: ModelNode) -> None:
+    """Refuse a Python model with the strategy `acid_changes`.
+
+    Raises:
+        PythonModelError: naming the model.
+    """
+    if model["config"].get("incremental_strategy") == STRATEGY:
+        raise PythonModelError(
+            f"Python model {model['name']} has `incremental_strategy: {STRATEGY}`, which takes "
+            "SQL that reads {{ acid_changes(source(…)) }}. Use another strategy, or write the "
+            "model in SQL."
+        )
+
+
+def _check_use(source: HiveAcidRelation, model: ModelNode) -> None:
     """Refuse `acid_changes` where it cannot be used."""
-    name, config = str(model["name"]), model["config"]
+    name, config = model["name"], model["config"]
     if config.get("materialized") != "incremental":
         raise IncrementalError(
             f"{name} uses acid_changes, which shows what changed since the last run of an "

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.incremental.config import Mode
@@ -19,6 +18,9 @@ _INTEGERS = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 """The integer types, and the suffixes of their literals in SQL."""
 
 _INSERTS = "_hiveacid_inserts"
+Value = int | str | None
+"""A bound of a part of a key: a date is text, and a text its bytes in hex digits."""
+
 _ROW_ID_PARTS = (("write_id", "bigint"), ("bucket", "int"), ("row", "bigint"))
 
 
@@ -72,7 +74,7 @@ class KeyPart:
     sql: str
     type: str
 
-    def predicate(self, low: Any, high: Any, has_null: bool) -> str:
+    def predicate(self, low: Value, high: Value, has_null: bool) -> str:
         """Return a condition that all rows of the target meet whose key is among the changes."""
         column = f"DBT_INTERNAL_DEST.{self.sql}"
         if low is None:
@@ -80,11 +82,11 @@ class KeyPart:
         between = f"{column} between {self._literal(low)} and {self._literal(high)}"
         return f"({between} or {column} is null)" if has_null else between
 
-    def _literal(self, value: Any) -> str:
+    def _literal(self, value: Value) -> str:
         if self.type == "date":
             return f"date'{value}'"
         if self.type == "string":
-            return text_of_bytes(value)
+            return text_of_bytes(str(value))
         return f"{value}{_INTEGERS[self.type]}"
 
 
@@ -98,7 +100,7 @@ class StageSummary:
 
     inserts: int = 0
     deletes: int = 0
-    repeated: tuple[Mapping[str, Any], int] | None = None
+    repeated: tuple[Mapping[str, object], int] | None = None
     predicates: tuple[str, ...] = ()
 
 
@@ -160,7 +162,7 @@ def by_row(stage: str, parts: Sequence[KeyPart]) -> str:
     return f"select {', '.join(columns)} from {stage}"
 
 
-def summary(row: Any, parts: Sequence[KeyPart]) -> StageSummary:
+def summary(row: Row, parts: Sequence[KeyPart]) -> StageSummary:
     """Return the summary in the row of `by_key` or `by_row`, with columns as `row["name"]`."""
     names = row.asDict()
     times = names.get("times") or 0

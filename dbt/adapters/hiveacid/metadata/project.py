@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hiveacid.selected_nodes import INTERNAL_PACKAGES
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.tables import FileSettings
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
+    from dbt.contracts.graph.nodes import ManifestNode, SourceDefinition
+
+INTERNAL_PACKAGES = ("dbt", "dbt_spark", "dbt_hiveacid")
+"""The packages of dbt, of dbt-spark and of this adapter."""
 
 
 class Project:
@@ -20,13 +26,13 @@ class Project:
     A command without a manifest declares nothing.
     """
 
-    def __init__(self, manifest: Callable[[], Any]) -> None:
+    def __init__(self, manifest: Callable[[], Manifest | None]) -> None:
         """`manifest` returns dbt's manifest, or None while there is none."""
         self._manifest = manifest
 
     def sources(self) -> set[TableName]:
         """Return the tables of all sources."""
-        return {TableName(it.schema, it.identifier) for it in self._values("sources")}
+        return {TableName(it.schema, it.identifier) for it in self._sources()}
 
     def file_settings(self, names: Collection[TableName]) -> dict[TableName, FileSettings]:
         """Return what the sources of some tables say of their files.
@@ -35,7 +41,7 @@ class Project:
             DbtRuntimeError: two sources of one table differ in it, or an option is wrong.
         """
         found: dict[TableName, FileSettings] = {}
-        for source in self._values("sources"):
+        for source in self._sources():
             name = TableName(source.schema, source.identifier)
             if name not in names:
                 continue
@@ -55,7 +61,7 @@ class Project:
         return any(
             TableName(it.schema, it.identifier) == name
             and getattr(it, "loaded_at_query", None) is not None
-            for it in self._values("sources")
+            for it in self._sources()
         )
 
     def makes(self, name: TableName) -> bool:
@@ -64,7 +70,8 @@ class Project:
 
     def is_made_by(self, name: TableName, unique_id: str) -> bool:
         """Return whether a node, by its unique id, makes a table or view of this name."""
-        node = getattr(self._manifest(), "nodes", {}).get(unique_id)
+        manifest = self._manifest()
+        node = None if manifest is None else manifest.nodes.get(unique_id)
         return node is not None and TableName(node.schema, node.alias) == name
 
     def makes_any_in(self, schemas: Collection[str]) -> bool:
@@ -77,9 +84,11 @@ class Project:
 
     def functions_in(self, schema: str) -> set[str]:
         """Return the names of the project's functions in a schema, in lower case."""
+        # dbt has functions since 1.11.
+        functions = getattr(self._manifest(), "functions", {}).values()
         return {
             function.alias.lower()
-            for function in self._values("functions")
+            for function in functions
             if function.schema.lower() == schema.lower()
         }
 
@@ -92,21 +101,24 @@ class Project:
         Returns:
             None if dbt would choose its own materialization, or dbt-spark's.
         """
-        find = getattr(self._manifest(), "find_materialization_macro_by_name", None)
-        macro = None if find is None else find(root, name, "spark")
+        manifest = self._manifest()
+        if manifest is None:
+            return None
+        macro = manifest.find_materialization_macro_by_name(root, name, "spark")
         if macro is None or macro.package_name in INTERNAL_PACKAGES:
             return None
         return macro.package_name, macro.name
 
-    def _nodes_in(self, schemas: Collection[str]) -> Iterator[Any]:
-        for node in self._values("nodes"):
+    def _nodes_in(self, schemas: Collection[str]) -> Iterator[ManifestNode]:
+        manifest = self._manifest()
+        for node in () if manifest is None else manifest.nodes.values():
             if node.is_relational and not node.is_ephemeral_model:
                 if node.schema.lower() in schemas:
                     yield node
 
-    def _values(self, kind: str) -> Collection[Any]:
-        found: Collection[Any] = getattr(self._manifest(), kind, {}).values()
-        return found
+    def _sources(self) -> Collection[SourceDefinition]:
+        manifest = self._manifest()
+        return () if manifest is None else manifest.sources.values()
 
 
 def _said(settings: FileSettings) -> str:

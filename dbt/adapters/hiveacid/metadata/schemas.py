@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
@@ -35,6 +34,7 @@ from dbt.adapters.hiveacid.spark.table_locations import (
 )
 from hiveacid.formatting import first_few
 from hiveacid.jvm.errors import is_unreachable, short_message
+from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
 from hiveacid.sql.relations import refuse_acid_in_schema
 from hiveacid.sql.stored_views import guarded_text
@@ -212,7 +212,9 @@ class Schemas:
         return True
 
     @contextmanager
-    def _changing(self, relation: BaseRelation) -> Iterator[tuple[SparkSession, Any]]:
+    def _changing(
+        self, relation: BaseRelation
+    ) -> Iterator[tuple[SparkSession, CatalogTable | None]]:
         """Look at a table before it is dropped or renamed; refuse a transactional one.
 
         Yields the session, and the table's `CatalogTable` or None.

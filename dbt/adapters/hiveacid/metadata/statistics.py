@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
@@ -81,7 +80,7 @@ class TableStatistics:
             last_write_id=_last_committed(seen),
         )
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, str | int | bool]:
         """Return dbt's form: `stats:<id>:label`, `:value`, `:description` and `:include`."""
         kept = "by Hive's statistics in the metastore"
         doubt = (
@@ -108,7 +107,7 @@ class TableStatistics:
                 "The highest committed write id. DDL takes write ids, too.",
             ),
         ]
-        entries: dict[str, Any] = {}
+        entries: dict[str, str | int | bool] = {}
         for name, label, value, description in found:
             if value is not None:
                 entries[f"stats:{name}:label"] = label

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -11,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 
 from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import is_missing, is_unreachable, short_message, unless_missing
+from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.jvm.py4j import each, java
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
 
@@ -139,5 +139,5 @@ def created_at(session: SparkSession, database: str, table: str) -> float:
     return 0 if metadata is None else metadata.createTime() / 1000
 
 
-def _partition_columns(metadata: Any) -> tuple[str, ...]:
+def _partition_columns(metadata: CatalogTable) -> tuple[str, ...]:
     return tuple(each(metadata.partitionColumnNames()))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError
+from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.sql.catalog import is_transactional, table_metadata
 from hiveacid.sql.relations import about_target
 
 
-def refuse_acid_target(session: SparkSession, database: str, table: str) -> Any:
+def refuse_acid_target(session: SparkSession, database: str, table: str) -> CatalogTable | None:
     """Refuse to drop or rename a table that is transactional.
 
     A model with the name of a transactional table would replace the table, and its rows would be

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NewType
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 MAIN = "main"
@@ -20,6 +21,12 @@ MAIN = "main"
 
 _ATTEMPTS = 5
 """Times that a commit is tried when others change the table at the same time, as in Iceberg."""
+
+TableMetadata = NewType("TableMetadata", JavaObject)
+"""`org.apache.iceberg.TableMetadata`: a table's snapshots, schemas, properties and branches."""
+
+MetadataBuilder = NewType("MetadataBuilder", JavaObject)
+"""`TableMetadata.Builder`: changes for one commit."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class IcebergTable:
         )
         self._operations = self.java.operations()
 
-    def metadata(self) -> Any:
+    def metadata(self) -> TableMetadata:
         """Return Iceberg's `TableMetadata` as it is now; Spark's catalogs may have an older one."""
         return self._operations.refresh()
 
@@ -68,7 +75,7 @@ class IcebergTable:
     def restore(self, version: IcebergVersion) -> None:
         """Bring a version back, in one commit. The history keeps what has been since."""
 
-        def change(metadata: Any, builder: Any) -> None:
+        def change(metadata: TableMetadata, builder: MetadataBuilder) -> None:
             builder.setCurrentSchema(version.schema_id)
             builder.setDefaultPartitionSpec(version.spec_id)
             builder.setDefaultSortOrder(version.sort_order_id)
@@ -82,7 +89,7 @@ class IcebergTable:
 
         self.commit(change)
 
-    def commit(self, change: Callable[[Any, Any], None]) -> None:
+    def commit(self, change: Callable[[TableMetadata, MetadataBuilder], None]) -> None:
         """Change the table in one commit.
 
         `change` gets the table's metadata and a builder to change it (`TableMetadata.Builder`). It
@@ -101,7 +108,7 @@ class IcebergTable:
                     raise
 
 
-def head(metadata: Any, branch: str = MAIN) -> int | None:
+def head(metadata: TableMetadata, branch: str = MAIN) -> int | None:
     """Return the id of a branch's newest snapshot; None if there is no such branch."""
     ref = metadata.ref(branch)
     return None if ref is None else int(ref.snapshotId())

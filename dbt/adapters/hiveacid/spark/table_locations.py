@@ -6,15 +6,22 @@ A location is text as in SQL's LOCATION: a Hadoop path, unescaped, with or witho
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import NewType
 
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.java_types import CatalogTable, JavaObject
 from hiveacid.jvm.py4j import java
 from hiveacid.sql.catalog import external_catalog, identifier, session_catalog, table_metadata
+
+HadoopPath = NewType("HadoopPath", JavaObject)
+"""`org.apache.hadoop.fs.Path`."""
+
+HadoopFiles = NewType("HadoopFiles", JavaObject)
+"""`org.apache.hadoop.fs.FileSystem`."""
 
 
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
@@ -41,7 +48,7 @@ def location_if_any(session: SparkSession, database: str, table: str) -> str | N
     return _location_of(session, table_metadata(session, database, table))
 
 
-def directory_if_any(session: SparkSession, metadata: Any) -> str | None:
+def directory_if_any(session: SparkSession, metadata: CatalogTable | None) -> str | None:
     """Return the location of a table whose `CatalogTable` is given, None if there is no table.
 
     None for a view, and if nothing is there.
@@ -114,7 +121,7 @@ def follow_directory(
         _delete_if_empty(session, in_metastore)
 
 
-def location_apart(session: SparkSession, metadata: Any) -> str | None:
+def location_apart(session: SparkSession, metadata: CatalogTable | None) -> str | None:
     """Return the directory of a managed table that the metastore believes to be in another one.
 
     Dropping the table would leave the directory. None if Spark and the metastore agree, as they
@@ -153,45 +160,47 @@ def modified_at(session: SparkSession, location: str) -> float:
     return statuses[0].getModificationTime() / 1000 if statuses else time.time()
 
 
-def _exists(session: SparkSession, path: Any) -> bool:
+def _exists(session: SparkSession, path: HadoopPath) -> bool:
     return _file_system(session, path).exists(path)
 
 
-def _delete_if_empty(session: SparkSession, path: Any) -> None:
+def _delete_if_empty(session: SparkSession, path: HadoopPath) -> None:
     file_system = _file_system(session, path)
     if file_system.exists(path) and not len(file_system.listStatus(path)):
         file_system.delete(path, False)
 
 
-def _path(session: SparkSession, location: str) -> tuple[Any, Any]:
+def _path(session: SparkSession, location: str) -> tuple[HadoopPath, HadoopFiles]:
     """Return a location as Hadoop's path, and its file system."""
     path = _as_path(session, _converter(session).stringToURI(location))
     return path, _file_system(session, path)
 
 
-def _as_path(session: SparkSession, uri: Any) -> Any:
+def _as_path(session: SparkSession, uri: JavaObject) -> HadoopPath:
     return java(session.sparkContext, "org.apache.hadoop.fs.Path")(uri)
 
 
-def _file_system(session: SparkSession, path: Any) -> Any:
+def _file_system(session: SparkSession, path: HadoopPath) -> HadoopFiles:
     return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
 
 
-def _is_external(metadata: Any) -> bool:
+def _is_external(metadata: CatalogTable) -> bool:
     return metadata.tableType().name() == "EXTERNAL"
 
 
-def _has_location(metadata: Any) -> bool:
+def _has_location(metadata: CatalogTable) -> bool:
     return metadata.storage().locationUri().isDefined()
 
 
-def _location_of(session: SparkSession, metadata: Any) -> str | None:
+def _location_of(session: SparkSession, metadata: CatalogTable | None) -> str | None:
     if metadata is None or not _has_location(metadata):
         return None
     return _converter(session).URIToString(metadata.location())
 
 
-def _two_locations(session: SparkSession, metadata: Any) -> tuple[Any, Any] | None:
+def _two_locations(
+    session: SparkSession, metadata: CatalogTable | None
+) -> tuple[HadoopPath, HadoopPath] | None:
     """Return where a table's rows are by Spark, and where by the metastore, as Hadoop's paths.
 
     None for a view, if there is no table (`metadata` is None), and in a catalog without a
@@ -206,5 +215,5 @@ def _two_locations(session: SparkSession, metadata: Any) -> tuple[Any, Any] | No
     return _as_path(session, metadata.location()), _as_path(session, raw.location())
 
 
-def _converter(session: SparkSession) -> Any:
+def _converter(session: SparkSession) -> JavaObject:
     return java(session.sparkContext, "org.apache.spark.sql.catalyst.catalog.CatalogUtils")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from dbt.adapters.hiveacid.targets.state import (
     KEY,
@@ -67,7 +66,7 @@ _HARMLESS = frozenset(
 _NO_CONDITION = (None, "", "[]", '["true"]')
 
 
-def newest_state(history: Iterable[Any]) -> StateLookup:
+def newest_state(history: Iterable[Row]) -> StateLookup:
     """Return the state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
 
     A state that a RESTORE has brought back gets a lineage of its own: Delta has seen the next
@@ -182,7 +181,7 @@ class DeltaStore:
             self._query(f"restore table {self._table} to version as of {version - 1}")
             raise overtaken(self._table)
 
-    def _newest_state(self, first: Sequence[Any], below: int | None = None) -> StateLookup:
+    def _newest_state(self, first: Sequence[Row], below: int | None = None) -> StateLookup:
         """Return the state by the commits below a version; `first` are the newest commits."""
         for history in (first, self._history() if len(first) == _FIRST_LOOK else ()):
             known = newest_state(c for c in history if below is None or c["version"] < below)
@@ -190,7 +189,7 @@ class DeltaStore:
                 return known
         return None
 
-    def _history(self, limit: int | None = None) -> Iterable[Any]:
+    def _history(self, limit: int | None = None) -> Iterable[Row]:
         clause = "" if limit is None else f" limit {limit}"
         return self._query(f"describe history {self._table}{clause}")
 

@@ -16,8 +16,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.spark.table_locations import HadoopPath
 from hiveacid.formatting import first_few
 from hiveacid.jvm.filesystem import SPARK_NAMES, list_location
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 CLAIM = "claimed_by"
@@ -235,13 +237,13 @@ class Directory:
         """Delete a file, or a directory with all in it, if it exists."""
         self._files.delete(self._child(name), True)
 
-    def _child(self, name: str) -> Any:
+    def _child(self, name: str) -> HadoopPath:
         return self._java("org.apache.hadoop.fs.Path")(self._path, name)
 
     def _java(self, name: str) -> Any:
         return java(self._context, name)
 
-    def _new_file(self, path: Any) -> Any:
+    def _new_file(self, path: HadoopPath) -> JavaObject:
         files = self._files
         replication, block_size = files.getDefaultReplication(path), files.getDefaultBlockSize(path)
         try:
@@ -249,7 +251,7 @@ class Directory:
         except Py4JJavaError as error:
             raise _as_python(error, self._path.toString()) from error
 
-    def _rename_to_new(self, source: Any, target: Any) -> bool:
+    def _rename_to_new(self, source: HadoopPath, target: HadoopPath) -> bool:
         # A local rename replaces the target, whatever Hadoop's interface promises; a link does not.
         # On HDFS the rename itself is atomic and refuses.
         qualified = self._files.makeQualified(target)

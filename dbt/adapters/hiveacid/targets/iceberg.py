@@ -11,11 +11,16 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.spark.iceberg import MAIN, IcebergTable, head
+from dbt.adapters.hiveacid.spark.iceberg import (
+    MAIN,
+    IcebergTable,
+    MetadataBuilder,
+    TableMetadata,
+    head,
+)
 from dbt.adapters.hiveacid.targets.state import (
     KEY,
     Checks,
@@ -30,6 +35,7 @@ from dbt.adapters.hiveacid.targets.state import (
     reset_text,
 )
 from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.java_types import JavaObject
 
 SNAPSHOT_PROPERTY = f"spark.sql.iceberg.snapshot-property.{KEY}"
 BRANCH = "dbt_hiveacid_"
@@ -109,7 +115,7 @@ class IcebergStore:
         """See `CommitStore.begin`."""
         branch = BRANCH + uuid.uuid4().hex
 
-        def create(metadata: Any, builder: Any) -> None:
+        def create(metadata: TableMetadata, builder: MetadataBuilder) -> None:
             if commit_of(_state(metadata)) != commit_of(base):
                 raise overtaken(self._name)
             self._begun_at = head(metadata)
@@ -190,7 +196,7 @@ class IcebergStore:
             # A statement that has no rows to write may leave no snapshot behind.
             table.java.newAppend().toBranch(branch).set(KEY, state.to_text()).commit()
 
-        def publish(metadata: Any, builder: Any) -> None:
+        def publish(metadata: TableMetadata, builder: MetadataBuilder) -> None:
             newest = head(metadata, branch)
             if newest is None or head(metadata) != self._begun_at:
                 raise overtaken(self._name)
@@ -209,12 +215,12 @@ class IcebergStore:
         return IcebergTable(self._session, self._name)
 
 
-def _state(metadata: Any, branch: str = MAIN) -> StateLookup:
+def _state(metadata: TableMetadata, branch: str = MAIN) -> StateLookup:
     every = (_snapshot(snapshot) for snapshot in metadata.snapshots())
     return newest_state(_ancestry(metadata, head(metadata, branch)), every)
 
 
-def _ancestry(metadata: Any, snapshot_id: int | None) -> Iterator[Snapshot]:
+def _ancestry(metadata: TableMetadata, snapshot_id: int | None) -> Iterator[Snapshot]:
     while snapshot_id is not None:
         found = metadata.snapshot(snapshot_id)
         if found is None:
@@ -224,7 +230,7 @@ def _ancestry(metadata: Any, snapshot_id: int | None) -> Iterator[Snapshot]:
         snapshot_id = snapshot.parent_id
 
 
-def _snapshot(found: Any) -> Snapshot:
+def _snapshot(found: JavaObject) -> Snapshot:
     """From Iceberg's own."""
     operation, summary = str(found.operation()), dict(found.summary() or {})
     return Snapshot(found.snapshotId(), found.parentId(), operation, summary)

@@ -7,23 +7,24 @@ DataFrames; the DataFrame of an ACID source shows the run's snapshot.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import PythonModelError
-from dbt.adapters.hiveacid.incremental.config import STRATEGY
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.targets.model_session import ModelSession
+from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from hiveacid.errors import HiveAcidError
 from hiveacid.jvm.plans import dataframe_of, plan_of
 from hiveacid.reader.pushdown import for_every_session
+from hiveacid.sql.clauses import render_read
 from hiveacid.sql.parameters import Parameters
 
 
@@ -54,18 +55,12 @@ class PythonModels:
         self._prepare = prepare
         self._reads_acid = reads_acid
 
-    def query(self, model: Mapping[str, Any], code: str, target: HiveAcidRelation) -> str:
+    def query(self, model: ModelNode, code: str, target: HiveAcidRelation) -> str:
         """Run the model's code; return the query of a temporary view of what it has returned.
 
         Raises:
             PythonModelError: the code fails, or returns what is not a table.
         """
-        if model["config"].get("incremental_strategy") == STRATEGY:
-            raise PythonModelError(
-                f"Python model {model['name']} has `incremental_strategy: {STRATEGY}`, which takes "
-                "SQL that reads {{ acid_changes(source(…)) }}. Use another strategy, or write the "
-                "model in SQL."
-            )
         handle: NodeContext = self._connections.get_thread_connection().handle
         handle.reads = frozenset()
 
@@ -86,8 +81,96 @@ class PythonModels:
         return f"select * from {view}"
 
 
+class RunStatement(Protocol):
+    """Runner of statements, whose ACID tables show the run's snapshot."""
+
+    def __call__(self, sql: str, values: Parameters | None = None) -> DataFrame:
+        """Run a statement with the values of its parameters."""
+
+
+class ModelSession(SparkSession):
+    """Session of a model's connection, whose SQL reads ACID tables from the run's snapshot.
+
+    It is the same session of Spark's in all else: settings, temporary views, jobs.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        run: RunStatement,
+        reads_acid: Callable[[str], bool],
+    ) -> None:
+        """Stand for `session`.
+
+        Args:
+            session: the session of the connection.
+            run: runs a statement with the values of its parameters, if it has any.
+            reads_acid: tells whether a statement reads any.
+        """
+        # Not SparkSession's own: it would register a new session with Spark.
+        self.__dict__.update(session.__dict__)
+        self._own = session
+        self._run = run
+        self._reads_acid = reads_acid
+
+    def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
+        """Run a statement: see `SparkSession.sql`."""
+        formatter = SQLStringFormatter(self)
+        text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
+        try:
+            return self._with_this_session(self._run(text, args))
+        finally:
+            if kwargs:
+                formatter.clear()
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        """Return the rows of a table or view: see `SparkSession.table`."""
+        return self._with_this_session(self._run(f"select * from {tableName}"))
+
+    @property
+    def read(self) -> DataFrameReader:
+        """See `SparkSession.read`."""
+        return _Reader(self)
+
+    def newSession(self) -> SparkSession:  # noqa: N802
+        """See `SparkSession.newSession`. Statements of the new session are Spark's own."""
+        return self._own.newSession()
+
+    def reads_acid(self, sql: str) -> bool:
+        """Return whether a statement reads an ACID table."""
+        return self._reads_acid(sql)
+
+    def _with_this_session(self, frame: DataFrame) -> DataFrame:
+        return DataFrame(frame._jdf, self)
+
+
+class _Reader(DataFrameReader):
+    """Reader of a model's session. Its options are those of `with (…)` for an ACID table."""
+
+    def __init__(self, session: ModelSession) -> None:
+        super().__init__(session)
+        self._session = session
+        self._options: dict[str, str] = {}
+
+    def option(self, key: str, value: Any) -> DataFrameReader:
+        """See `DataFrameReader.option`."""
+        self._options[key.lower()] = str(value)
+        return super().option(key, value)
+
+    def options(self, **options: Any) -> DataFrameReader:
+        """See `DataFrameReader.options`."""
+        self._options |= {key.lower(): str(value) for key, value in options.items()}
+        return super().options(**options)
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        """See `DataFrameReader.table`."""
+        if not self._session.reads_acid(f"select * from {tableName}"):
+            return super().table(tableName)
+        return self._session.table(render_read(tableName, self._options))
+
+
 def _run(
-    model: Mapping[str, Any], code: str, load: Callable[[str], DataFrame], session: SparkSession
+    model: ModelNode, code: str, load: Callable[[str], DataFrame], session: SparkSession
 ) -> Any:
     """Run the model's function, in a module of its own, which has the name `spark` as Databricks.
 

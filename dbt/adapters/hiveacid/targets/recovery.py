@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TypeVar
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
@@ -13,9 +13,9 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.node_context import Statements
-from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog, ours
 from dbt.adapters.hiveacid.spark.catalog import created_at
-from dbt.adapters.hiveacid.spark.iceberg import IcebergTable
+from dbt.adapters.hiveacid.spark.iceberg import IcebergTable, IcebergVersion
 from dbt.adapters.hiveacid.spark.table_locations import (
     default_location,
     delete_directory,
@@ -25,7 +25,6 @@ from dbt.adapters.hiveacid.spark.table_locations import (
 )
 from dbt.adapters.hiveacid.targets.staging import (
     BACKUP,
-    Catalog,
     Leftover,
     last_part,
     leftovers,
@@ -38,32 +37,24 @@ _QUIET_SECONDS = 24 * 60 * 60
 """A run that reads no ACID source holds no locks, so that only time tells that it is dead."""
 
 
-class ListedCatalog(Catalog, Protocol):
-    """The part of the adapter that a recovery needs."""
-
-    def list_relations(self, database: str | None, schema: str) -> Iterable[Any]:
-        """List a schema, as dbt's cache has it."""
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> Iterable[Any]:
-        """List a schema as it is now."""
-
-    def cache_added(self, relation: BaseRelation | None) -> Any:
-        """Add a relation to dbt's cache."""
+T = TypeVar("T")
+TableVersion = int | IcebergVersion
+"""The version of a Delta or Iceberg table."""
 
 
-def current_version(session: SparkSession, relation: SparkRelation) -> Any:
+def current_version(session: SparkSession, relation: SparkRelation) -> TableVersion:
     """Return the version of a Delta or Iceberg table, for `restore`."""
     if relation.is_delta:
-        return session.sql(f"describe history {relation} limit 1").collect()[0]["version"]
+        return int(session.sql(f"describe history {relation} limit 1").collect()[0]["version"])
     return IcebergTable(session, str(relation)).version()
 
 
-def restore(session: SparkSession, relation: SparkRelation, version: Any) -> None:
+def restore(session: SparkSession, relation: SparkRelation, version: TableVersion) -> None:
     """Make a previous version of a table its current one: rows, columns and properties."""
-    if relation.is_delta:
-        session.sql(f"restore table {relation} to version as of {version}")
-    else:
+    if isinstance(version, IcebergVersion):
         IcebergTable(session, str(relation)).restore(version)
+    else:
+        session.sql(f"restore table {relation} to version as of {version}")
 
 
 class Recovery:
@@ -71,7 +62,7 @@ class Recovery:
 
     def __init__(
         self,
-        catalog: ListedCatalog,
+        catalog: RelationCatalog,
         statements: Statements,
         runs: OtherRuns,
         finish_append: Callable[[HiveAcidRelation], None],
@@ -136,9 +127,9 @@ class Recovery:
         self,
         target: HiveAcidRelation,
         previous: HiveAcidRelation | None,
-        version: Any,
-        steps: Callable[[], Any],
-    ) -> Any:
+        version: TableVersion | None,
+        steps: Callable[[], T],
+    ) -> T:
         """Run the steps that follow the replacement of a target.
 
         If a step fails, the target gets its previous version back, or goes if it is new.
@@ -149,11 +140,11 @@ class Recovery:
             with self._statements.node.uninterrupted():
                 if previous is None:
                     self._catalog.drop_relation(target)
-                else:
+                elif version is not None:
                     restore(self._statements.session, previous, version)
             raise
 
-    def version_of(self, relation: HiveAcidRelation | None) -> Any:
+    def version_of(self, relation: HiveAcidRelation | None) -> TableVersion | None:
         """Return the version of a Delta or Iceberg table; None for a table that does not exist."""
         return None if relation is None else current_version(self._statements.session, relation)
 
@@ -234,8 +225,8 @@ class Recovery:
                 return
 
 
-def _by_name(relations: Iterable[HiveAcidRelation]) -> dict[str, HiveAcidRelation]:
-    return {str(relation.identifier).lower(): relation for relation in relations}
+def _by_name(relations: Iterable[BaseRelation]) -> dict[str, HiveAcidRelation]:
+    return {str(relation.identifier).lower(): ours(relation) for relation in relations}
 
 
 def _leftovers(target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import agate
 from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +50,7 @@ def seed_rows(
     return frame.select(*casts)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """Return a value in the form that Spark's casts from text take."""
     if value is None:
         return None

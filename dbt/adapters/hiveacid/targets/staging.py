@@ -7,16 +7,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, Protocol
 
-from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.node_context import NodeContext, Stage, Statements
-from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog
 from dbt.adapters.hiveacid.spark.table_locations import (
     default_location,
     delete_directory,
@@ -27,16 +25,6 @@ from dbt.adapters.hiveacid.spark.table_locations import (
 from dbt.adapters.hiveacid.targets.state import overtaken
 
 logger = AdapterLogger("HiveAcid")
-
-
-class Catalog(Protocol):
-    """The part of the adapter that a switch needs."""
-
-    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
-        """Rename a table or view."""
-
-    def drop_relation(self, relation: BaseRelation) -> Any:
-        """Drop a table or view, if it exists."""
 
 
 def stage_of(
@@ -133,7 +121,9 @@ def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
             )
 
 
-def switch(catalog: Catalog, stage: Stage, old: HiveAcidRelation | None) -> HiveAcidRelation | None:
+def switch(
+    catalog: RelationCatalog, stage: Stage, old: HiveAcidRelation | None
+) -> HiveAcidRelation | None:
     """Make the stage the target; `old` is the table or view that has had the target's name.
 
     Readers see the old table until the first rename, no table between the two renames, and the new
@@ -156,7 +146,7 @@ def switch(catalog: Catalog, stage: Stage, old: HiveAcidRelation | None) -> Hive
 
 
 def remove_backup(
-    catalog: Catalog,
+    catalog: RelationCatalog,
     backup: HiveAcidRelation,
     target: HiveAcidRelation,
     session: SparkSession | None,
@@ -173,7 +163,7 @@ def remove_backup(
     catalog.drop_relation(backup)
 
 
-def discard(catalog: Catalog, stage: Stage, session: SparkSession) -> None:
+def discard(catalog: RelationCatalog, stage: Stage, session: SparkSession) -> None:
     """Remove a stage: the table if it was created, and the files that a failed build has left.
 
     The files stay if they are the target's by now: a rename may have worked, and only its answer
@@ -223,7 +213,7 @@ def digits(invocation_id: str) -> str:
 class Staging:
     """Stages of the nodes of this process, and the switch that makes a stage the target."""
 
-    def __init__(self, catalog: Catalog, statements: Statements) -> None:
+    def __init__(self, catalog: RelationCatalog, statements: Statements) -> None:
         self._catalog = catalog
         self._statements = statements
         self._write_locks: dict[str, Lock] = {}
@@ -234,7 +224,7 @@ class Staging:
         target: HiveAcidRelation,
         location_root: str | None = None,
         role: str = "stage",
-        batch: Mapping[str, Any] | None = None,
+        batch: Mapping[str, object] | None = None,
     ) -> HiveAcidRelation:
         """Return a relation to build `target`, or a batch of it, in.
 
@@ -255,7 +245,7 @@ class Staging:
         self,
         target: HiveAcidRelation,
         location_root: str | None,
-        batch: Mapping[str, Any] | None = None,
+        batch: Mapping[str, object] | None = None,
         role: str = "stage",
     ) -> tuple[HiveAcidRelation, str | None]:
         """Return a relation for rows that are about to be written into `target`.
@@ -270,7 +260,7 @@ class Staging:
         self._statements.node.stages[role] = stage
         return stage.relation, location
 
-    def write_alone(self, target: HiveAcidRelation) -> None:
+    def serialize_writes(self, target: HiveAcidRelation) -> None:
         """Keep this run's other threads from writing `target` until the model, or its batch, ends.
 
         Iceberg gives up a commit that four others have come before (`commit.retry.num-retries`).

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
+from pyspark.sql import Row
+
 from dbt.adapters.hiveacid.errors import ConcurrentRunError
 
 KEY = "dbt_hiveacid"
@@ -172,7 +174,7 @@ def next_state(
     )
 
 
-Query = Callable[[str], Iterable[Any]]
+Query = Callable[[str], Iterable[Row]]
 """Function that runs a statement and returns its rows, with columns as `row["name"]`."""
 
 _PAUSE = 0.5

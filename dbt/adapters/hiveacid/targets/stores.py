@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dbt.adapters.events.logging import AdapterLogger
+
 from dbt.adapters.hiveacid.node_context import Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.table_locations import exists, location_if_any
@@ -17,6 +19,8 @@ from dbt.adapters.hiveacid.targets.state import (
     TargetState,
 )
 
+logger = AdapterLogger("HiveAcid")
+BUILT_ANEW = "A model over acid_changes is built anew by its next run; no other model needs a state"
 _COMMITTING = ("delta", "iceberg")
 """The formats with commits; the others are Spark's own."""
 
@@ -85,8 +89,8 @@ class TargetStores:
         store = self.store(target, file_format)
         self._statements.run(f"remove the state of {target}", store.reset)
 
-    def forget(self, existing: HiveAcidRelation) -> bool:
-        """Remove the state of a table that is about to get rows in another way; tell if it had one.
+    def forget(self, existing: HiveAcidRelation) -> None:
+        """Remove the state of a target that is about to get rows without acid_changes.
 
         The next run over acid_changes would bring these rows once more.
         """
@@ -95,18 +99,22 @@ class TargetStores:
             file_format is None
             and location_if_any(session, str(existing.schema), str(existing.identifier)) is None
         ):
-            return False
+            return
         store = self.store(existing, file_format or "")
         recent = self._statements.run(f"look up the state of {existing}", store.recent)
-        if not isinstance(recent, TargetState):
-            return False
-        self._statements.run(f"remove the state of {existing}", store.reset)
-        return True
+        if isinstance(recent, TargetState):
+            self._statements.run(f"remove the state of {existing}", store.reset)
+            logger.info(f"{existing} is written without acid_changes: {no_state(existing)}")
 
     def finish_append(self, existing: HiveAcidRelation) -> None:
         """Let a table take over the rest of the rows whose append a run has left undone."""
         if not existing.is_view and _format_of(existing) is None:
             self.file_store(existing).recent()
+
+
+def no_state(target: HiveAcidRelation) -> str:
+    """Return the words for a target that has just lost its state."""
+    return f"{target} has no state any more. {BUILT_ANEW}"
 
 
 def _format_of(existing: HiveAcidRelation) -> str | None:

@@ -5,45 +5,48 @@
     model_run, target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
   {%- set step = model_run.prepare_changes(
       existing_relation, compiled_code, hiveacid_check_rows) -%}
-  {%- if step.is_full_load -%}
+  {%- if step.kind == 'full load' -%}
     {% do hiveacid_build_table(target_relation, existing_relation, hiveacid_full_code(step), step) %}
-    {%- do return(none) -%}
-  {%- elif step.is_quiet -%}
-    {%- if not step.is_checked and (on_schema_change != 'ignore' or config.get('contract').enforced) -%}
-      {%- set no_rows = step.no_rows() -%}
-      {% do hiveacid_check_contract(no_rows) %}
-      {%- if not step.is_partial or on_schema_change == 'fail' -%}
-        {%- do process_schema_changes(on_schema_change, no_rows, existing_relation) -%}
-      {%- endif -%}
-    {%- endif -%}
-    {%- call noop_statement('main', 'OK, no changes') -%}
-      -- nothing has changed
-    {%- endcall -%}
-    {%- do return(none) -%}
-  {%- endif -%}
-
-  {%- if step.is_statement -%}
-    {%- set commit = step.begin_commit() -%}
-    {%- if step.is_by_strategy -%}
-      {%- set sql = hiveacid_incremental_sql(
-          strategy, step.stage, commit.relation, commit.relation, step.new_columns, own_strategy) -%}
-    {%- else -%}
-      {%- set update_columns = get_merge_update_columns(
-          config.get('merge_update_columns'), config.get('merge_exclude_columns'),
-          step.new_columns or adapter.get_columns_in_relation(existing_relation)) -%}
-      {%- set sql = commit.merge_sql(
-          update_columns, config.get('predicates') or config.get('incremental_predicates')) -%}
-    {%- endif -%}
-    {%- do write(sql) -%}
-    {%- set applied = commit.commit(sql) -%}
+  {%- elif step.kind == 'no changes' -%}
+    {% do hiveacid_leave_target(step, existing_relation, on_schema_change) %}
   {%- else -%}
-    {%- set build = step.begin_build(config.get('location_root')) -%}
-    {%- set sql = hiveacid_table_of_rows(build.relation, build.query()) -%}
+    {%- if step.kind == 'strategy' -%}
+      {%- set sql = hiveacid_incremental_sql(
+          strategy, step.staged.stage, step.relation, step.relation, step.staged.new_columns,
+          own_strategy) -%}
+    {%- elif step.kind == 'merge' -%}
+      {%- set sql = hiveacid_merge_of_changes(step, existing_relation) -%}
+    {%- elif step.kind == 'files' -%}
+      {%- set sql = hiveacid_table_of_rows(step.relation, step.query()) -%}
+    {%- endif -%}
     {%- do write(sql) -%}
-    {%- set applied = build.finish(sql) -%}
+    {#-- What dbt shows of the model: what was applied, in whichever way. --#}
+    {%- do store_result('main', response=step.finish(sql).report()) -%}
   {%- endif -%}
-  {#-- What dbt shows of the model: what was applied, in whichever way. --#}
-  {%- do store_result('main', response=applied.report()) -%}
+{% endmacro %}
+
+
+{#-- End a run that has nothing to apply. The model's columns are still compared with the target's. --#}
+{% macro hiveacid_leave_target(quiet_run, existing_relation, on_schema_change) %}
+  {%- if not quiet_run.is_checked and (on_schema_change != 'ignore' or config.get('contract').enforced) -%}
+    {%- set no_rows = quiet_run.no_rows() -%}
+    {% do hiveacid_check_contract(no_rows) %}
+    {%- if not quiet_run.is_partial or on_schema_change == 'fail' -%}
+      {%- do process_schema_changes(on_schema_change, no_rows, existing_relation) -%}
+    {%- endif -%}
+  {%- endif -%}
+  {%- call noop_statement('main', 'OK, no changes') -%}
+    -- nothing has changed
+  {%- endcall -%}
+{% endmacro %}
+
+
+{% macro hiveacid_merge_of_changes(apply, existing_relation) %}
+  {%- set columns = apply.staged.new_columns or adapter.get_columns_in_relation(existing_relation) -%}
+  {%- set update_columns = get_merge_update_columns(
+      config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) -%}
+  {%- do return(apply.merge_sql(
+      update_columns, config.get('predicates') or config.get('incremental_predicates'))) -%}
 {% endmacro %}
 
 

@@ -46,7 +46,7 @@
     {%- set new_rows = hiveacid_read_rows(new_rows, target_relation) -%}
     {% do adapter.hiveacid_forget_state(existing_relation) %}
     {%- if strategy == 'microbatch' and file_format == 'iceberg' -%}
-      {%- do adapter.hiveacid_write_alone(target_relation) -%}
+      {%- do adapter.hiveacid_serialize_writes(target_relation) -%}
     {%- endif -%}
     {%- call statement('main') -%}
       {{ hiveacid_incremental_sql(

@@ -5,7 +5,7 @@
   {%- set changes = make_temp_relation(target_relation).incorporate(type='view') -%}
   {%- set staged_sql = snapshot_staging_table(strategy, sql, target_relation) -%}
   {#-- With --empty or --sample every row that is not shown would count as deleted. --#}
-  {%- if strategy.hard_deletes in ['invalidate', 'new_record'] and (flags.EMPTY or adapter.hiveacid_shows_samples()) -%}
+  {%- if strategy.hard_deletes in ['invalidate', 'new_record'] and (flags.EMPTY or adapter.hiveacid_is_sample_run()) -%}
     {%- set staged_sql = 'select * from (' ~ staged_sql ~ ') where false' -%}
   {%- endif -%}
   {%- call statement('build_snapshot_staging_relation') -%}

@@ -7,11 +7,9 @@
 
      `model_run` is the run of a model over acid_changes, which keeps its state with the rows. --#}
 {% macro hiveacid_build_table(target_relation, old_relation, compiled_code, model_run=none) %}
-  {%- set location_root = config.get('location_root') -%}
   {%- do adapter.hiveacid_refuse_acid_by_default(target_relation, config) -%}
   {%- if hiveacid_builds_in_place(old_relation) -%}
-    {%- set build = adapter.hiveacid_build_in_place(
-        target_relation, old_relation, location_root, model_run) -%}
+    {%- set build = adapter.hiveacid_build_in_place(target_relation, old_relation, model_run) -%}
     {%- set built = hiveacid_commit(build, create_table_as(False, target_relation, compiled_code)) -%}
     {%- call built.run_or_restore() -%}
       {% do adapter.hiveacid_check_snapshot() %}
@@ -21,7 +19,8 @@
     {#-- Outside of the block: what has come since must not be undone. --#}
     {% do built.confirm() %}
   {%- else -%}
-    {%- set build = adapter.hiveacid_build_in_stage(target_relation, location_root, model_run) -%}
+    {%- set build = adapter.hiveacid_build_in_stage(
+        target_relation, config.get('location_root'), model_run) -%}
     {%- set built = hiveacid_commit(build, create_table_as(False, build.relation, compiled_code)) -%}
     {% do built.check_unique_key() %}
     {% do persist_constraints(built.relation, model) %}

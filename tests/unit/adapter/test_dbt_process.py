@@ -1,6 +1,10 @@
-"""The dbt command that makes an adapter, and the nodes that `dbt retry` runs again."""
+"""The dbt process around an adapter: its command, what `dbt retry` runs again, SIGTERM, its log."""
 
 import json
+import logging
+import os
+import signal
+import threading
 from types import SimpleNamespace
 
 import click
@@ -9,7 +13,12 @@ from dbt.artifacts.schemas.results import NodeStatus
 from dbt.cli.main import cli
 from dbt.task import retry
 
-from dbt.adapters.hiveacid.command import find_command, retried_nodes
+from dbt.adapters.hiveacid.dbt_process import (
+    TerminationHandler,
+    find_command,
+    install_log_handler,
+    retried_nodes,
+)
 
 
 def context(name, parent=cli):
@@ -84,3 +93,59 @@ def test_other_commands_and_operations_retry_no_node(command):
 
 def test_results_that_cannot_be_read_are_not_foreseen(command):
     assert retried_nodes(command(None)) is None
+
+
+@pytest.fixture
+def default_handler():
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_sigterm_raises_what_ctrl_c_raises_and_is_then_ignored(default_handler):
+    handler = TerminationHandler()
+    handler.install()
+    with pytest.raises(KeyboardInterrupt, match="terminated by SIGTERM"):
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    handler.remove()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_somebody_elses_handler_stays(default_handler):
+    def theirs(number, frame):
+        """Theirs."""
+
+    signal.signal(signal.SIGTERM, theirs)
+    handler = TerminationHandler()
+    handler.install()
+    handler.remove()
+    assert signal.getsignal(signal.SIGTERM) is theirs
+
+
+def test_another_thread_cannot_install_it(default_handler):
+    handler = TerminationHandler()
+    thread = threading.Thread(target=handler.install)
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.fixture
+def roots_records():
+    """The records that a handler of Python's root logger gets, as snowplow_tracker adds one."""
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    logging.root.addHandler(handler)
+    yield records
+    logging.root.removeHandler(handler)
+
+
+def test_the_console_has_no_line_of_the_library_beside_dbts_own(roots_records, monkeypatch):
+    logger = logging.getLogger("hiveacid")
+    monkeypatch.setattr(logger, "propagate", True)
+    install_log_handler()
+    logger.debug("Opened transaction 5.")
+    logger.warning("A heartbeat failed.")
+    assert roots_records == []

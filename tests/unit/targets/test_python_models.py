@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hiveacid.targets.model_session import ModelSession
+from dbt.adapters.hiveacid.targets.python_models import ModelSession
 from hiveacid.sql.clauses import render_read
 
 

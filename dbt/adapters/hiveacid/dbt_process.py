@@ -1,0 +1,174 @@
+"""The dbt process around an adapter: its command, events of its nodes, SIGTERM, its log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.base_types import EventMsg
+from dbt_common.events.event_manager_client import get_event_manager
+
+logger = AdapterLogger("HiveAcid")
+_CLI = "dbt.cli.main"
+LIBRARY = "hiveacid"
+"""The name of the library's logger."""
+
+
+def find_command() -> click.Context | None:
+    """Return the dbt command that runs on this thread; None outside of any.
+
+    A tool may use dbt as a library, and have commands of its own.
+    """
+    module = sys.modules.get(_CLI)
+    context = found = click.get_current_context(silent=True)
+    while module is not None and found is not None:
+        if found.command is module.cli:
+            return context
+        found = found.parent
+    return None
+
+
+def retried_nodes(command: click.Context | None) -> frozenset[str] | None:
+    """Return the unique ids of the nodes that `dbt retry` runs again; None in any other command.
+
+    `dbt retry` selects nothing: it takes the ids from the previous command's results, as here.
+    """
+    if command is None or command.command.name != "retry":
+        return None
+    flags, config = command.obj["flags"], command.obj["runtime_config"]
+    path = Path(config.project_root, flags.state or config.target_path, "run_results.json")
+    try:
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return _unfinished(results)
+    except (OSError, ValueError, LookupError) as error:
+        logger.debug(f"The nodes to retry cannot be foreseen, {path} is unreadable: {error!r}")
+        return None
+
+
+def _unfinished(results: dict[str, Any]) -> frozenset[str] | None:
+    # Late: nothing but `dbt retry` needs it.
+    from dbt.task.retry import RETRYABLE_STATUSES
+
+    if results["args"].get("which") == "run-operation":
+        return None
+    return frozenset(
+        result["unique_id"]
+        for result in results["results"]
+        if result["status"] in RETRYABLE_STATUSES
+        and not result["unique_id"].startswith("operation.")
+    )
+
+
+class NodeEvents:
+    """Listener that reports the nodes that start and end, on their threads.
+
+    dbt asks an adapter nothing for a node that it skips. Its events report each node, whatever its
+    end.
+    """
+
+    def __init__(
+        self,
+        started: Callable[[str], None],
+        finished: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        """Report to `started` and `finished`, which must not raise: dbt would blame the node.
+
+        Args:
+            started: called with the unique id of a node.
+            finished: called with the unique id, and the adapter's response (empty without one).
+        """
+        self._started, self._finished = started, finished
+
+    def install(self) -> None:
+        """Start to listen. dbt forgets all listeners when its next command begins."""
+        get_event_manager().add_callback(self._on_event)
+
+    def remove(self) -> None:
+        """Stop listening."""
+        callbacks = get_event_manager().callbacks
+        if self._on_event in callbacks:
+            callbacks.remove(self._on_event)
+
+    def _on_event(self, event: EventMsg) -> None:
+        name = event.info.name
+        if name not in ("NodeStart", "NodeFinished") or not event.data.node_info.unique_id:
+            return
+        if name == "NodeStart":
+            self._started(event.data.node_info.unique_id)
+        else:
+            # A protobuf `Struct`, whose numbers are floats.
+            response = dict(event.data.run_result.adapter_response.items())
+            self._finished(event.data.node_info.unique_id, response)
+
+
+class TerminationHandler:
+    """Handler that turns SIGTERM into the exception that Ctrl-C raises.
+
+    Without it the process dies at once, and the run's transaction and locks stay with the metastore
+    until their timeout. Python allows handlers on the main thread only. A handler that somebody
+    else has installed is left alone.
+    """
+
+    def __init__(self) -> None:
+        self._installed = False
+
+    def install(self) -> None:
+        """Install the handler, on the main thread and if nobody else has one."""
+        on_main_thread = threading.current_thread() is threading.main_thread()
+        if on_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _terminate)
+            self._installed = True
+
+    def remove(self) -> None:
+        """Put Python's own handler back, unless somebody else has installed one since."""
+        on_main_thread = threading.current_thread() is threading.main_thread()
+        if self._installed and on_main_thread:
+            if signal.getsignal(signal.SIGTERM) in (_terminate, signal.SIG_IGN):
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._installed = False
+
+
+def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
+    # A second SIGTERM must not interrupt the end of the transaction.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt("terminated by SIGTERM")
+
+
+class DbtLogHandler(logging.Handler):
+    """Handler that gives the library's records to dbt, which adds the node of this thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logger = AdapterLogger("HiveAcid")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log one record at its own level."""
+        message = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            self._logger.warning(message)
+        elif record.levelno >= logging.INFO:
+            self._logger.info(message)
+        else:
+            self._logger.debug(message)
+
+
+def install_log_handler() -> None:
+    """Give everything that the library logs to dbt, and to dbt alone. May be called again.
+
+    A library that dbt imports (snowplow_tracker) gives Python's root logger a handler, which would
+    print each record on the console again, at every level.
+    """
+    logger = logging.getLogger(LIBRARY)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    if not any(isinstance(handler, DbtLogHandler) for handler in logger.handlers):
+        logger.addHandler(DbtLogHandler())
