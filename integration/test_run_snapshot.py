@@ -22,7 +22,7 @@ from hiveacid.errors import (
 )
 from hiveacid.metastore.client import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_IDS, MetastoreClient
 from hiveacid.metastore.models import LockState, LockType, TableName
-from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.run_snapshot import RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.held import hold_exclusive
@@ -45,14 +45,19 @@ def metastore(hive: HiveServer) -> Iterator[MetastoreClient]:
 def make_snapshot(hive: HiveServer) -> Iterator[Callable[..., RunSnapshot]]:
     made = []
 
-    def make(lock_timeout: float = 20, **options: object) -> RunSnapshot:
+    def make(
+        lock_timeout: float = 20, on_lost: Callable[[TransactionLostError], None] | None = None
+    ) -> RunSnapshot:
+        hooks = SnapshotHooks()
+        if on_lost is not None:
+            hooks.on_lost = on_lost  # type: ignore[method-assign]
         made.append(
             RunSnapshot(
                 lambda: MetastoreClient(hive.metastore_uri),
                 SnapshotSettings(lock_timeout=lock_timeout),
                 "dbt test run",
+                hooks,
                 unexplained=unexplained,
-                **options,  # type: ignore[arg-type]
             )
         )
         return made[-1]

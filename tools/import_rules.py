@@ -1,7 +1,8 @@
 """Check who may import whom: `python -m tools.import_rules`, a part of `make lint`.
 
 The rules are those of docs/architecture.md. Imports are read from the source, those inside of
-functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle.
+functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle. What the adapter
+takes of the library besides the library's public names stands in `tools/adapter_imports.py`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.adapter_imports import TAKEN
+
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = "hiveacid"
 ADAPTER = "dbt.adapters.hiveacid"
 
 LAYERS = (
     ("api",),
+    ("engine",),
     ("sql",),
     ("changes",),
     ("reader",),
@@ -27,7 +31,7 @@ LAYERS = (
     ("formatting", "spark_lines"),
     ("errors",),
 )
-"""Rooms of the library, from the roof to the ground: each may import those below it."""
+"""Rooms of the library, from the top down: each may import those below it."""
 
 FORBIDDEN = (
     (LIBRARY, "dbt", "the library must be importable without dbt"),
@@ -51,7 +55,7 @@ class Import:
 
 def main() -> int:
     """Print each breach; return 1 if there is any."""
-    breaches = list(find_breaches(read_imports(ROOT)))
+    breaches = [*find_breaches(read_imports(ROOT)), *find_taken(ROOT, TAKEN)]
     for breach in breaches:
         print(breach)
     if not breaches:
@@ -64,13 +68,18 @@ def read_imports(root: Path) -> list[Import]:
     paths = {
         module_name(path.relative_to(root)): path
         for package in (LIBRARY, ADAPTER)
-        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
+        for path in files_of(root, package)
     }
     return [
         found
         for module, path in paths.items()
         for found in imports_of(module, path.read_text(encoding="utf-8"), paths)
     ]
+
+
+def files_of(root: Path, package: str) -> list[Path]:
+    """Return the files of a package."""
+    return sorted((root / package.replace(".", "/")).rglob("*.py"))
 
 
 def module_name(path: Path) -> str:
@@ -98,6 +107,48 @@ def find_breaches(imports: list[Import]) -> Iterator[str]:
             yield f"{found.importer}:{found.line} imports {found.imported}: {reason}"
     for circle in find_circles(imports):
         yield f"a circle of imports: {' -> '.join(circle)}"
+
+
+def find_taken(root: Path, allowed: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield a line for each name of the library that the adapter must not take, or does not take.
+
+    Public names may be taken from the module that defines them. Others must be `allowed`, by their
+    modules.
+    """
+    public, unused = public_names(root), {(m, name) for m in allowed for name in allowed[m]}
+    for path in files_of(root, ADAPTER):
+        for line, module, name in names_taken(path.read_text(encoding="utf-8")):
+            where = f"{path.relative_to(root)}:{line}"
+            if name is None:
+                yield f"{where} imports {module} as a whole: name what it takes"
+            elif name not in public and name not in allowed.get(module, ()):
+                yield f"{where} takes {module}.{name}, which is not in tools/adapter_imports.py"
+            elif name in public and name in allowed.get(module, ()):
+                yield f"{module}.{name} is public: take it out of tools/adapter_imports.py"
+            unused.discard((module, str(name)))
+    for module, name in sorted(unused):
+        yield f"nobody takes {module}.{name}: take it out of tools/adapter_imports.py"
+
+
+def names_taken(source: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the line, the module and the name of each import of the library; None for a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if is_in(alias.name, LIBRARY):
+                    yield node.lineno, alias.name, None
+        elif isinstance(node, ast.ImportFrom) and node.module and is_in(node.module, LIBRARY):
+            for alias in node.names:
+                yield node.lineno, node.module, alias.name
+
+
+def public_names(root: Path) -> frozenset[str]:
+    """Return the names in the library's `__all__`; none where there is no library."""
+    path = root / LIBRARY / "__init__.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else ():
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
 
 
 def reason_against(found: Import) -> str | None:

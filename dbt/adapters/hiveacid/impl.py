@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from multiprocessing.context import SpawnContext
-from pathlib import Path
 from typing import Any
 
 import agate
@@ -29,6 +28,7 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.command import find_command, retried_nodes
+from dbt.adapters.hiveacid.command_hooks import HooksOfAdapter
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage
@@ -49,9 +49,9 @@ from dbt.adapters.hiveacid.metadata.schemas import (
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.node_events import NodeEvents
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, with_format
-from dbt.adapters.hiveacid.report import keep
-from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
+from dbt.adapters.hiveacid.selected_nodes import Selection
 from dbt.adapters.hiveacid.signals import TerminationHandler
+from dbt.adapters.hiveacid.sources.prepare import check_view, names_in, refuse_function
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
@@ -85,21 +85,20 @@ class HiveAcidAdapter(SparkAdapter):
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         install_log_handler()
-        target_path = getattr(config, "project_target_path", None)
         self._project = Project(self.get_macro_resolver)
         command = find_command()
-        self._selection = Selection(retried_nodes(command))
+        hooks = HooksOfAdapter(
+            self.connections,
+            self._project,
+            Selection(retried_nodes(command)),
+            self.get_macro_resolver,
+            getattr(config, "project_target_path", None),
+        )
         self.run = Invocation(
             config.credentials,
             get_invocation_id(),
             f"{config.profile_name}.{config.target_name}",
-            foreseen=self._foreseen,
-            declared=self._project.sources,
-            file_settings=self._project.file_settings,
-            needing=self._needing,
-            on_lost=self.connections.stop_reading,
-            raise_if_cancelled=self.connections.raise_if_cancelled,
-            keep_report=partial(keep, None if target_path is None else Path(target_path)),
+            hooks,
             is_command=command is not None,
         )
         self.connections.run = self.run
@@ -112,7 +111,7 @@ class HiveAcidAdapter(SparkAdapter):
     def _build_collaborators(self) -> None:
         statements = Statements(self._handle, self.connections.exception_handler)
         runs = OtherRuns(
-            self.run.is_another_alive, self.run.lock_timeout, self.run.raise_if_cancelled
+            self.run.is_another_alive, self.run.lock_timeout, self.run.hooks.raise_if_cancelled
         )
         stores = TargetStores(statements, runs)
         self._staging = Staging(self, statements)
@@ -122,12 +121,16 @@ class HiveAcidAdapter(SparkAdapter):
         self._model_runs = ModelRuns(services, self._open_node)
         project = self._project
         self._catalog = Catalog(
-            self.connections, project, self.run.tables.get, self.run.see, self._describe
+            self.connections,
+            project,
+            self.run.tables.get,
+            self.run.look_up_unlocked,
+            self._describe,
         )
         self._freshness = Freshness(
             self.connections,
             project,
-            self.run.see,
+            self.run.look_up_unlocked,
             self.run.valid_txns,
             self.run.footers,
             self._create_freshness_response,
@@ -141,7 +144,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._python_models = PythonModels(
             self.connections,
             self.run.prepare,
-            lambda node, sql: any(names.sources for names in self.run.look_at(node, sql)),
+            lambda node, sql: any(it.sources for it in names_in(node, sql, self.run.sources)),
         )
 
     @raising_dbt_errors
@@ -175,12 +178,8 @@ class HiveAcidAdapter(SparkAdapter):
         self.execute("select 1 as id")
         with self.connections.exception_handler("look a table up in Spark's catalog"):
             self._handle().session.catalog.tableExists("default.dbt_debug")
-        info = self.run.server_info()
-        logger.info(
-            f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
-            f"{info.transaction_timeout:g} s"
-        )
-        logger.info(f"Connection to the metastore: {self.run.spoken()}")
+        for line in self.run.describe_metastore():
+            logger.info(line)
 
     @available
     def hiveacid_verify(self, table: str) -> None:
@@ -226,7 +225,7 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             ViewOverAcidError: naming the function, the tables and what to do instead.
         """
-        self.run.refuse_function(self._handle().session, sql)
+        refuse_function(self._handle().session, sql, self.run.sources)
 
     @available
     def hiveacid_check_view(self, sql: str) -> None:
@@ -236,7 +235,7 @@ class HiveAcidAdapter(SparkAdapter):
             HiveAcidError: saying why. Nothing has been changed.
         """
         with self.connections.exception_handler(sql):
-            self.run.check_view(self._handle(), sql)
+            check_view(self._handle(), sql, self.run.sources)
 
     @available
     def hiveacid_own_materialization(self, context: Mapping[str, Any], name: str) -> Any | None:
@@ -585,16 +584,6 @@ class HiveAcidAdapter(SparkAdapter):
         # dbt names a connection after the node that runs on it.
         name = getattr(self.connections.get_if_exists(), "name", None) or ""
         return self._project.is_made_by(relation.table_name(), name)
-
-    def _foreseen(self) -> set[TableName]:
-        sources = self._selection.sources(self.get_macro_resolver())
-        return {TableName(source.schema, source.identifier) for source in sources}
-
-    def _needing(self) -> frozenset[str] | None:
-        selected, manifest = self._selection.ids(), self.get_macro_resolver()
-        if selected is None or manifest is None:
-            return None
-        return find_acid_readers(manifest, selected, self.run.tables.read_in_snapshot)
 
 
 def _ours(relation: BaseRelation) -> HiveAcidRelation:
