@@ -131,8 +131,7 @@ class HiveAcidAdapter(SparkAdapter):
             self.connections,
             project,
             self.run.look_up_unlocked,
-            self.run.valid_txns,
-            self.run.footers,
+            self.run.find_last_write,
             self._create_freshness_response,
         )
         self._schemas = Schemas(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -26,7 +27,6 @@ from dbt.adapters.hiveacid.sources.prepare import prepare_statement
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.statement_snapshots import StatementSnapshots
-from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.engine import SnapshotEngine, open_footers
 from hiveacid.errors import (
     SnapshotEndedError,
@@ -37,7 +37,7 @@ from hiveacid.formatting import first_few
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.footer_cache import default_directory
-from hiveacid.reader.orc_footers import OrcFooters
+from hiveacid.reader.last_write import LastWrite, find_last_write
 from hiveacid.snapshots.instants import AsOf
 from hiveacid.snapshots.tables import FileSettings, UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
@@ -93,7 +93,7 @@ class Invocation:
         self.tables = KnownTables(
             lambda: nullcontext(client), hooks.selected_sources, hooks.project_sources
         )
-        self.footers = _footers(credentials)
+        self.footers = open_footers(_footer_directory(credentials))
         # The id, by which other runs find the locks, comes before what may be cut.
         agent_info = f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}"
         settings = _snapshot_settings(credentials, hooks)
@@ -201,9 +201,18 @@ class Invocation:
         """
         return look_up_unlocked(self._client, names)
 
-    def valid_txns(self) -> ValidTxnList:
-        """Return the transactions committed by now. Opens none."""
-        return self._client.get_valid_txns()
+    def find_last_write(
+        self, session: SparkSession, see: Callable[[], UnlockedTable]
+    ) -> LastWrite | None:
+        """Return the newest write of a table as `see` shows it now; None if no write has data.
+
+        Takes no lock and no transaction.
+
+        Raises:
+            CompactedMeanwhileError: the table changes faster than it can be listed.
+            UnreadableTableError: a location cannot be listed, or cannot be understood.
+        """
+        return find_last_write(session, see, self._client.get_valid_txns, self.footers)
 
     def describe_metastore(self) -> Iterator[str]:
         """Yield what the metastore can do, how it is spoken to, and who dbt is there.
@@ -336,6 +345,6 @@ def _snapshot_settings(credentials: HiveAcidCredentials, hooks: CommandHooks) ->
     )
 
 
-def _footers(credentials: HiveAcidCredentials) -> OrcFooters:
+def _footer_directory(credentials: HiveAcidCredentials) -> str | Path | None:
     chosen = credentials.footer_cache
-    return open_footers(None if chosen == OFF else chosen or default_directory())
+    return None if chosen == OFF else chosen or default_directory()
