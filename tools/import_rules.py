@@ -2,7 +2,7 @@
 
 The rules are those of docs/architecture.md. Imports are read from the source, those inside of
 functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle. What the adapter
-takes of the library besides the library's public names stands in `tools/adapter_imports.py`.
+takes of the library besides the library's public names stands in `tools/adapter_imports.txt`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.adapter_imports import TAKEN
-
 ROOT = Path(__file__).resolve().parent.parent
+ALLOWED = ROOT / "tools" / "adapter_imports.txt"
+"""Names of the library that the adapter takes, besides the public ones."""
+
 LIBRARY = "hiveacid"
 ADAPTER = "dbt.adapters.hiveacid"
 
@@ -55,7 +56,7 @@ class Import:
 
 def main() -> int:
     """Print each breach; return 1 if there is any."""
-    breaches = [*find_breaches(read_imports(ROOT)), *find_taken(ROOT, TAKEN)]
+    breaches = [*find_breaches(read_imports(ROOT)), *find_taken(ROOT, read_allowed())]
     for breach in breaches:
         print(breach)
     if not breaches:
@@ -109,25 +110,31 @@ def find_breaches(imports: list[Import]) -> Iterator[str]:
         yield f"a circle of imports: {' -> '.join(circle)}"
 
 
-def find_taken(root: Path, allowed: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def read_allowed() -> frozenset[tuple[str, str]]:
+    """Return the modules and names that the adapter may take, besides the public ones."""
+    lines = ALLOWED.read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(":") for line in lines if not line.startswith("#"))
+    return frozenset((module, name) for module, names in pairs for name in names.split())
+
+
+def find_taken(root: Path, allowed: frozenset[tuple[str, str]]) -> Iterator[str]:
     """Yield a line for each name of the library that the adapter must not take, or does not take.
 
-    Public names may be taken from the module that defines them. Others must be `allowed`, by their
-    modules.
+    Public names may be taken from the module that defines them. Others must be `allowed`.
     """
-    public, unused = public_names(root), {(m, name) for m in allowed for name in allowed[m]}
+    public, file = public_names(root), ALLOWED.relative_to(ROOT)
+    taken = set()
     for path in files_of(root, ADAPTER):
         for line, module, name in names_taken(path.read_text(encoding="utf-8")):
             where = f"{path.relative_to(root)}:{line}"
             if name is None:
                 yield f"{where} imports {module} as a whole: name what it takes"
-            elif name not in public and name not in allowed.get(module, ()):
-                yield f"{where} takes {module}.{name}, which is not in tools/adapter_imports.py"
-            elif name in public and name in allowed.get(module, ()):
-                yield f"{module}.{name} is public: take it out of tools/adapter_imports.py"
-            unused.discard((module, str(name)))
-    for module, name in sorted(unused):
-        yield f"nobody takes {module}.{name}: take it out of tools/adapter_imports.py"
+            elif name not in public and (module, name) not in allowed:
+                yield f"{where} takes {module}.{name}, which is not in {file}"
+            elif name not in public:
+                taken.add((module, name))
+    for module, name in sorted(allowed - taken):
+        yield f"{file} has {module}.{name}, which is public or which nobody takes: take it out"
 
 
 def names_taken(source: str) -> Iterator[tuple[int, str, str | None]]:
@@ -135,7 +142,8 @@ def names_taken(source: str) -> Iterator[tuple[int, str, str | None]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if is_in(alias.name, LIBRARY):
+                # `import hiveacid` itself gives public names.
+                if is_in(alias.name, LIBRARY) and alias.name != LIBRARY:
                     yield node.lineno, alias.name, None
         elif isinstance(node, ast.ImportFrom) and node.module and is_in(node.module, LIBRARY):
             for alias in node.names:
