@@ -41,22 +41,30 @@ def metastore(hive: HiveServer) -> Iterator[MetastoreClient]:
         yield client
 
 
+class Hooks(SnapshotHooks):
+    """Hooks that tell of a loss."""
+
+    def __init__(self, on_lost: Callable[[TransactionLostError], None]) -> None:
+        self._on_lost = on_lost
+
+    def on_lost(self, error: TransactionLostError) -> None:
+        self._on_lost(error)
+
+
 @pytest.fixture
 def make_snapshot(hive: HiveServer) -> Iterator[Callable[..., RunSnapshot]]:
     made = []
 
     def make(
-        lock_timeout: float = 20, on_lost: Callable[[TransactionLostError], None] | None = None
+        lock_timeout: float = 20,
+        on_lost: Callable[[TransactionLostError], None] = lambda error: None,
     ) -> RunSnapshot:
-        hooks = SnapshotHooks()
-        if on_lost is not None:
-            hooks.on_lost = on_lost  # type: ignore[method-assign]
         made.append(
             RunSnapshot(
                 lambda: MetastoreClient(hive.metastore_uri),
                 SnapshotSettings(lock_timeout=lock_timeout),
                 "dbt test run",
-                hooks,
+                Hooks(on_lost),
                 unexplained=unexplained,
             )
         )

@@ -130,7 +130,7 @@ def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Pre
     show = rows.columns
     if not statement.is_permanent_view:
         show = rows.rows
-        rows.pin({read.table for read in (*found.tables, *feeds)})
+        rows.pin({read.table for read in found.tables} | {feed.table for feed in feeds})
     swapped = swap(session, statement, found.reads, partial(show, session), calls)
     return Prepared(statement, found.reads, tuple(call for call, _ in calls), swapped)
 
