@@ -27,20 +27,20 @@ logger = logging.getLogger("hiveacid")
 
 
 class SnapshotHooks:
-    """What a snapshot asks and tells its host. Here nothing happens: a host overrides some."""
+    """Calls of a snapshot to its host. Each does nothing here: a host overrides some."""
 
     def initial_tables(self) -> Iterable[TableName]:
         """Return the tables that are locked together, with the first one that is read."""
         return ()
 
     def before_pin(self, names: frozenset[TableName]) -> None:
-        """Hear of each `pin` before it begins, on its thread. May raise to refuse it."""
+        """Called before each `pin`, on its thread, with the names of the tables. May raise."""
 
     def on_held(self) -> None:
-        """Hear that the first tables of a transaction are locked and looked up."""
+        """Called once the first tables of a transaction are locked and looked up."""
 
     def on_lost(self, error: TransactionLostError) -> None:
-        """Hear once that the transaction is lost, possibly on another thread.
+        """Called once when the transaction is found lost, possibly on another thread.
 
         It is the time to cancel what reads under the transaction.
         """
@@ -81,7 +81,7 @@ class RunSnapshot:
         Args:
             client_factory: makes one client for the calls and one for the heartbeats.
             agent_info: names the owner of the transaction and its locks for administrators.
-            hooks: what the host of the snapshot is asked and told.
+            hooks: the calls to the host of the snapshot.
             unexplained: lists a table and finds the write ids without a directory; asked only
                 about late tables.
         """

@@ -28,7 +28,7 @@ _NOT_MADE_BY_SPARK = "2.2 or prior"
 
 
 class HiveViewReads:
-    """Views of Hive's that one statement reads, and plain tables behind such views."""
+    """Hive views that one statement reads, and plain tables behind Hive views."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class HiveViewReads:
         self._is_catalog = is_catalog
 
     def follow(self, relation: Relation, view: HiveView, scope: Scope) -> ViewRead | None:
-        """Follow a view of Hive's. One over no transactional table is left to Spark.
+        """Follow a Hive view. One over no transactional table is left to Spark.
 
         Raises:
             UnreadableTableError: Spark cannot show what Hive shows of the view.
@@ -86,7 +86,7 @@ class HiveViewReads:
     def without_blanks(
         self, relation: Relation, name: TableName, metadata: CatalogTable
     ) -> ViewRead | None:
-        """Return a plain table behind a view of Hive's that has values of `char`."""
+        """Return a plain table behind a Hive view that has values of `char`."""
         types = types_of_hive(metadata)
         query = without_blanks(name, types)
         if query is None:
@@ -100,7 +100,7 @@ class HiveViewReads:
 
 
 def view_made_by_hive(name: TableName, metadata: CatalogTable) -> HiveView | None:
-    """Return a view of Spark's catalog as one of Hive's; None if Spark has made it."""
+    """Return a view of Spark's catalog that Hive has made; None if Spark has made it."""
     if not str(metadata.createVersion()).startswith(_NOT_MADE_BY_SPARK):
         return None
     schema = StructType.fromJson(json.loads(metadata.schema().json()))
@@ -109,7 +109,7 @@ def view_made_by_hive(name: TableName, metadata: CatalogTable) -> HiveView | Non
 
 
 def _check(read: ViewRead) -> None:
-    """Refuse a view of Hive's that Spark would show otherwise, or one behind it."""
+    """Refuse a Hive view that Spark would show with other rows, or one behind it."""
     check = getattr(read.view, "check", None)
     if check is not None:
         check()

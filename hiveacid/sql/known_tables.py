@@ -96,7 +96,7 @@ class KnownTables:
         return bool(self.transactional([name]))
 
     def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
-        """Return a view of Hive's in the metastore; None without one. `in_spark` as for `has`."""
+        """Return a Hive view of the metastore; None without one. `in_spark` as for `has`."""
         if in_spark and name not in self._declared():
             return None
         return HiveView.of(self.get(name))
@@ -115,7 +115,7 @@ class KnownTables:
         return {name for name, table in tables if table is not None and table.is_transactional}
 
     def behind(self, names: Iterable[TableName]) -> set[TableName]:
-        """Return the transactional tables among `names`, and those behind views of Hive's."""
+        """Return the transactional tables among `names`, and those behind Hive views."""
         found: set[TableName] = set()
         seen: set[TableName] = set()
         pending = list(names)
@@ -136,7 +136,7 @@ class KnownTables:
         return found
 
     def read_in_snapshot(self, names: Iterable[TableName]) -> set[TableName]:
-        """Return those of `names` that are transactional tables, or views of Hive's over some."""
+        """Return those of `names` that are transactional tables, or Hive views over some."""
         return {name for name in names if self.behind([name])}
 
     def _look_up(self, names: set[TableName]) -> None:

@@ -97,7 +97,7 @@ class Names:
             try:
                 self._metadata[name] = table_metadata(self._session, name.database, name.table)
             except (PySparkException, Py4JJavaError):
-                # Spark describes no materialized view of Hive's, for example. Who reads it is told.
+                # Spark cannot describe a Hive materialized view, for example. Reads are refused.
                 known = self._known
                 view = known.hive_view(name, in_spark=False)
                 if view is None and not known.has(name, in_spark=False):

@@ -63,7 +63,7 @@ class Scope:
     Attributes:
         database: the database in which one-part names are looked up; None for the session's own.
         path: the views and functions that lead to the place.
-        is_in_hive_view: whether one of them is a view of Hive's.
+        is_in_hive_view: whether one of them is a Hive view.
     """
 
     database: str | None = None

@@ -48,7 +48,7 @@ class SwappedStatement:
         """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
         if self.statement.kind != "CacheTableAsSelect":
             return dataframe_of(session, self.plan)
-        # The temporary view that it makes would keep the text otherwise, which Spark would read.
+        # Else the temporary view that it makes would keep the text, which Spark would read.
         before = session.conf.get(_STORE_PLAN)
         session.conf.set(_STORE_PLAN, "true")
         try:

@@ -1,4 +1,4 @@
-"""What a dbt command tells the work behind it: its sources, its settings, and its interruptions."""
+"""Calls to the dbt command that is under way: its sources, its settings, its interruptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TablesRead = Callable[[Iterable[TableName]], set[TableName]]
 
 
 class CommandHooks(Protocol):
-    """What an `Invocation` asks and tells the dbt command that it works for."""
+    """Calls of an `Invocation` to the dbt command that it works for."""
 
     def selected_sources(self) -> set[TableName]:
         """Return the sources of the selected nodes."""

@@ -79,7 +79,7 @@ class Invocation:
             credentials: the settings of the profile.
             invocation_id: the id of the command.
             target: the names of the profile and of its target.
-            hooks: what the command is asked and told.
+            hooks: the calls to the dbt command.
             is_command: whether a dbt command makes the adapter, not a tool for itself.
         """
         self.hooks = hooks

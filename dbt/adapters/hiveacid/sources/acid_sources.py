@@ -173,7 +173,7 @@ class AcidSources:
         return bool(self.known.transactional([source.table]))
 
     def behind_view(self, source: Source) -> list[TableName]:
-        """Return the transactional tables behind a view of Hive's; empty for anything else."""
+        """Return the transactional tables behind a Hive view; empty for anything else."""
         return sorted(self.known.behind([source.table]) - {source.table})
 
     def _files_of(self, source: Source, plan: ReadPlan) -> FilesRead:
