@@ -61,8 +61,7 @@ from hiveacid.metastore.security.settings import (
     UserName,
 )
 from hiveacid.reader.verification import Verification
-from hiveacid.snapshots.run_snapshot import SnapshotReport
-from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.snapshots.locked_tables import SnapshotReport
 
 __version__ = "0.1.0"
 
@@ -85,7 +84,6 @@ __all__ = [
     "MetastoreSecurityError",
     "MetastoreUnavailableError",
     "Password",
-    "PinnedTable",
     "RawAcidReferenceError",
     "Security",
     "Snapshot",

@@ -1,85 +1,41 @@
-"""Snapshots that are read with Spark: the door of the library."""
+"""Public API: open a snapshot of Hive ACID tables and read it with Spark."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hiveacid.changes.between import plan_between
-from hiveacid.changes.feed import as_change_feed, check_feed_names
-from hiveacid.changes.history import History, look_back
 from hiveacid.changes.losses import Loss
-from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
-from hiveacid.changes.rows import deleted_rows, inserted_rows
+from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
-from hiveacid.errors import (
-    HistoryLostError,
-    InvalidSettingError,
-    MetastoreError,
-    TransactionLostError,
-    UnreadableTableError,
-)
-from hiveacid.formatting import pluralize
-from hiveacid.jvm.filesystem import list_locations
-from hiveacid.jvm.plans import plan_of
+from hiveacid.engine import SnapshotEngine, changed_rows, open_footers
+from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import HiveSql, HiveView, Table, TableName
+from hiveacid.metastore.models import TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
-from hiveacid.reader.columns import table_columns
-from hiveacid.reader.footer_cache import FooterCache
-from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.reader.plan import ReadPlan
-from hiveacid.reader.read import (
-    check_readable,
-    no_rows,
-    plan_listed,
-    plan_optimized,
-    plan_read,
-    to_dataframe,
-    write_ids_without_directory,
-)
-from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
-from hiveacid.reader.replicas import find_foreign
 from hiveacid.reader.verification import Verification
-from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.snapshots.run_snapshot import RunSnapshot
-from hiveacid.snapshots.tables import FileSettings, PinnedTable
+from hiveacid.snapshots.locked_tables import SnapshotReport
+from hiveacid.snapshots.run_snapshot import SnapshotHooks
+from hiveacid.snapshots.tables import FileSettings
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
-from hiveacid.sql.describe import describe_table
+from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.parameters import Parameters, parse_with
-from hiveacid.sql.relations import (
-    AcidRead,
-    ChangesRead,
-    described_elsewhere,
-    find_acid,
-    find_changes,
-    tables_of,
-)
-from hiveacid.sql.swap import SwappedStatement, swap
+from hiveacid.sql.prepare import prepare
+from hiveacid.sql.reads import AcidRead, ChangesRead
+from hiveacid.sql.statement import TableFunction
 
-_ANSI = "spark.sql.ansi.enabled"
-_casts_lock = threading.RLock()
-
-Partitions = Mapping[str, Any] | PartitionChoice
+Partitions = Mapping[str, Any]
 """For some partition keys the value to read, or a list of values."""
-
-S = TypeVar("S", bound="Snapshot")
-_PlanKey = tuple[int, TableName, PartitionChoice, AsOf | None, str | None, ReadKind]
-logger = logging.getLogger("hiveacid")
 
 
 def snapshot(
@@ -137,26 +93,22 @@ def snapshot(
     Raises:
         InvalidSettingError: a setting cannot work, or a name is not one of a table.
     """
-    names = frozenset(table_name(name) for name in tables)
+    names = frozenset(_table_name(name) for name in tables)
     of_all, of_some = _file_settings(
         orc_columns=orc_columns, old_dates=old_dates, parquet_time_zone=parquet_time_zone
     )
-    return Snapshot(
-        partial(MetastoreClient, metastore_uri, metastore_timeout, security=security),
-        SnapshotSettings(
-            heartbeat_interval,
-            lock_timeout,
-            of_all,
-            lambda wanted: of_some,
-            scratch_directory,
-            open_files_limit,
-        ),
-        description,
-        tables=lambda: names,
-        footers=open_footers(footer_cache),
-        spark=spark,
-        with_settings=frozenset(of_some),
+    connect = partial(MetastoreClient, metastore_uri, metastore_timeout, security=security)
+    settings = SnapshotSettings(
+        heartbeat_interval,
+        lock_timeout,
+        of_all,
+        lambda wanted: of_some,
+        scratch_directory,
+        open_files_limit,
     )
+    hooks, footers = _InitialTables(names), open_footers(footer_cache)
+    engine = SnapshotEngine(connect, settings, description, hooks, footers=footers, spark=spark)
+    return Snapshot(spark, engine, _InitiallyKnown(connect, names), names, of_some.keys() - names)
 
 
 def _file_settings(
@@ -169,19 +121,11 @@ def _file_settings(
         if isinstance(words, str):
             of_all[setting] = words
         for name, word in words.items() if isinstance(words, Mapping) else ():
-            of_some.setdefault(table_name(name), {})[setting] = word
+            of_some.setdefault(_table_name(name), {})[setting] = word
     return FileSettings(**of_all), {name: FileSettings(**own) for name, own in of_some.items()}
 
 
-def open_footers(directory: str | Path | None) -> OrcFooters:
-    """Return footers that a directory keeps; without a directory they live as long as the object.
-
-    The directory is made when the first footers are kept.
-    """
-    return OrcFooters(None if directory is None else FooterCache(Path(directory).expanduser()))
-
-
-def table_name(name: str | TableName) -> TableName:
+def _table_name(name: str | TableName) -> TableName:
     """Return a table's name, whichever way it is given.
 
     Raises:
@@ -190,60 +134,39 @@ def table_name(name: str | TableName) -> TableName:
     return name if isinstance(name, TableName) else TableName.parse(name)
 
 
-class Snapshot(RunSnapshot):
-    """Hive ACID tables at one moment, read with Spark. All threads may share it.
+class Snapshot:
+    """Hive ACID tables at one moment, read with Spark: made by `hiveacid.snapshot`.
 
-    Each method that reads takes the name of a table as `database.table`. A table that was not named
-    when the snapshot was opened is locked late: it is read as of the same moment, or refused if DDL
-    has changed it since.
+    All threads may share it. Each method that reads takes the name of a table as `database.table`.
+    A table that was not named when the snapshot was opened is locked late: it is read as of the
+    same moment, or refused if DDL has changed it since.
     """
 
     def __init__(
         self,
-        client_factory: Callable[[], MetastoreClient],
-        settings: SnapshotSettings,
-        agent_info: str,
-        *,
-        tables: Callable[[], Iterable[TableName]],
-        footers: OrcFooters,
-        spark: SparkSession | None = None,
-        with_settings: frozenset[TableName] = frozenset(),
-        before_pin: Callable[[frozenset[TableName]], None] = lambda names: None,
-        on_held: Callable[[], None] = lambda: None,
-        on_lost: Callable[[TransactionLostError], None] | None = None,
-        raise_if_cancelled: Callable[[], None] = lambda: None,
+        spark: SparkSession,
+        engine: SnapshotEngine,
+        known: KnownTables,
+        tables: Collection[TableName],
+        with_settings: Collection[TableName],
     ) -> None:
-        """Open nothing yet: see `snapshot`, and `RunSnapshot` for the arguments not named here.
+        """Open nothing yet.
 
         Args:
-            tables: names the tables that are locked together, with the first that is read.
-            footers: the footers of ORC files that are known.
-            spark: the session that reads where a method is given none; None takes the active one.
-            with_settings: the tables that have settings of their own. Entering the block checks
+            spark: the session that reads where a method is given none.
+            engine: pins the tables and reads them.
+            known: the tables that the metastore has.
+            tables: the tables that are locked together.
+            with_settings: other tables that have settings of their own. Entering the block checks
                 that the metastore has them.
         """
-        super().__init__(
-            client_factory,
-            settings,
-            agent_info,
-            unexplained=self._unexplained_write_ids,
-            before_pin=before_pin,
-            on_held=on_held,
-            on_lost=on_lost,
-            raise_if_cancelled=raise_if_cancelled,
-        )
-        self.footers = footers
         self._spark = spark
-        self._together = tables
+        self._engine = engine
+        self._known = known
+        self._tables = tables
         self._with_settings = with_settings
-        self._found_foreign: dict[
-            tuple[TableName, frozenset[tuple[str, int]]], list[tuple[str, int]]
-        ] = {}
-        self._warnings = ReadWarnings()
-        self._plans_lock = threading.Lock()
-        self._plans: dict[_PlanKey, _Planned] = {}
 
-    def __enter__(self: S) -> S:
+    def __enter__(self) -> Snapshot:
         """Open the transaction and lock the tables.
 
         Raises:
@@ -253,9 +176,8 @@ class Snapshot(RunSnapshot):
             UnreadableTableError: a table is not transactional.
             MetastoreError: the metastore could not be asked.
         """
-        together = frozenset(self._together())
-        self._check_settings(together)
-        self.pin(together)
+        self._check_settings()
+        self._engine.pin(self._tables)
         return self
 
     def __exit__(
@@ -271,13 +193,13 @@ class Snapshot(RunSnapshot):
             MetastoreError: the metastore could not be asked whether it was.
         """
         if kind is not None:
-            self.abort()
+            self._engine.abort()
             return
         try:
-            if not self.has_ended:
-                self.check_alive()
+            if not self._engine.has_ended:
+                self._engine.check_alive()
         finally:
-            self.end()
+            self._engine.end()
 
     def __reduce__(self) -> NoReturn:
         """Refuse to go to another process, as in a function that Spark's workers would run."""
@@ -285,11 +207,6 @@ class Snapshot(RunSnapshot):
             "A snapshot stays in the process that has taken it. Read from it in the driver, and "
             "give the rows to what runs elsewhere."
         )
-
-    @property
-    def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
-        """Tables read so far with rows that Hive is going to lose, and directories that show it."""
-        return self._warnings.to_be_lost
 
     def table(
         self,
@@ -324,15 +241,11 @@ class Snapshot(RunSnapshot):
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
         """
-        session, found = self._session(spark), table_name(name)
+        session, found = spark or self._spark, _table_name(name)
         as_of, kind = AsOf.of(version_as_of, timestamp_as_of), ReadKind.parse(read)
         choice = _chosen(found, partitions)
-        return self.frame(session, self.plan_table(session, found, choice, as_of=as_of, read=kind))
-
-    def frame(self, spark: SparkSession, plan: ReadPlan) -> DataFrame:
-        """Return the rows of a plan that `plan_table` has made, lazily."""
-        with _hives_casts(spark):
-            return to_dataframe(spark, plan)
+        plan = self._engine.plan_table(session, found, choice, as_of=as_of, read=kind)
+        return self._engine.frame(session, plan)
 
     def sql(
         self, text: str, args: Parameters | None = None, *, spark: SparkSession | None = None
@@ -358,29 +271,11 @@ class Snapshot(RunSnapshot):
             SnapshotEndedError: the snapshot has ended.
             PySparkException: Spark's own errors.
         """
-        session = self._session(spark)
+        session = spark or self._spark
+        # Tables may have come and gone in Hive since the last statement.
+        self._known.forget()
         statement = parse_with(session, text, args)
-        if statement.plan is None:
-            given = dict(args) if isinstance(args, Mapping) else list(args or ())
-            return session.sql(text, given or None)
-        known = _Known(self)
-        reads = find_acid(session, statement, known)
-        changes = find_changes(session, statement, known)
-        if not reads and not changes:
-            described = described_elsewhere(session, statement, known)
-            if described is not None:
-                table = self._metadata(described)
-                return describe_table(session, statement, table).run(session)
-            if statement.is_rewritten:
-                return SwappedStatement(statement, statement.plan).run(session)
-            return session.sql(text)
-        rows = self._columns
-        if not statement.is_permanent_view:
-            rows = self._rows
-            tables = {read.table for read in tables_of(reads)} | {it.table for it in changes}
-            self.pin_together(tables)
-        feeds = [(change.function, partial(self._feed, session, change)) for change in changes]
-        return swap(session, statement, reads, partial(rows, session), feeds).run(session)
+        return prepare(session, statement, _Rows(self._engine, self._known)).run(session)
 
     def changes(
         self,
@@ -413,23 +308,12 @@ class Snapshot(RunSnapshot):
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
         """
-        session, found = self._session(spark), table_name(name)
+        session, found = spark or self._spark, _table_name(name)
         state = SourceState.parse(since) if isinstance(since, str) else since
         choice = _chosen(found, partitions)
-        if until is None and not isinstance(state, int):
-            plan = self.plan_changes(session, found, state, choice, max_write_ids=max_write_ids)
-            return Changes(session, plan)
-        with self._history(session, found, choice) as history:
-            plan = plan_between(
-                session,
-                history,
-                state,
-                until,
-                self.footers,
-                options=str(choice),
-                max_write_ids=max_write_ids,
-            )
-        self._check_changes(self._whole(found), choice, plan)
+        plan = self._engine.plan_changes(
+            session, found, state, choice, until=until, max_write_ids=max_write_ids
+        )
         return Changes(session, plan)
 
     def table_changes(
@@ -452,16 +336,9 @@ class Snapshot(RunSnapshot):
             HistoryLostError: the changes cannot be told completely.
             HiveAcidError: as for `changes`.
         """
-        session, found = self._session(spark), table_name(name)
+        found = _table_name(name)
         choice = _chosen(found, partitions)
-        with self._history(session, found, choice) as history:
-            check_feed_names(history.pinned.table)
-            plan = plan_between(session, history, since, until, self.footers, options=str(choice))
-            times = history.commit_times(plan.new_write_ids)
-        self._check_changes(self._whole(found), choice, plan)
-        rows = Changes(session, plan).rows
-        with _hives_casts(session):
-            return as_change_feed(rows, times)
+        return self._engine.change_feed(spark or self._spark, found, since, until, choice)
 
     def verify(self, name: str | TableName, *, spark: SparkSession | None = None) -> Verification:
         """Check the files of a table, and that its reader shows their rows. Takes a shuffle.
@@ -473,198 +350,39 @@ class Snapshot(RunSnapshot):
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
         """
-        session, found = self._session(spark), table_name(name)
-        pinned = self.pin([found])[found]
-        with _hives_casts(session):
-            return verify(session, pinned, self.footers)
+        return self._engine.verify(spark or self._spark, _table_name(name))
 
-    def pinned(self, name: TableName, choice: PartitionChoice) -> PinnedTable:
-        """Return a table with the chosen partitions, pinned with those that belong together."""
-        return choice.of_table(self._whole(name))
+    @property
+    def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
+        """Tables read so far with rows that Hive is going to lose, and directories that show it."""
+        return self._engine.to_be_lost
 
-    def pin_together(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
-        """Pin some tables in one call, with those that belong together; without names, none.
+    def check_alive(self) -> None:
+        """Ask the metastore now whether the transaction is still open: call it before you publish.
 
         Raises:
-            HiveAcidError: what `pin` raises.
+            TransactionLostError: the transaction is lost, so what was read may be wrong.
+            SnapshotEndedError: the snapshot has ended.
         """
-        wanted = set(names)
-        return self.pin(wanted | set(self._together())) if wanted else {}
+        self._engine.check_alive()
 
-    def plan_table(
-        self,
-        spark: SparkSession,
-        name: TableName,
-        choice: PartitionChoice,
-        *,
-        as_of: AsOf | None = None,
-        read: ReadKind = ReadKind.SNAPSHOT,
-    ) -> ReadPlan:
-        """Plan the read of a table, once for each choice of partitions, instant and kind of read.
+    def end(self) -> None:
+        """Commit the transaction and release its locks, before the end of the block or without one.
 
-        Other threads that want the same plan wait for the first one.
+        May be called again.
         """
-        whole = self._whole(name)
-        zone = None
-        if as_of is not None and as_of.timestamp is not None:
-            zone = str(spark.conf.get("spark.sql.session.timeZone"))
-        key = (whole.transaction_id, name, choice, as_of, zone, read)
-        with self._plans_lock:
-            planned = self._plans.setdefault(key, _Planned())
-        with planned.lock:
-            if planned.plan is None:
-                if as_of is None and read is ReadKind.SNAPSHOT:
-                    plan = plan_read(spark, choice.of_table(whole), self.footers)
-                else:
-                    plan = self._plan_kind(spark, name, choice, as_of, read)
-                self._check_listed(whole, choice)
-                planned.plan = plan
-                self._warnings.warn_of_nanoseconds(plan)
-                self._warnings.warn_of_losses(name, plan.to_be_lost)
-                self._warnings.warn_of_missing(name, plan.missing)
-                self._warnings.warn_of_passed_over(name, plan.passed_over)
-                self._warnings.warn_of_unseen(whole)
-                self._warn_of_foreign(name, plan.ahead)
-            return planned.plan
+        self._engine.end()
 
-    def plan_changes(
-        self,
-        spark: SparkSession,
-        name: TableName,
-        since: SourceState | None,
-        choice: PartitionChoice,
-        *,
-        max_write_ids: int | None = None,
-    ) -> ChangePlan:
-        """Plan the read of what changed in a table since a state; see `changes`."""
-        whole = self._whole(name)
-        plan = plan_changes(
-            spark,
-            choice.of_table(whole),
-            since,
-            self.footers,
-            options=str(choice),
-            max_write_ids=max_write_ids,
-        )
-        self._check_changes(whole, choice, plan)
-        return plan
+    def report(self) -> SnapshotReport | None:
+        """Report what the snapshot holds, or held last; None before the first table is read."""
+        return self._engine.report()
 
-    def columns_of(self, spark: SparkSession, table: Table) -> DataFrame:
-        """Return a DataFrame with the columns of a table and no row. Takes no lock."""
-        with _hives_casts(spark):
-            return no_rows(spark, table_columns(table))
-
-    def _rows(self, spark: SparkSession, read: AcidRead) -> Any:
-        clauses = ReadClauses.of(spark, read.table, read.relation)
-        plan = self.plan_table(
-            spark, read.table, clauses.partitions, as_of=clauses.as_of, read=clauses.read
-        )
-        return plan_of(self.frame(spark, plan))
-
-    def _feed(self, spark: SparkSession, read: ChangesRead) -> Any:
-        return plan_of(self.table_changes(read.table, read.since, read.until, spark=spark))
-
-    def _columns(self, spark: SparkSession, read: AcidRead) -> Any:
-        ReadClauses.of(spark, read.table, read.relation)
-        return plan_of(self.columns_of(spark, self._metadata(read.table)))
-
-    def _metadata(self, name: TableName) -> Table:
-        with self._client_factory() as client:
-            return client.get_tables([name])[name]
-
-    def _plan_kind(
-        self,
-        spark: SparkSession,
-        name: TableName,
-        choice: PartitionChoice,
-        as_of: AsOf | None,
-        read: ReadKind,
-    ) -> ReadPlan:
-        """Plan the read of an earlier instant, or of the read-optimized part, or of both."""
-        pinned = self.pinned(name, choice)
-        check_readable(pinned.table)
-        if as_of is None:
-            listings = list_locations(spark, [s.location for s in pinned.storages])
-        else:
-            with self._history(spark, name, choice) as history:
-                instant = history.at_point(history.resolve(spark, as_of))
-            pinned, listings = instant.pinned, list(instant.listings)
-        if read is ReadKind.SNAPSHOT:
-            return plan_listed(spark, pinned, listings, self.footers)
-        plan, behind = plan_optimized(spark, pinned, listings, self.footers)
-        logger.info(
-            f"{name}, read optimized, is behind by {pluralize(behind.count, 'write id')} of "
-            f"{pinned.write_ids.high_watermark}: {behind}."
-        )
-        return plan
-
-    @contextmanager
-    def _history(
-        self, spark: SparkSession, name: TableName, choice: PartitionChoice
-    ) -> Iterator[History]:
-        """Look into a table's past, on a connection of its own: other threads may pin meanwhile."""
-        whole = self._whole(name)
-        check_readable(whole.table)
-        with self._client_factory() as client:
-            server = self.server or client.server_info()
-            yield look_back(spark, choice.of_table(whole), whole, client, server)
-
-    def _whole(self, name: TableName) -> PinnedTable:
-        return self.pin_together([name])[name]
-
-    def _check_changes(self, whole: PinnedTable, choice: PartitionChoice, plan: ChangePlan) -> None:
-        self._check_listed(whole, choice)
-        for read in (plan.added, plan.grown):
-            self._warnings.warn_of_nanoseconds(read)
-        self._warnings.warn_of_losses(whole.table.name, plan.to_be_lost)
-        self._warnings.warn_of_missing(whole.table.name, plan.missing)
-        self._warnings.warn_of_passed_over(whole.table.name, plan.passed_over)
-        self._warnings.warn_of_unseen(whole)
-        ahead = [it for location in plan.locations for it in location.ahead]
-        foreign = self._foreign(whole.table.name, ahead)
-        if foreign:
-            raise UnreadableTableError(
-                f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
-                "state can rest on what is shown now, and changes cannot be followed. Read the "
-                "table as a whole until then, and take a new snapshot after that."
-            )
-
-    def _warn_of_foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> None:
-        """Warn of compactions of another metastore. Without an answer the rows are Hive's, too."""
-        try:
-            self._warnings.warn_of_foreign(name, self._foreign(name, ahead))
-        except MetastoreError as error:
-            self._warnings.warn_of_unknown_compactions(name, error)
-
-    def _foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        if not ahead:
-            return []
-        key = (name, frozenset(ahead))
-        if key not in self._found_foreign:
-            with self._client_factory() as client:
-                server = self.server or client.server_info()
-                self._found_foreign[key] = find_foreign(client, server, name, ahead)
-        return self._found_foreign[key]
-
-    def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
-        """Check what can be said of a table once its files have been listed.
-
-        A listing of after the transaction's loss lacks what Hive's cleaner has removed, and the
-        reader may never ask again. A file that goes later is an error of its own.
-        """
-        self.check_alive()
-        self._warnings.warn_of_unknown(whole, choice)
-
-    def _check_settings(self, together: frozenset[TableName]) -> None:
+    def _check_settings(self) -> None:
         """Refuse settings for tables that do not exist: a table with another name lacks them.
 
         A table that is locked late may have settings, too.
         """
-        late = self._with_settings - together
-        if not late:
-            return
-        with self._client_factory() as client:
-            unknown = sorted(late - client.get_tables(late).keys())
+        unknown = self._known.missing(self._with_settings)
         if unknown:
             raise InvalidSettingError(
                 f"There are settings for {', '.join(map(str, unknown))}, and the metastore has no "
@@ -672,49 +390,64 @@ class Snapshot(RunSnapshot):
                 "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out."
             )
 
-    @cached_property
-    def _hive_sql(self) -> HiveSql:
-        with self._client_factory() as client:
-            return client.hive_sql()
 
-    def _session(self, spark: SparkSession | None) -> SparkSession:
-        return spark or self._spark or SparkSession.active()
+class _InitialTables(SnapshotHooks):
+    """Hooks that name the tables of a snapshot, and do nothing else."""
 
-    def _unexplained_write_ids(
-        self, pinned: PinnedTable, write_ids: frozenset[int]
-    ) -> frozenset[int]:
-        return write_ids_without_directory(self._session(None), pinned, write_ids)
+    def __init__(self, names: frozenset[TableName]) -> None:
+        self._names = names
+
+    def initial_tables(self) -> Iterable[TableName]:
+        """See `SnapshotHooks.initial_tables`."""
+        return self._names
 
 
-class _Known:
-    """Tables that a snapshot knows without Spark's catalog."""
+class _InitiallyKnown(KnownTables):
+    """Tables of the metastore, of which the initial ones need not be asked for."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._found: dict[TableName, Table | None] = {}
+    def __init__(
+        self, client: Callable[[], MetastoreClient], initial: frozenset[TableName]
+    ) -> None:
+        super().__init__(client, expected=lambda: (), declared=lambda: ())
+        self._initial = initial
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """See `KnownTables.has`."""
-        if name in self._snapshot._together():
-            return True
-        if in_spark:
-            return False
-        table = self._table(name)
-        return table is not None and table.is_transactional
+        return name in self._initial or super().has(name, in_spark=in_spark)
 
-    def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
-        """See `KnownTables.hive_view`."""
-        return None if in_spark else HiveView.of(self._table(name))
 
-    def hive_sql(self) -> HiveSql:
-        """See `KnownTables.hive_sql`."""
-        return self._snapshot._hive_sql
+class _Rows:
+    """Rows of a snapshot for a statement (`RowSource`)."""
 
-    def _table(self, name: TableName) -> Table | None:
-        if name not in self._found:
-            with self._snapshot._client_factory() as client:
-                self._found[name] = client.get_tables([name]).get(name)
-        return self._found[name]
+    def __init__(self, engine: SnapshotEngine, known: KnownTables) -> None:
+        self.known = known
+        self._engine = engine
+
+    def pin(self, names: Iterable[TableName]) -> None:
+        """See `RowSource.pin`."""
+        self._engine.pin_with_initial(names)
+
+    def rows(self, session: SparkSession, read: AcidRead) -> DataFrame:
+        """See `RowSource.rows`."""
+        clauses = ReadClauses.of(session, read.table, read.relation)
+        plan = self._engine.plan_table(
+            session, read.table, clauses.partitions, as_of=clauses.as_of, read=clauses.read
+        )
+        return self._engine.frame(session, plan)
+
+    def columns(self, session: SparkSession, read: AcidRead) -> DataFrame:
+        """See `RowSource.columns`."""
+        ReadClauses.of(session, read.table, read.relation)
+        return self._engine.columns_of(session, self.known.metadata(read.table))
+
+    def feed(self, session: SparkSession, read: ChangesRead) -> DataFrame:
+        """See `RowSource.feed`."""
+        everything = PartitionChoice()
+        return self._engine.change_feed(session, read.table, read.since, read.until, everything)
+
+    def function(self, call: TableFunction) -> Callable[[SparkSession], DataFrame] | None:
+        """See `RowSource.function`."""
+        return None
 
 
 class Changes:
@@ -728,27 +461,27 @@ class Changes:
     def __init__(self, spark: SparkSession, plan: ChangePlan) -> None:
         """Take the changes of a plan, which `Snapshot.changes` makes."""
         self._spark = spark
-        self.plan = plan
+        self._plan = plan
 
     @property
     def state(self) -> SourceState:
         """State after these changes, for the next time."""
-        return self.plan.state
+        return self._plan.state
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Parts of the history since the state that are gone."""
-        return self.plan.losses
+        return self._plan.losses
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has changed, and nothing was lost."""
-        return self.plan.is_empty
+        return self._plan.is_empty
 
     @property
     def has_more(self) -> bool:
         """Whether `max_write_ids` has left new write ids for the next time."""
-        return bool(self.plan.remaining)
+        return bool(self._plan.remaining)
 
     @cached_property
     def rows(self) -> DataFrame:
@@ -762,41 +495,12 @@ class Changes:
             HistoryLostError: the changes cannot be told completely.
             UnreadableTableError: a file cannot be read exactly.
         """
-        if self.losses:
-            raise HistoryLostError(
-                f"The changes of {self.plan.pinned.table.name} since the state can no longer be "
-                f"told: {'; '.join(map(str, self.losses))}. Call `changes` without a state, "
-                "replace what you have by its rows, and store its state."
-            )
-        with _hives_casts(self._spark):
-            images = plan_before_images(self._spark, self.plan)
-            deleted = deleted_rows(self._spark, self.plan, images)
-            return inserted_rows(self._spark, self.plan).unionByName(deleted)
-
-
-@contextmanager
-def _hives_casts(spark: SparkSession) -> Iterator[None]:
-    """Let what is built in the block cast as Hive does: to NULL, where ANSI has an error.
-
-    A frame keeps what its session was set to when the frame was built. The caller's own expressions
-    stay as the session says.
-    """
-    if spark.conf.get(_ANSI) == "false":
-        yield
-        return
-    # Another thread must not take our setting for the session's own.
-    with _casts_lock:
-        before = spark.conf.get(_ANSI)
-        spark.conf.set(_ANSI, "false")
-        try:
-            yield
-        finally:
-            spark.conf.set(_ANSI, str(before))
+        return changed_rows(self._spark, self._plan)
 
 
 def _chosen(name: TableName, partitions: Partitions | None) -> PartitionChoice:
-    if partitions is None or isinstance(partitions, PartitionChoice):
-        return partitions or PartitionChoice()
+    if partitions is None:
+        return PartitionChoice()
     try:
         return PartitionChoice.parse(partitions)
     except ValueError as error:
@@ -804,11 +508,3 @@ def _chosen(name: TableName, partitions: Partitions | None) -> PartitionChoice:
             f"Table {name}: the option `partitions` must map partition keys to a value or to a "
             f"list of values each, but {error}."
         ) from error
-
-
-@dataclass
-class _Planned:
-    """The plan of one read, once there is one. Other reads do not wait for its lock."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    plan: ReadPlan | None = None

@@ -82,10 +82,6 @@ class InvalidStateError(HiveAcidError):
     """A text is not the state of a table."""
 
 
-class VerificationError(HiveAcidError):
-    """A table's files are not as Hive writes them, or the reader does not show their rows."""
-
-
 class FetchError(HiveAcidError):
     """A file of a Maven repository could not be fetched, or has another checksum."""
 

@@ -345,7 +345,7 @@ def test_a_snapshot_stays_in_its_process(
     with hiveacid.snapshot(spark, hive.metastore_uri, [numbers]) as snapshot:
         with pytest.raises(TypeError, match="A snapshot stays in the process that has taken it"):
             pickle.dumps(snapshot)
-        is_large = F.udf(lambda id: snapshot.has_ended, "boolean")
+        is_large = F.udf(lambda id: snapshot.report() is None, "boolean")
         with pytest.raises(pickle.PicklingError, match="A snapshot stays in the process"):
             snapshot.table(numbers).select(is_large("id")).collect()
 

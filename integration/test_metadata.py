@@ -12,9 +12,9 @@ import pytest
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metadata.freshness import find_last_write
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.reader.last_write import find_last_write
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.snapshots.tables import look_up_unlocked
 from integration.support.dbt_project import DbtProject, node_results

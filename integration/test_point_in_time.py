@@ -196,7 +196,7 @@ def test_the_compacted_part(past: Past, said: list[str]) -> None:
         # Plans are made once, for SQL and for `table`.
         name, choice = TableName.parse(past.table), PartitionChoice()
         plans = [
-            snapshot.plan_table(snapshot._session(None), name, choice, as_of=as_of, read=kind)
+            snapshot._engine.plan_table(snapshot._spark, name, choice, as_of=as_of, read=kind)
             for as_of in (None, AsOf(3))
             for kind in (ReadKind.SNAPSHOT, ReadKind.OPTIMIZED)
             for _ in range(2)

@@ -13,11 +13,11 @@ from dbt_common.events.base_types import EventMsg
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hiveacid.metadata.freshness import find_last_write
 from hiveacid.changes.plan import plan_changes
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
+from hiveacid.reader.last_write import find_last_write
 from hiveacid.reader.read import plan_read
 from integration.support.dbt_project import DbtProject, finished, node_results
 from integration.support.differential import Differential

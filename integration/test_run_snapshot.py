@@ -22,7 +22,7 @@ from hiveacid.errors import (
 )
 from hiveacid.metastore.client import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_IDS, MetastoreClient
 from hiveacid.metastore.models import LockState, LockType, TableName
-from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.run_snapshot import RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.held import hold_exclusive
@@ -41,18 +41,31 @@ def metastore(hive: HiveServer) -> Iterator[MetastoreClient]:
         yield client
 
 
+class Hooks(SnapshotHooks):
+    """Hooks that tell of a loss."""
+
+    def __init__(self, on_lost: Callable[[TransactionLostError], None]) -> None:
+        self._on_lost = on_lost
+
+    def on_lost(self, error: TransactionLostError) -> None:
+        self._on_lost(error)
+
+
 @pytest.fixture
 def make_snapshot(hive: HiveServer) -> Iterator[Callable[..., RunSnapshot]]:
     made = []
 
-    def make(lock_timeout: float = 20, **options: object) -> RunSnapshot:
+    def make(
+        lock_timeout: float = 20,
+        on_lost: Callable[[TransactionLostError], None] = lambda error: None,
+    ) -> RunSnapshot:
         made.append(
             RunSnapshot(
                 lambda: MetastoreClient(hive.metastore_uri),
                 SnapshotSettings(lock_timeout=lock_timeout),
                 "dbt test run",
+                Hooks(on_lost),
                 unexplained=unexplained,
-                **options,  # type: ignore[arg-type]
             )
         )
         return made[-1]

@@ -492,6 +492,7 @@ def test_a_view_is_stored_as_sparks_own(
 
     def stored(name: str) -> dict[str, Any]:
         found = table_metadata(session, database, name)
+        assert found is not None
         properties = {
             row.key: row.value for row in session.sql(f"show tblproperties {name}").collect()
         }

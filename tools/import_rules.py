@@ -1,7 +1,8 @@
 """Check who may import whom: `python -m tools.import_rules`, a part of `make lint`.
 
 The rules are those of docs/architecture.md. Imports are read from the source, those inside of
-functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle.
+functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle. What the adapter
+takes of the library besides the library's public names stands in `tools/adapter_imports.txt`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+ALLOWED = ROOT / "tools" / "adapter_imports.txt"
+"""Names of the library that the adapter takes, besides the public ones."""
+
 LIBRARY = "hiveacid"
 ADAPTER = "dbt.adapters.hiveacid"
 
 LAYERS = (
     ("api",),
+    ("engine",),
     ("sql",),
     ("changes",),
     ("reader",),
@@ -27,7 +32,7 @@ LAYERS = (
     ("formatting", "spark_lines"),
     ("errors",),
 )
-"""Rooms of the library, from the roof to the ground: each may import those below it."""
+"""Rooms of the library, from the top down: each may import those below it."""
 
 FORBIDDEN = (
     (LIBRARY, "dbt", "the library must be importable without dbt"),
@@ -52,7 +57,7 @@ class Import:
 
 def main() -> int:
     """Print each breach; return 1 if there is any."""
-    breaches = list(find_breaches(read_imports(ROOT)))
+    breaches = [*find_breaches(read_imports(ROOT)), *find_taken(ROOT, read_allowed())]
     for breach in breaches:
         print(breach)
     if not breaches:
@@ -65,13 +70,18 @@ def read_imports(root: Path) -> list[Import]:
     paths = {
         module_name(path.relative_to(root)): path
         for package in (LIBRARY, ADAPTER)
-        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
+        for path in files_of(root, package)
     }
     return [
         found
         for module, path in paths.items()
         for found in imports_of(module, path.read_text(encoding="utf-8"), paths)
     ]
+
+
+def files_of(root: Path, package: str) -> list[Path]:
+    """Return the files of a package."""
+    return sorted((root / package.replace(".", "/")).rglob("*.py"))
 
 
 def module_name(path: Path) -> str:
@@ -99,6 +109,55 @@ def find_breaches(imports: list[Import]) -> Iterator[str]:
             yield f"{found.importer}:{found.line} imports {found.imported}: {reason}"
     for circle in find_circles(imports):
         yield f"a circle of imports: {' -> '.join(circle)}"
+
+
+def read_allowed() -> frozenset[tuple[str, str]]:
+    """Return the modules and names that the adapter may take, besides the public ones."""
+    lines = ALLOWED.read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(":") for line in lines if not line.startswith("#"))
+    return frozenset((module, name) for module, names in pairs for name in names.split())
+
+
+def find_taken(root: Path, allowed: frozenset[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line for each name of the library that the adapter must not take, or does not take.
+
+    Public names may be taken from the module that defines them. Others must be `allowed`.
+    """
+    public, file = public_names(root), ALLOWED.relative_to(ROOT)
+    taken = set()
+    for path in files_of(root, ADAPTER):
+        for line, module, name in names_taken(path.read_text(encoding="utf-8")):
+            where = f"{path.relative_to(root)}:{line}"
+            if name is None:
+                yield f"{where} imports {module} as a whole: name what it takes"
+            elif name not in public and (module, name) not in allowed:
+                yield f"{where} takes {module}.{name}, which is not in {file}"
+            elif name not in public:
+                taken.add((module, name))
+    for module, name in sorted(allowed - taken):
+        yield f"{file} has {module}.{name}, which is public or which nobody takes: take it out"
+
+
+def names_taken(source: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the line, the module and the name of each import of the library; None for a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                # `import hiveacid` itself gives public names.
+                if is_in(alias.name, LIBRARY) and alias.name != LIBRARY:
+                    yield node.lineno, alias.name, None
+        elif isinstance(node, ast.ImportFrom) and node.module and is_in(node.module, LIBRARY):
+            for alias in node.names:
+                yield node.lineno, node.module, alias.name
+
+
+def public_names(root: Path) -> frozenset[str]:
+    """Return the names in the library's `__all__`; none where there is no library."""
+    path = root / LIBRARY / "__init__.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else ():
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
 
 
 def reason_against(found: Import) -> str | None:

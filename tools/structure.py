@@ -13,7 +13,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
-from tools.import_rules import ADAPTER, LIBRARY, ROOT, Import, find_circles, read_imports
+from tools.import_rules import (
+    ADAPTER,
+    LIBRARY,
+    ROOT,
+    Import,
+    files_of,
+    find_circles,
+    names_taken,
+    public_names,
+    read_imports,
+)
 
 _NO_CODE = {
     tokenize.COMMENT,
@@ -40,7 +50,7 @@ def measure(root: Path) -> Iterator[tuple[str, str]]:
     sources = {
         path: path.read_text(encoding="utf-8")
         for package in (LIBRARY, ADAPTER)
-        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
+        for path in files_of(root, package)
     }
     lines = {path: source.count("\n") for path, source in sources.items()}
     rooms = {path: n for path, n in lines.items() if path.name != "__init__.py"}
@@ -56,7 +66,14 @@ def measure(root: Path) -> Iterator[tuple[str, str]]:
     yield "modules imported by exactly one other", f"{count_imported_once(imports):,}"
     yield "circles of imports, those for types too", f"{len(list(find_circles(imports))):,}"
     yield "`Any` in annotations below dbt/", f"{sum(map(count_any, adapter.values())):,}"
-    yield "public names of hiveacid", f"{count_public(root):,}"
+    yield "public names of hiveacid", f"{len(public_names(root)):,}"
+    yield "public members of Snapshot", f"{count_members(root, 'api.py', 'Snapshot'):,}"
+    taken = {(m, name) for text in adapter.values() for _, m, name in names_taken(text)}
+    hidden = [name for _, name in taken if name not in public_names(root)]
+    yield "names of the library in the adapter", f"{len(taken):,}"
+    yield "names among them that are not public", f"{len(hidden):,}"
+    yield "modules of the library that they are from", f"{len({m for m, _ in taken}):,}"
+    yield "definitions of hive_sql", f"{count_definitions(sources.values(), 'hive_sql'):,}"
 
 
 def count_code_lines(source: str) -> int:
@@ -94,16 +111,24 @@ def count_any(source: str) -> int:
     )
 
 
-def count_public(root: Path) -> int:
-    """Count the names in the library's `__all__`; 0 where there is no library."""
-    door = root / LIBRARY / "__init__.py"
-    if not door.exists():
-        return 0
-    for node in ast.parse(door.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-            assert isinstance(node.value, ast.List | ast.Tuple)
-            return len(node.value.elts)
-    return 0
+def count_members(root: Path, file: str, class_name: str) -> int:
+    """Count the public methods and properties that a class of the library has of its own."""
+    path = root / LIBRARY / file
+    return sum(
+        isinstance(member, ast.FunctionDef) and not member.name.startswith("_")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and node.name == class_name
+        for member in node.body
+    )
+
+
+def count_definitions(sources: Iterable[str], name: str) -> int:
+    """Count the functions and methods of a name."""
+    return sum(
+        isinstance(node, ast.FunctionDef) and node.name == name
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+    )
 
 
 if __name__ == "__main__":

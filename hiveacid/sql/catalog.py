@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.java_types import CatalogTable, LogicalPlan
 from hiveacid.jvm.plans import leaves
 from hiveacid.jvm.py4j import each, java, scala_seq_of
 
@@ -15,7 +16,7 @@ SESSION_CATALOG = "spark_catalog"
 """The name of Spark's own catalog."""
 
 
-def table_metadata(session: SparkSession, database: str, table: str) -> Any:
+def table_metadata(session: SparkSession, database: str, table: str) -> CatalogTable | None:
     """Return Spark's `CatalogTable`.
 
     None for a table that Spark's own catalog does not have, and for what is no table there
@@ -26,10 +27,15 @@ def table_metadata(session: SparkSession, database: str, table: str) -> Any:
     """
     if session.conf.get("spark.sql.caseSensitive") != "true":
         database, table = database.lower(), table.lower()
-    return unless_missing(lambda: external_catalog(session).getTable(database, table))
+    found: CatalogTable | None = unless_missing(
+        lambda: external_catalog(session).getTable(database, table)
+    )
+    return found
 
 
-def tables_metadata(session: SparkSession, database: str, tables: Iterable[str]) -> dict[str, Any]:
+def tables_metadata(
+    session: SparkSession, database: str, tables: Iterable[str]
+) -> dict[str, CatalogTable]:
     """Return Spark's `CatalogTable` of those of some tables that its own catalog has.
 
     The metastore is asked once.
@@ -63,7 +69,7 @@ def identifier(session: SparkSession, database: str | None, table: str) -> Any:
     )
 
 
-def is_transactional(metadata: Any) -> bool:
+def is_transactional(metadata: CatalogTable) -> bool:
     """Return whether a `CatalogTable` is a transactional Hive table."""
     transactional = metadata.properties().get("transactional")
     return bool(transactional.isDefined() and transactional.get().lower() == "true")
@@ -77,7 +83,7 @@ def transactional_in(session: SparkSession, database: str) -> list[str]:
     return [str(table.identifier().table()) for table in tables if is_transactional(table)]
 
 
-def read_by_spark(plan: Any) -> list[str]:
+def read_by_spark(plan: LogicalPlan) -> list[str]:
     """Return the names of the transactional tables whose files Spark reads, by an analysed plan."""
     found = set()
     for leaf in leaves(plan):

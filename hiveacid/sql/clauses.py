@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pyspark
 from pyspark.errors import PySparkException
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from hiveacid.errors import InvalidSettingError
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.errors import short_message
+from hiveacid.jvm.java_types import Expression
 from hiveacid.jvm.plans import dataframe_of, partial_function
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
@@ -104,10 +104,15 @@ class ReadClauses:
         raise ValueError(f"unknown option {key!r}")
 
     def options(self) -> dict[str, str]:
-        """Return the options of the `with (…)` clause that says the same."""
+        """Return the options of the `with (…)` clause that says the same.
+
+        `as_of` is no option: SQL has a clause of its own for it.
+        """
         options = {}
         if self.partitions:
             options["partitions"] = self.partitions.to_json()
+        if self.read is not ReadKind.SNAPSHOT:
+            options["read"] = self.read.value
         if self.static:
             options["static"] = "true"
         return options
@@ -119,7 +124,7 @@ def refuse_ignored(relation: Relation, kind: str) -> None:
     Raises:
         InvalidSettingError: naming the relation, which is of a `kind`, and the options.
     """
-    ours = [key for key in (*OPTIONS, "read") if key in relation.options]
+    ours = [key for key in OPTIONS if key in relation.options]
     if ours:
         raise InvalidSettingError(
             f"{'.'.join(relation.parts)} is {kind}, so Spark ignores the option "
@@ -163,7 +168,7 @@ def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:
     return AsOf(timestamp=moment.isoformat(" "))
 
 
-def _microseconds(spark: SparkSession, expression: Any) -> int | None:
+def _microseconds(spark: SparkSession, expression: Expression) -> int | None:
     """Return the time that an expression of Spark's is, in microseconds since the epoch.
 
     The expression itself is put into a query, not its text: the text of a literal that Spark has

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.errors import unless_missing
+from hiveacid.jvm.java_types import LogicalPlan
 from hiveacid.jvm.py4j import active, java, scala_seq_of
 from hiveacid.spark_lines import line_of
 from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
@@ -62,12 +63,12 @@ class SqlFunction:
     is_temporary: bool = False
 
 
-def made_by(plan: Any) -> SqlFunction | None:
+def made_by(plan: LogicalPlan) -> SqlFunction | None:
     """Return the SQL function that a statement makes, by the statement's plan; None for others."""
     return SqlFunction("The function", _body(plan), None) if plan.nodeName() in _MAKERS else None
 
 
-def text_of_calls(context: SparkContext, plan: Any) -> str:
+def text_of_calls(context: SparkContext, plan: LogicalPlan) -> str:
     """Return the text of a statement's plan before analysis; empty if the plan calls nothing.
 
     Some commands keep a plan in a field, whose marks they do not have. They have no children.

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hiveacid.jvm.bulk import parameter_types
+from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import active, each, java, scala_map, scala_seq_of
 from hiveacid.spark_lines import line_of
@@ -28,7 +29,7 @@ _CATALYST = "org.apache.spark.sql.catalyst"
 _BY_POSITION = f"{_CATALYST}.analysis.PosParameterizedQuery"
 
 
-def parse_with(session: SparkSession, sql: str, values: Parameters | None) -> Statement:
+def parse_with(session: SparkSession, sql: str, values: Parameters | None = None) -> Statement:
     """Return the names in a statement, with values for its parameters if there are any.
 
     Raises:
@@ -76,7 +77,7 @@ def _with_variables(session: SparkSession, text: str) -> str:
         return str(variables.substitute(text))
 
 
-def bind(session: SparkSession, plan: Any, values: Parameters) -> Any:
+def bind(session: SparkSession, plan: LogicalPlan, values: Parameters) -> LogicalPlan:
     """Return a plan with values for its parameters (before Spark 4.1).
 
     Raises:
@@ -87,19 +88,21 @@ def bind(session: SparkSession, plan: Any, values: Parameters) -> Any:
         return _bound(session.sparkContext, plan, values, of_values)
 
 
-def _plan_of_values(session: SparkSession, values: Parameters) -> Any:
+def _plan_of_values(session: SparkSession, values: Parameters) -> LogicalPlan:
     """Return a plan that shows the values, of all kinds that `session.sql` takes, as literals."""
     each_value = values.values() if isinstance(values, Mapping) else values
     plan = plan_of(session.range(1).select(*(F.lit(it).alias("value") for it in each_value)))
     return java(session.sparkContext, f"{_CATALYST}.optimizer.ConstantFolding").apply(plan)
 
 
-def _expressions(plan: Any) -> list[Any]:
+def _expressions(plan: LogicalPlan) -> list[Expression]:
     """Return Spark's expressions of the values that a plan shows."""
     return [alias.child() for alias in each(plan.projectList())]
 
 
-def _bound(context: SparkContext, plan: Any, values: Parameters, of_values: Any) -> Any:
+def _bound(
+    context: SparkContext, plan: LogicalPlan, values: Parameters, of_values: LogicalPlan
+) -> LogicalPlan:
     analysis, found = f"{_CATALYST}.analysis", _expressions(of_values)
     if isinstance(values, Mapping):
         node = getattr(java(context, f"{analysis}.NameParameterizedQuery$"), "MODULE$")
@@ -111,7 +114,7 @@ def _bound(context: SparkContext, plan: Any, values: Parameters, of_values: Any)
     return java(context, f"{analysis}.BindParameters").apply(query)
 
 
-def _array(context: SparkContext, expressions: Sequence[Any]) -> Any:
+def _array(context: SparkContext, expressions: Sequence[Expression]) -> Any:
     assert context._gateway is not None
     kind = java(context, f"{_CATALYST}.expressions.Expression")
     array = context._gateway.new_array(kind, len(expressions))

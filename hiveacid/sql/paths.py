@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import try_parse_directory
 from hiveacid.errors import RawAcidReferenceError
+from hiveacid.jvm.java_types import LogicalPlan
 from hiveacid.jvm.py4j import each, java
 
 _WRITTEN_BY_HIVE = "{base,delta,delete_delta}_[0-9]*"
@@ -40,7 +41,7 @@ def is_path(parts: tuple[str, ...]) -> bool:
     return len(parts) == 2 and "/" in parts[1]
 
 
-def paths_in(plan: Any) -> Iterator[NamedPath]:
+def paths_in(plan: LogicalPlan) -> Iterator[NamedPath]:
     """Yield the paths that a command names, by its plan before analysis."""
     kind = plan.nodeName()
     if kind == "WithCTE":

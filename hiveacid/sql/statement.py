@@ -16,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import leaves, replaced, with_fields
 from hiveacid.jvm.py4j import active, each, java, scala_seq
 from hiveacid.sql.catalog import SESSION_CATALOG
@@ -176,7 +177,9 @@ class Statement:
         """Whether the statement makes a permanent view."""
         return self.kind == "CreateView"
 
-    def with_plans(self, context: SparkContext, pairs: list[tuple[Any, Any]]) -> Any:
+    def with_plans(
+        self, context: SparkContext, pairs: list[tuple[LogicalPlan, LogicalPlan]]
+    ) -> LogicalPlan:
         """Return the statement's plan with other nodes in place of some of its own."""
         return _with_plans(context, self.plan, pairs)
 
@@ -190,7 +193,7 @@ def parse(session: SparkSession, sql: str) -> Statement:
     return of_plan(session, sql, parsed)
 
 
-def check_syntax(session: SparkSession, sql: str) -> Any:
+def check_syntax(session: SparkSession, sql: str) -> LogicalPlan:
     """Return Spark's plan of a statement; raise Spark's own error if it cannot be parsed."""
     with active(session):
         return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
@@ -204,7 +207,10 @@ def parse_name(session: SparkSession, text: str) -> NameParts:
 
 
 def of_plan(
-    session: SparkSession, sql: str, parsed: Any, complete: Callable[[Any], Any] = lambda plan: plan
+    session: SparkSession,
+    sql: str,
+    parsed: LogicalPlan,
+    complete: Callable[[LogicalPlan], LogicalPlan] = lambda plan: plan,
 ) -> Statement:
     """Return the names in a plan that Spark's parser has made of `sql`.
 
@@ -259,7 +265,7 @@ class _Names:
         self.changed_schema: NameParts | None = None
         self.opaque: str | None = None
 
-    def add(self, leaf: Any) -> None:
+    def add(self, leaf: LogicalPlan) -> None:
         """Add the names in a leaf of the plan."""
         kind = leaf.nodeName()
         if kind == _RELATION:
@@ -286,7 +292,7 @@ class _Names:
             self.opaque = _OPAQUE[kind]
 
 
-def _read_tables(session: SparkSession, found: _Names) -> list[tuple[Any, Any]]:
+def _read_tables(session: SparkSession, found: _Names) -> list[tuple[LogicalPlan, LogicalPlan]]:
     """Take calls of `acid_table` for the tables that they name.
 
     Returns:
@@ -302,7 +308,7 @@ def _read_tables(session: SparkSession, found: _Names) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _table_of(session: SparkSession, call: Any) -> Any:
+def _table_of(session: SparkSession, call: LogicalPlan) -> LogicalPlan | None:
     """Return the relation that a call of `acid_table` names; None for Spark to refuse the call."""
     context = session.sparkContext
     arguments = list(each(call.functionArgs()))
@@ -325,16 +331,20 @@ def _table_of(session: SparkSession, call: Any) -> Any:
     )
 
 
-def _substituted(context: SparkContext, parsed: Any) -> Any:
+def _substituted(context: SparkContext, parsed: LogicalPlan) -> LogicalPlan:
     """Return a plan in which names that `with` clauses define are resolved, also in held plans."""
     return _inside(context, parsed, java(context, f"{_ANALYSIS}.CTESubstitution").apply)
 
 
-def _with_plans(context: SparkContext, plan: Any, pairs: list[tuple[Any, Any]]) -> Any:
+def _with_plans(
+    context: SparkContext, plan: LogicalPlan, pairs: list[tuple[LogicalPlan, LogicalPlan]]
+) -> LogicalPlan:
     return _inside(context, plan, lambda inner: replaced(context, inner, pairs))
 
 
-def _inside(context: SparkContext, plan: Any, change: Callable[[Any], Any]) -> Any:
+def _inside(
+    context: SparkContext, plan: LogicalPlan, change: Callable[[LogicalPlan], LogicalPlan]
+) -> LogicalPlan:
     """Return a plan with the change made to it, or to the plan that it holds in a field."""
     holder = _HOLDERS.get(plan.nodeName())
     if holder is None:
@@ -342,12 +352,12 @@ def _inside(context: SparkContext, plan: Any, change: Callable[[Any], Any]) -> A
     return with_fields(context, plan, **{holder: _inside(context, getattr(plan, holder)(), change)})
 
 
-def _has_with(context: SparkContext, parsed: Any) -> bool:
+def _has_with(context: SparkContext, parsed: LogicalPlan) -> bool:
     patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
     return bool(parsed.containsPattern(patterns.UNRESOLVED_WITH()))
 
 
-def _with_options(context: SparkContext, parsed: Any) -> list[Relation]:
+def _with_options(context: SparkContext, parsed: LogicalPlan) -> list[Relation]:
     """Return the relations with options in a plan, and in the queries of its `with` clause."""
     roots = [parsed]
     if parsed.nodeName() == "UnresolvedWith":
@@ -361,7 +371,7 @@ def _with_options(context: SparkContext, parsed: Any) -> list[Relation]:
     return [relation for relation in found if relation.options.keys() - {_WRITTEN}]
 
 
-def _temporary_view(parsed: Any) -> str | None:
+def _temporary_view(parsed: LogicalPlan) -> str | None:
     kind = parsed.nodeName()
     if kind == "CreateViewCommand":
         return str(parsed.name().table()).lower()
@@ -369,7 +379,7 @@ def _temporary_view(parsed: Any) -> str | None:
     return str(parsed.tempViewName()).lower() if kind == "CacheTableAsSelect" else None
 
 
-def _leaves(context: SparkContext, plan: Any) -> Iterator[Any]:
+def _leaves(context: SparkContext, plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """Yield every leaf below a plan: also in subqueries and in held plans.
 
     Of equal leaves the first stands for all: each leaf costs calls to the JVM.
@@ -385,7 +395,7 @@ def _leaves(context: SparkContext, plan: Any) -> Iterator[Any]:
             yield from _leaves(context, getattr(leaf, holder)())
 
 
-def _targets(plan: Any) -> Iterator[Any]:
+def _targets(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """Yield the relations whose rows a statement changes.
 
     The table that INSERT writes is no child of its node. Inserts stand at the top: alone, below a
@@ -406,7 +416,7 @@ def _targets(plan: Any) -> Iterator[Any]:
             yield from _targets(child)
 
 
-def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
+def _given_to_procedure(session: SparkSession, plan: LogicalPlan) -> set[NameParts]:
     """Return the names of tables in Spark's own catalog that a CALL gives to a procedure.
 
     A procedure takes names as texts, most of them of tables in the procedure's own catalog.
@@ -432,16 +442,18 @@ def _given_to_procedure(session: SparkSession, plan: Any) -> set[NameParts]:
     return names
 
 
-def _is_union_of_inserts(plan: Any, kind: str) -> bool:
+def _is_union_of_inserts(plan: LogicalPlan, kind: str) -> bool:
     # A union of queries may be thousands of unions deep.
     return kind == "Union" and plan.children().head().nodeName() == "InsertIntoStatement"
 
 
-def _relations_in(plan: Any) -> Iterator[Any]:
+def _relations_in(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     return (leaf for leaf in leaves(plan) if leaf.nodeName() == _RELATION)
 
 
-def _relation(leaf: Any, node: Any = None, **clauses: str | None) -> Relation:
+def _relation(
+    leaf: LogicalPlan, node: LogicalPlan | None = None, **clauses: str | None
+) -> Relation:
     options = leaf.options()
     keys = [] if options.isEmpty() else list(options.keySet())
     return Relation(
@@ -453,7 +465,7 @@ def _relation(leaf: Any, node: Any = None, **clauses: str | None) -> Relation:
     )
 
 
-def _time_travel(leaf: Any) -> Relation:
+def _time_travel(leaf: LogicalPlan) -> Relation:
     timestamp, version = leaf.timestamp(), leaf.version()
     return _relation(
         leaf.relation(),
@@ -463,16 +475,16 @@ def _time_travel(leaf: Any) -> Relation:
     )
 
 
-def _table_function(leaf: Any) -> TableFunction:
+def _table_function(leaf: LogicalPlan) -> TableFunction:
     name = ".".join(map(str, each(leaf.name())))
     return TableFunction(name.lower(), tuple(map(_literal, each(leaf.functionArgs()))), leaf)
 
 
-def _literal(expression: Any) -> str | None:
+def _literal(expression: Expression) -> str | None:
     if expression.nodeName() != "Literal" or expression.value() is None:
         return None
     return str(expression.toString())
 
 
-def _parts(leaf: Any) -> NameParts:
+def _parts(leaf: LogicalPlan) -> NameParts:
     return tuple(map(str, each(leaf.multipartIdentifier())))

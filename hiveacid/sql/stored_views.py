@@ -16,6 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hiveacid.jvm.java_types import CatalogTable, JavaSession, LogicalPlan
 from hiveacid.jvm.plans import execution_of, with_child, with_fields
 from hiveacid.jvm.py4j import active, each, java, string_array
 from hiveacid.spark_lines import line_of
@@ -48,14 +49,14 @@ class StoredView:
     """
 
     text: str
-    query: Any = field(repr=False)
+    query: LogicalPlan = field(repr=False)
     database: str | None
-    relation: Any = field(repr=False)
+    relation: LogicalPlan = field(repr=False)
     namespace: tuple[str, ...] = field(repr=False)
     settings: Any = field(repr=False)
     evolves: bool = False
 
-    def showing(self, session: SparkSession, query: Any) -> Any:
+    def showing(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
         """Return the analysed plan of the view with another plan of its query.
 
         Spark analyses a view that it looks up itself under the settings that are stored with the
@@ -68,7 +69,7 @@ class StoredView:
         plan = with_child(context, self.relation, with_child(context, view, columns))
         return execution_of(context, self._session(session), plan).analyzed()
 
-    def _session(self, session: SparkSession) -> Any:
+    def _session(self, session: SparkSession) -> JavaSession:
         """Return a new session of Java's with the settings and the namespace of the view."""
         context = session.sparkContext
         other = session._jsparkSession.newSession()
@@ -83,7 +84,7 @@ class StoredView:
         return other
 
 
-def open_view(session: SparkSession, metadata: Any) -> StoredView:
+def open_view(session: SparkSession, metadata: CatalogTable) -> StoredView:
     """Return a stored view by its `CatalogTable`.
 
     Spark itself makes the plan of the view: with the settings, the columns and the types that it
@@ -115,7 +116,7 @@ def open_view(session: SparkSession, metadata: Any) -> StoredView:
     )
 
 
-def _settings(session: SparkSession, metadata: Any) -> Any:
+def _settings(session: SparkSession, metadata: CatalogTable) -> Any:
     """Return the settings under which Spark reads a view, by its `CatalogTable`."""
     view, configs = java(session.sparkContext, f"{_PLANS}.View"), metadata.viewSQLConfigs()
     with active(session):
@@ -125,13 +126,13 @@ def _settings(session: SparkSession, metadata: Any) -> Any:
             return view.effectiveSQLConf(configs, False)
 
 
-def _evolves(session: SparkSession, metadata: Any) -> bool:
+def _evolves(session: SparkSession, metadata: CatalogTable) -> bool:
     if not line_of(session.version).has_view_schema_modes:
         return False
     return str(metadata.viewSchemaMode().getClass().getSimpleName()) == "SchemaEvolution$"
 
 
-def guarded_text(metadata: Any) -> str | None:
+def guarded_text(metadata: CatalogTable) -> str | None:
     """Return the query of a view that is stored behind the guard; None for another view."""
     properties = metadata.properties()
     parts: list[str] = []
@@ -142,7 +143,7 @@ def guarded_text(metadata: Any) -> str | None:
         parts.append(str(part.get()))
 
 
-def guarded(context: SparkContext, command: Any) -> Any:
+def guarded(context: SparkContext, command: LogicalPlan) -> LogicalPlan:
     """Return a CREATE VIEW command (Spark's `CreateView`) that stores its text behind the guard.
 
     Spark's own command stores the view, so it has the columns, the settings and the namespace that

@@ -15,10 +15,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
-from hiveacid.jvm.plans import dataframe_of, named, with_fields
+from hiveacid.jvm.java_types import LogicalPlan
+from hiveacid.jvm.plans import dataframe_of, named, plan_of, with_fields
 from hiveacid.jvm.py4j import each, java
+from hiveacid.metastore.models import Table
+from hiveacid.reader.columns import table_columns
 from hiveacid.sql.catalog import SESSION_CATALOG
-from hiveacid.sql.relations import AcidRead, Read, ViewRead, tables_of
+from hiveacid.sql.reads import AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import Statement, TableFunction
 from hiveacid.sql.stored_views import guarded
 
@@ -27,19 +30,25 @@ _CLONE = "CloneTableStatement"
 
 _STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
 
+_DESCRIBED = {
+    "DescribeRelation": "col_name string, data_type string, comment string",
+    "ShowColumns": "col_name string",
+}
+"""Columns of the answers to the statements that describe a table."""
+
 
 @dataclass(frozen=True)
 class SwappedStatement:
     """A statement whose transactional tables are swapped: a plan that is yet to run."""
 
     statement: Statement
-    plan: Any
+    plan: LogicalPlan
 
     def run(self, session: SparkSession) -> DataFrame:
         """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
         if self.statement.kind != "CacheTableAsSelect":
             return dataframe_of(session, self.plan)
-        # The temporary view that it makes would keep the text otherwise, which Spark would read.
+        # Else the temporary view that it makes would keep the text, which Spark would read.
         before = session.conf.get(_STORE_PLAN)
         session.conf.set(_STORE_PLAN, "true")
         try:
@@ -52,8 +61,8 @@ def swap(
     session: SparkSession,
     statement: Statement,
     reads: tuple[Read, ...],
-    rows: Callable[[AcidRead], Any],
-    functions: Sequence[tuple[TableFunction, Callable[[], Any]]] = (),
+    rows: Callable[[AcidRead], DataFrame],
+    functions: Sequence[tuple[TableFunction, Callable[[], DataFrame]]] = (),
 ) -> SwappedStatement:
     """Return a statement that reads `rows` in place of its transactional tables.
 
@@ -61,9 +70,8 @@ def swap(
         session: the session that runs the statement.
         statement: the statement.
         reads: what `find_acid` has found in the statement.
-        rows: returns the analysed plan of the rows of a table.
-        functions: calls of table functions of ours, each with what returns the analysed plan of
-            the rows to show.
+        rows: returns the rows of a table.
+        functions: calls of table functions of ours, each with what returns the rows to show.
 
     Raises:
         RawAcidReferenceError: a view cannot be stored, or the statement takes a table's files.
@@ -81,7 +89,7 @@ def swap(
         for function, _ in functions:
             _refuse_changes_in_view(function)
     pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
-    pairs += [(function.node, plan()) for function, plan in functions]
+    pairs += [(function.node, plan_of(frame())) for function, frame in functions]
     if statement.kind == "AlterViewAs":
         raise AcidTargetError(
             f"ALTER VIEW … AS cannot store a view over transactional Hive tables ({tables}). Use "
@@ -98,6 +106,29 @@ def swap(
     return SwappedStatement(statement, plan)
 
 
+def describe_table(session: SparkSession, statement: Statement, table: Table) -> SwappedStatement:
+    """Return a statement that shows the columns of a table as the reader shows them.
+
+    It takes no lock. Partition columns come last, and once more under Spark's heading.
+
+    Raises:
+        UnreadableTableError: a column's type or name cannot be read.
+    """
+    columns = table_columns(table)
+    comments = {it.name: it.comment for it in (*table.storage.columns, *table.partition_keys)}
+    keys = [(it.name, it.dataType.simpleString(), comments[it.name]) for it in columns.partition]
+    rows: list[tuple[Any, ...]] = [
+        (it.name, it.dataType.simpleString(), comments[it.name]) for it in columns.data
+    ]
+    rows += keys
+    if statement.kind == "ShowColumns":
+        rows = [row[:1] for row in rows]
+    elif keys:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), *keys]
+    frame = session.createDataFrame(rows, _DESCRIBED[statement.kind])
+    return SwappedStatement(statement, plan_of(frame))
+
+
 def _refuse_changes_in_view(function: TableFunction) -> None:
     """Refuse a stored view that shows changes.
 
@@ -111,7 +142,7 @@ def _refuse_changes_in_view(function: TableFunction) -> None:
     )
 
 
-def _check_catalog(command: Any) -> None:
+def _check_catalog(command: LogicalPlan) -> None:
     """Refuse a view in another catalog than Spark's own.
 
     Raises:
@@ -126,7 +157,9 @@ def _check_catalog(command: Any) -> None:
         )
 
 
-def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any]) -> Any:
+def _plan_of(
+    session: SparkSession, read: Read, rows: Callable[[AcidRead], DataFrame]
+) -> LogicalPlan:
     context = session.sparkContext
     if isinstance(read, ViewRead):
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
@@ -135,4 +168,5 @@ def _plan_of(session: SparkSession, read: Read, rows: Callable[[AcidRead], Any])
     # In a session that tells upper from lower case, columns go by the table's name as written.
     case_sensitive = str(session.conf.get("spark.sql.caseSensitive")).lower() == "true"
     name = read.relation.parts[-1] if case_sensitive else table.table
-    return named(context, rows(read), name, (SESSION_CATALOG, table.database))
+    plan: LogicalPlan = named(context, plan_of(rows(read)), name, (SESSION_CATALOG, table.database))
+    return plan

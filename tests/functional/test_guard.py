@@ -8,7 +8,9 @@ from dbt.adapters.hiveacid.spark.guard import is_plain_table
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.metastore.models import HiveSql, TableName
-from hiveacid.sql.relations import find_acid, refuse_acid_in_schema, tables_of
+from hiveacid.sql.reads import tables_of
+from hiveacid.sql.refusals import refuse_acid_in_schema
+from hiveacid.sql.relations import find_acid
 from hiveacid.sql.statement import parse
 
 

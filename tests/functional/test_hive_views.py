@@ -7,11 +7,11 @@ import pytest
 from pyspark.errors import PySparkException
 
 from hiveacid.errors import RawAcidReferenceError, UnreadableTableError
-from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import active
 from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
 from hiveacid.sql.hive_session import SETTINGS
-from hiveacid.sql.relations import find_acid, tables_of
+from hiveacid.sql.reads import tables_of
+from hiveacid.sql.relations import find_acid
 from hiveacid.sql.statement import parse
 from hiveacid.sql.swap import swap
 
@@ -58,7 +58,7 @@ def shown(session, sql, hive=HIVE_4, **views):
     """The rows of a statement, and the tables that it reads, with the views on the way."""
     statement = parse(session, sql)
     reads = find_acid(session, statement, Known(hive, **views))
-    frame = swap(session, statement, reads, lambda read: plan_of(session.sql(ROWS))).run(session)
+    frame = swap(session, statement, reads, lambda read: session.sql(ROWS)).run(session)
     return frame, [(str(it.table), it.path) for it in tables_of(reads)]
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tools.import_rules import ROOT, find_breaches, read_imports
+from tools.import_rules import (
+    LAYERS,
+    ROOT,
+    find_breaches,
+    find_taken,
+    read_allowed,
+    read_imports,
+)
+
+NAMES_TAKEN = 86
+"""Names of the library that the adapter takes, besides the public ones. It may only shrink."""
 
 
 def breaches(root: Path, **modules: str) -> list[str]:
@@ -29,6 +40,8 @@ def test_the_code_keeps_them() -> None:
         ("hiveacid__acid__layout", "from hiveacid.reader import plan", "not below"),
         ("hiveacid__jvm__bulk", "from hiveacid.metastore.client import x", "not below"),
         ("hiveacid__reader__plan", "from hiveacid.changes.diff import x", "not below"),
+        ("hiveacid__sql__prepare", "from hiveacid.engine import x", "not below"),
+        ("hiveacid__engine", "from hiveacid.api import x", "not below"),
         ("dbt__adapters__hiveacid__spark__x", "import dbt.adapters.hiveacid.targets.y", "targets"),
         ("dbt__adapters__hiveacid__x", "from dbt.adapters.hiveacid import impl", "face"),
     ],
@@ -50,3 +63,62 @@ def test_a_circle_is_told_also_one_for_types_only(tmp_path: Path) -> None:
         hiveacid__acid__b="if TYPE_CHECKING:\n    from hiveacid.acid.a import y",
     )
     assert "circle" in found and "hiveacid.acid.a -> hiveacid.acid.b -> hiveacid.acid.a" in found
+
+
+def test_the_adapter_takes_what_is_listed_and_the_list_only_shrinks() -> None:
+    allowed = read_allowed()
+    assert list(find_taken(ROOT, allowed)) == []
+    assert len(allowed) <= NAMES_TAKEN, (
+        "The adapter takes more names of the library. Ask the engine, or another name in "
+        "tools/adapter_imports.txt, or make the name public."
+    )
+    assert len(allowed) >= NAMES_TAKEN, f"Well done: lower NAMES_TAKEN to {len(allowed)}."
+
+
+TAKE = "from hiveacid.deep import listed"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (f"from hiveacid import public\n{TAKE}, public", None),
+        (f"{TAKE}, hidden", "x.py:1 takes hiveacid.deep.hidden, which is not in"),
+        (f"def f():\n    {TAKE}, hidden", "x.py:2 takes hiveacid.deep.hidden"),
+        (f"import hiveacid.deep\n{TAKE}", "imports hiveacid.deep as a whole"),
+        ("from hiveacid.deep import public", "hiveacid.deep.listed, which is public or which"),
+    ],
+)
+def test_a_name_must_be_public_or_listed_and_taken(
+    tmp_path: Path, source: str, told: str | None
+) -> None:
+    for name, text in (
+        ("hiveacid/__init__.py", '__all__ = ["public"]'),
+        ("hiveacid/deep.py", ""),
+        ("dbt/adapters/hiveacid/x.py", source),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = list(find_taken(tmp_path, frozenset({("hiveacid.deep", "listed")})))
+    assert [told is not None and told in line for line in found] == ([True] if told else [])
+
+
+def test_the_diagram_of_the_architecture_has_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    diagram = text.partition("```mermaid")[2].partition("```")[0]
+    adapter, library = diagram.partition("subgraph library")[::2]
+    assert rooms_drawn(library) == rooms_of(ROOT / "hiveacid") == {r for it in LAYERS for r in it}
+    packages = {path.parent.name for path in (ROOT / "dbt/adapters/hiveacid").glob("*/__init__.py")}
+    assert packages <= rooms_drawn(adapter)
+
+
+def rooms_drawn(diagram: str) -> set[str]:
+    """Return the names of the packages and modules that the boxes of a diagram name."""
+    boxes = re.findall(r'^ +\w+\["(?:([^:"]*): [^"]*|([^":]*))"\]$', diagram, re.MULTILINE)
+    named = ", ".join(before or alone for before, alone in boxes).split(", ")
+    return {room.removesuffix(".py").removesuffix("/") for room in named}
+
+
+def rooms_of(package: Path) -> set[str]:
+    """Return the names of the packages and modules in a package."""
+    modules = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    return modules | {path.parent.name for path in package.glob("*/__init__.py")}

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.errors import as_dbt_error, dbt_errors, raising_dbt_errors
-from dbt.adapters.hiveacid.invocation import Invocation
+from dbt.adapters.hiveacid.invocation import Invocation, metastore_client
 from dbt.adapters.hiveacid.node_context import NodeContext, NodeCursor
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, amounts_by_table
 from dbt.adapters.hiveacid.spark.driver import CONSOLE_PROGRESS, root_session
@@ -34,7 +34,6 @@ from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.start_failure import describe_catalog_failure, is_catalog_failure
 from hiveacid.errors import HiveAcidError, VanishedFileError
 from hiveacid.jvm.errors import full_text, is_missing, short_message, with_statement
-from hiveacid.metastore.client import MetastoreClient
 
 logger = AdapterLogger("HiveAcid")
 
@@ -231,19 +230,13 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         return connection is not None and bool(connection.handle.reads)
 
 
-def _client(credentials: HiveAcidCredentials) -> MetastoreClient:
-    return MetastoreClient(
-        credentials.metastore_uri, credentials.metastore_timeout, security=credentials.security
-    )
-
-
 def _default_location(credentials: HiveAcidCredentials) -> str:
-    with _client(credentials) as client:
+    with metastore_client(credentials) as client:
         return client.get_default_location()
 
 
 def _known_user(credentials: HiveAcidCredentials) -> str | None:
-    with _client(credentials) as client:
+    with metastore_client(credentials) as client:
         return client.known_user()
 
 

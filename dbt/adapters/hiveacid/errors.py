@@ -44,6 +44,10 @@ class AcidByDefaultError(AdapterError):
     """The metastore would make a node's table transactional, which Spark cannot write."""
 
 
+class VerificationError(AdapterError):
+    """A table's files are not as Hive writes them, or the reader does not show their rows."""
+
+
 class FreshnessError(AdapterError):
     """The time of a source's last write cannot be told without reading it."""
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from multiprocessing.context import SpawnContext
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import agate
 from dbt.adapters.base.impl import FreshnessResponse
@@ -28,6 +27,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
+from dbt.adapters.hiveacid.command_hooks import HooksOfAdapter
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.dbt_process import (
     NodeEvents,
@@ -52,13 +52,8 @@ from dbt.adapters.hiveacid.metadata.schemas import (
 )
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, ours, with_format
-from dbt.adapters.hiveacid.report import keep
-from dbt.adapters.hiveacid.selected_nodes import (
-    ModelNode,
-    Selection,
-    find_acid_readers,
-    manifest_of,
-)
+from dbt.adapters.hiveacid.selected_nodes import ModelNode, Selection, manifest_of
+from dbt.adapters.hiveacid.sources.prepare import check_view, names_in, refuse_function
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
@@ -67,6 +62,9 @@ from dbt.adapters.hiveacid.targets.state import OtherRuns
 from dbt.adapters.hiveacid.targets.stores import TargetStores
 from hiveacid.formatting import text_literal
 from hiveacid.metastore.models import TableName
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
 
 logger = AdapterLogger("HiveAcid")
 
@@ -92,21 +90,20 @@ class HiveAcidAdapter(SparkAdapter):
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         install_log_handler()
-        target_path = getattr(config, "project_target_path", None)
-        self._project = Project(lambda: manifest_of(self.get_macro_resolver()))
+        self._project = Project(self._manifest)
         command = find_command()
-        self._selection = Selection(retried_nodes(command))
+        hooks = HooksOfAdapter(
+            self.connections,
+            self._project,
+            Selection(retried_nodes(command)),
+            self._manifest,
+            getattr(config, "project_target_path", None),
+        )
         self.run = Invocation(
             config.credentials,
             get_invocation_id(),
             f"{config.profile_name}.{config.target_name}",
-            foreseen=self._foreseen,
-            declared=self._project.sources,
-            file_settings=self._project.file_settings,
-            needing=self._needing,
-            on_lost=self.connections.stop_reading,
-            raise_if_cancelled=self.connections.raise_if_cancelled,
-            keep_report=partial(keep, None if target_path is None else Path(target_path)),
+            hooks,
             is_command=command is not None,
         )
         self.connections.run = self.run
@@ -119,7 +116,7 @@ class HiveAcidAdapter(SparkAdapter):
     def _build_collaborators(self) -> None:
         statements = Statements(self._handle, self.connections.exception_handler)
         runs = OtherRuns(
-            self.run.is_another_alive, self.run.lock_timeout, self.run.raise_if_cancelled
+            self.run.is_another_alive, self.run.lock_timeout, self.run.hooks.raise_if_cancelled
         )
         self._stores = TargetStores(statements, runs)
         self._staging = Staging(self, statements)
@@ -136,14 +133,17 @@ class HiveAcidAdapter(SparkAdapter):
         self._model_runs = ModelRuns(services, self._open_node)
         project = self._project
         self._catalog = Catalog(
-            self.connections, project, self.run.tables.get, self.run.see, self._describe
+            self.connections,
+            project,
+            self.run.tables.get,
+            self.run.look_up_unlocked,
+            self._describe,
         )
         self._freshness = Freshness(
             self.connections,
             project,
-            self.run.see,
-            self.run.valid_txns,
-            self.run.footers,
+            self.run.look_up_unlocked,
+            self.run.find_last_write,
             self._create_freshness_response,
         )
         self._schemas = Schemas(
@@ -155,7 +155,7 @@ class HiveAcidAdapter(SparkAdapter):
         self._python_models = PythonModels(
             self.connections,
             self.run.prepare,
-            lambda node, sql: any(names.sources for names in self.run.look_at(node, sql)),
+            lambda node, sql: any(it.sources for it in names_in(node, sql, self.run.sources)),
         )
 
     @raising_dbt_errors
@@ -189,12 +189,8 @@ class HiveAcidAdapter(SparkAdapter):
         self.execute("select 1 as id")
         with self.connections.exception_handler("look a table up in Spark's catalog"):
             self._handle().session.catalog.tableExists("default.dbt_debug")
-        info = self.run.server_info()
-        logger.info(
-            f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
-            f"{info.transaction_timeout:g} s"
-        )
-        logger.info(f"Connection to the metastore: {self.run.spoken()}")
+        for line in self.run.describe_metastore():
+            logger.info(line)
 
     @available
     def hiveacid_verify(self, table: str) -> None:
@@ -239,7 +235,7 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             ViewOverAcidError: naming the function, the tables and what to do instead.
         """
-        self.run.refuse_function(self._handle().session, sql)
+        refuse_function(self._handle().session, sql, self.run.sources)
 
     @available
     def hiveacid_check_view(self, sql: str) -> None:
@@ -249,7 +245,7 @@ class HiveAcidAdapter(SparkAdapter):
             HiveAcidError: saying why. Nothing has been changed.
         """
         with self.connections.exception_handler(sql):
-            self.run.check_view(self._handle(), sql)
+            check_view(self._handle(), sql, self.run.sources)
 
     @available
     def hiveacid_own_materialization(self, context: Mapping[str, Any], name: str) -> Any | None:
@@ -599,12 +595,5 @@ class HiveAcidAdapter(SparkAdapter):
         name = getattr(self.connections.get_if_exists(), "name", None) or ""
         return self._project.is_made_by(relation.table_name(), name)
 
-    def _foreseen(self) -> set[TableName]:
-        sources = self._selection.sources(manifest_of(self.get_macro_resolver()))
-        return {TableName(source.schema, source.identifier) for source in sources}
-
-    def _needing(self) -> frozenset[str] | None:
-        selected, manifest = self._selection.ids(), manifest_of(self.get_macro_resolver())
-        if selected is None or manifest is None:
-            return None
-        return find_acid_readers(manifest, selected, self.run.tables.read_in_snapshot)
+    def _manifest(self) -> Manifest | None:
+        return manifest_of(self.get_macro_resolver())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -13,46 +14,43 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.__version__ import version
-from dbt.adapters.hiveacid.credentials import OFF, RUN_END, HiveAcidCredentials
-from dbt.adapters.hiveacid.errors import AcidByDefaultError
-from dbt.adapters.hiveacid.node_context import AcidNames, NodeContext, RowMaker, RowMakers
-from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_release
+from dbt.adapters.hiveacid.command_hooks import CommandHooks
+from dbt.adapters.hiveacid.command_snapshot import CommandSnapshot, StatementHooks
+from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
+from dbt.adapters.hiveacid.errors import AcidByDefaultError, VerificationError
+from dbt.adapters.hiveacid.node_context import NodeContext, RowMaker, RowMakers
+from dbt.adapters.hiveacid.release import EarlyRelease
 from dbt.adapters.hiveacid.report import as_dict
-from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, SourceTables
+from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf
 from dbt.adapters.hiveacid.sources.missing import explain_missing_tables, vanished_file
-from dbt.adapters.hiveacid.sources.prepare import (
-    check_view,
-    look_at,
-    prepare_statement,
-    refuse_function,
-)
+from dbt.adapters.hiveacid.sources.prepare import prepare_statement
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.statement_snapshots import StatementSnapshots
-from hiveacid.acid.write_ids import ValidTxnList
-from hiveacid.api import Snapshot, open_footers
+from hiveacid.engine import SnapshotEngine, open_footers
 from hiveacid.errors import (
     SnapshotEndedError,
     VanishedFileError,
-    VerificationError,
     WriteIdsNotSupportedError,
 )
 from hiveacid.formatting import first_few
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import ServerInfo, TableName
+from hiveacid.metastore.models import TableName
 from hiveacid.reader.footer_cache import default_directory
-from hiveacid.reader.orc_footers import OrcFooters
-from hiveacid.reader.verification import SHOWN
+from hiveacid.reader.last_write import LastWrite, find_last_write
 from hiveacid.snapshots.instants import AsOf
 from hiveacid.snapshots.tables import FileSettings, UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.parameters import Parameters
-from hiveacid.sql.statement import NameParts
 
 logger = AdapterLogger("HiveAcid")
 CREATE_AS_ACID = "metastore.create.as.acid"
 INVOCATION = "invocation"
 """The word before the invocation's id in the agent info of its locks."""
+
+_PROBLEMS = 20
+"""Problems of a table that an error names."""
 
 
 class Invocation:
@@ -71,89 +69,53 @@ class Invocation:
         credentials: HiveAcidCredentials,
         invocation_id: str,
         target: str,
-        foreseen: Callable[[], set[TableName]],
-        declared: Callable[[], Collection[TableName]],
-        file_settings: Callable[[Collection[TableName]], Mapping[TableName, FileSettings]],
-        needing: Callable[[], frozenset[str] | None],
-        on_lost: Callable[[], None],
-        raise_if_cancelled: Callable[[], None],
-        keep_report: Callable[[dict[str, Any]], None],
+        hooks: CommandHooks,
         *,
         is_command: bool = True,
     ) -> None:
         """Ask and open nothing yet.
 
         Args:
-            foreseen: names the sources of the selected nodes.
-            declared: names the sources of the project.
-            file_settings: returns what sources say of some tables' files.
-            needing: names the nodes that may read an ACID source; None if they are not known.
-            on_lost: called once the transaction is found lost, to stop what reads under it, on any
-                thread.
-            raise_if_cancelled: raises on a thread whose work dbt has cancelled.
-            keep_report: gets the `report` of the command at its end.
+            credentials: the settings of the profile.
+            invocation_id: the id of the command.
+            target: the names of the profile and of its target.
+            hooks: the calls to the dbt command.
             is_command: whether a dbt command makes the adapter, not a tool for itself.
         """
-        connect = partial(
-            MetastoreClient,
-            credentials.metastore_uri,
-            credentials.metastore_timeout,
-            security=credentials.security,
-        )
-        self._metastore_uri = credentials.metastore_uri
+        self.hooks = hooks
         self.lock_timeout = credentials.lock_timeout
-        self.raise_if_cancelled = raise_if_cancelled
+        self._metastore_uri = credentials.metastore_uri
         self._invocation_id = invocation_id
-        self._keep_report = keep_report
-        self._client = connect()
-        self._makes_acid: bool | None = None
-        self.tables = SourceTables(self._client, foreseen)
-        self.release = EarlyRelease(needing, until_run_end=credentials.hold_until == RUN_END)
         self._is_command = is_command
-        make_snapshot = partial(
-            Snapshot,
-            connect,
-            SnapshotSettings(
-                credentials.heartbeat_interval,
-                credentials.lock_timeout,
-                FileSettings(
-                    credentials.orc_columns, credentials.old_dates, credentials.parquet_time_zone
-                ),
-                file_settings,
-                credentials.scratch_directory,
-                credentials.open_files_limit,
-            ),
-            # The id, by which other runs find the locks, comes before what may be cut.
-            f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
-            footers=_footers(credentials),
-            on_lost=lambda error: on_lost(),
-            raise_if_cancelled=raise_if_cancelled,
+        self._makes_acid: bool | None = None
+        connect = partial(metastore_client, credentials)
+        self._client = client = connect()
+        self.tables = KnownTables(
+            lambda: nullcontext(client), hooks.selected_sources, hooks.project_sources
         )
-        self._of_command = make_snapshot(
-            tables=lambda: self.tables.behind(foreseen()),
-            before_pin=self._register_reader,
-            on_held=lambda: self._hold_warning.start(),
-        )
+        self.footers = open_footers(_footer_directory(credentials))
+        # The id, by which other runs find the locks, comes before what may be cut.
+        agent_info = f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}"
+        settings = _snapshot_settings(credentials, hooks)
+        make = partial(SnapshotEngine, connect, settings, agent_info, footers=self.footers)
+        self._of_command = CommandSnapshot(make, hooks, self.tables, credentials)
         self._of_statements = StatementSnapshots(
-            partial(make_snapshot, tables=lambda: ()), self.is_in_command, self.tables.forget
-        )
-        self._hold_warning: HoldWarning = HoldWarning(
-            self._of_command, self.release.nodes_to_come, credentials.hold_warning
+            partial(make, StatementHooks(hooks)), self.is_in_command, self.tables.forget
         )
         as_of = None if credentials.as_of is None else AsOf(timestamp=credentials.as_of)
-        self.sources = AcidSources(self.tables, lambda: self.snapshot, declared, as_of)
+        self.sources = AcidSources(self.tables, lambda: self.snapshot, as_of)
         self.models: dict[ChangesOf, RowMaker] = {}
         self.reads = ReadLog()
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SnapshotEngine:
         """Snapshot that this thread reads: the command's, or that of a statement outside of any."""
-        return self._of_statements.current or self._of_command
+        return self._of_statements.current or self._of_command.engine
 
     @property
-    def footers(self) -> OrcFooters:
-        """Footers of ORC files that are known; all snapshots share them."""
-        return self._of_command.footers
+    def release(self) -> EarlyRelease:
+        """Policy of the early release of the command's snapshot."""
+        return self._of_command.release
 
     def is_in_command(self) -> bool:
         """Tell whether the calling thread works for a dbt command."""
@@ -209,18 +171,6 @@ class Invocation:
         if node.has_read:
             self.snapshot.check_alive()
 
-    def look_at(self, node: NodeContext, sql: str) -> tuple[AcidNames, AcidNames]:
-        """Return the ACID sources that a statement names, and others behind it: see `look_at`."""
-        return look_at(node, sql, self.sources)
-
-    def check_view(self, node: NodeContext, sql: str) -> None:
-        """Refuse a stored view over ACID tables that cannot be made: see `check_view`."""
-        check_view(node, sql, self.sources)
-
-    def refuse_function(self, session: SparkSession, sql: str) -> None:
-        """Refuse a permanent function that reads an ACID table: see `refuse_function`."""
-        refuse_function(session, sql, self.sources)
-
     def verify(self, session: SparkSession, name: TableName) -> None:
         """Check a table and print the report.
 
@@ -228,18 +178,18 @@ class Invocation:
             VerificationError: with the problems that were found.
         """
         with self.statement():
-            verification = self.snapshot.verify(name, spark=session)
+            verification = self.snapshot.verify(session, name)
         for line in verification.lines():
             logger.info(line)
         problems = verification.problems
         if problems:
             raise VerificationError(
-                f"{name} did not pass its verification: {first_few(problems, SHOWN, '; ')}. "
+                f"{name} did not pass its verification: {first_few(problems, _PROBLEMS, '; ')}. "
                 "Compare it with what Hive shows before you trust either; the report above has "
                 "the details."
             )
 
-    def explain_missing_tables(self, names: Iterable[NameParts]) -> str:
+    def explain_missing_tables(self, names: Iterable[tuple[str, ...]]) -> str:
         """Explain the sources among `names`, of which Spark found one missing."""
         return explain_missing_tables(names, self.tables, self._metastore_uri)
 
@@ -252,7 +202,7 @@ class Invocation:
         """
         return vanished_file(message, self.snapshot)
 
-    def see(self, names: Iterable[TableName]) -> dict[TableName, UnlockedTable]:
+    def look_up_unlocked(self, names: Iterable[TableName]) -> dict[TableName, UnlockedTable]:
         """Look up those of `names` that are transactional, as they are now.
 
         Takes no lock and no transaction.
@@ -262,12 +212,23 @@ class Invocation:
         """
         return look_up_unlocked(self._client, names)
 
-    def valid_txns(self) -> ValidTxnList:
-        """Return the transactions committed by now. Opens none."""
-        return self._client.get_valid_txns()
+    def find_last_write(
+        self, session: SparkSession, see: Callable[[], UnlockedTable]
+    ) -> LastWrite | None:
+        """Return the newest write of a table as `see` shows it now; None if no write has data.
 
-    def server_info(self) -> ServerInfo:
-        """Return what the metastore can do. Opens no transaction.
+        Takes no lock and no transaction.
+
+        Raises:
+            CompactedMeanwhileError: the table changes faster than it can be listed.
+            UnreadableTableError: a location cannot be listed, or cannot be understood.
+        """
+        return find_last_write(session, see, self._client.get_valid_txns, self.footers)
+
+    def describe_metastore(self) -> Iterator[str]:
+        """Yield what the metastore can do, how it is spoken to, and who dbt is there.
+
+        Opens no transaction.
 
         Raises:
             MetastoreUnavailableError: no address could be reached.
@@ -280,12 +241,13 @@ class Invocation:
                 f"The metastore (version {info.version}) has no write ids, which Hive has since "
                 "version 3: no snapshot of its ACID tables can be taken."
             )
-        return info
-
-    def spoken(self) -> str:
-        """Describe for people what is spoken with the metastore, and who dbt is there."""
+        yield (
+            f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
+            f"{info.transaction_timeout:g} s"
+        )
         user = self._client.known_user()
-        return f"{self._client.spoken()}{'' if user is None else f', as {user}'}"
+        who = "" if user is None else f", as {user}"
+        yield f"Connection to the metastore: {self._client.spoken()}{who}"
 
     def refuse_acid_by_default(self, context: SparkContext, target: str) -> None:
         """Refuse to build a table of ORC in a metastore that would make it transactional.
@@ -328,8 +290,7 @@ class Invocation:
         """
         if not self.release.node_finished(node):
             return
-        if self._of_command.transaction_id is not None and self.release.may_release(node):
-            self._end_snapshot()
+        self._of_command.end_after(node)
         files = self.reads.of_reader(node)
         # A model over acid_changes has said already what it applied.
         if files and "changes" not in response:
@@ -340,9 +301,9 @@ class Invocation:
         """Report what the command holds or held, and has read (`report.as_dict`)."""
         return as_dict(
             self._invocation_id,
-            self._of_command.report(),
+            self._of_command.engine.report(),
             self.reads,
-            is_open=self._of_command.transaction_id is not None,
+            is_open=self._of_command.is_open,
             ended_after=self.release.ended_after,
         )
 
@@ -352,12 +313,11 @@ class Invocation:
         The report is handed over if any node has run or any source was read. Another command may
         begin afterwards.
         """
-        self._end_snapshot()
+        self._of_command.end()
         self._of_statements.end_all()
         self._is_command = False
         if self.release.has_run_nodes or not self.reads.is_empty:
-            self._keep_report(self.report())
-        self.release.reset()
+            self.hooks.keep_report(self.report())
         self._of_command.renew()
         self.reads = ReadLog()
         self._client.close()
@@ -377,25 +337,25 @@ class Invocation:
                 "as `with … as (…)`, or make a table of it."
             )
 
-    def _register_reader(self, names: frozenset[TableName]) -> None:
-        named = ", ".join(map(str, sorted(names)))
-        self.release.register_reader(lambda: self._explain_release(named))
 
-    def _explain_release(self, what: str) -> str:
-        report = self._of_command.report()
-        id_ = None if report is None else report.transaction_id
-        return explain_release(what or "its sources", id_, self.release.ended_after)
-
-    def _end_snapshot(self) -> None:
-        self._hold_warning.stop()
-        if self._of_command.transaction_id is None:
-            return
-        self._of_command.end(self._explain_release)
-        report, node = self._of_command.report(), self.release.ended_after
-        if report is not None:
-            logger.info(f"{report}, ended after {node}" if node is not None else str(report))
+def metastore_client(credentials: HiveAcidCredentials) -> MetastoreClient:
+    """Return a client of the profile's metastore, which connects with its first call."""
+    return MetastoreClient(
+        credentials.metastore_uri, credentials.metastore_timeout, security=credentials.security
+    )
 
 
-def _footers(credentials: HiveAcidCredentials) -> OrcFooters:
+def _snapshot_settings(credentials: HiveAcidCredentials, hooks: CommandHooks) -> SnapshotSettings:
+    return SnapshotSettings(
+        credentials.heartbeat_interval,
+        credentials.lock_timeout,
+        FileSettings(credentials.orc_columns, credentials.old_dates, credentials.parquet_time_zone),
+        hooks.file_settings,
+        credentials.scratch_directory,
+        credentials.open_files_limit,
+    )
+
+
+def _footer_directory(credentials: HiveAcidCredentials) -> str | Path | None:
     chosen = credentials.footer_cache
-    return open_footers(None if chosen == OFF else chosen or default_directory())
+    return None if chosen == OFF else chosen or default_directory()

@@ -16,7 +16,6 @@ from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
 from hiveacid.metastore.models import TableName
-from hiveacid.sql.statement import NameParts
 from hiveacid.sql.swap import SwappedStatement
 
 T = TypeVar("T")
@@ -88,7 +87,7 @@ class NodeContext:
     def __init__(self, spark: SessionHandle) -> None:
         self.spark = spark
         self.name = ""
-        self.named: frozenset[NameParts] = frozenset()
+        self.named: frozenset[tuple[str, ...]] = frozenset()
         self.swapped: SwappedStatement | None = None
         self.reads: frozenset[FilesRead] = frozenset()
         self.has_read: frozenset[FilesRead] = frozenset()
@@ -148,7 +147,7 @@ class NodeContext:
         finally:
             self.default_options = before
 
-    def sources_behind(self, names: Iterable[NameParts]) -> AcidNames:
+    def sources_behind(self, names: Iterable[tuple[str, ...]]) -> AcidNames:
         """Return the ACID sources behind the temporary views among `names`."""
         found = AcidNames()
         for parts in names:

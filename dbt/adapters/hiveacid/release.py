@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 
+from hiveacid.engine import SnapshotEngine
 from hiveacid.errors import SnapshotEndedError
 from hiveacid.formatting import first_few
-from hiveacid.snapshots.run_snapshot import RunSnapshot
 
 logger = AdapterLogger("HiveAcid")
 _SHOWN = 5
@@ -154,7 +154,7 @@ class HoldWarning:
     """Warning, once, that the locks of a snapshot have been held for a long time."""
 
     def __init__(
-        self, snapshot: RunSnapshot, nodes_to_come: Callable[[], frozenset[str]], after: float
+        self, snapshot: SnapshotEngine, nodes_to_come: Callable[[], frozenset[str]], after: float
     ) -> None:
         """`after` is in seconds; 0 never warns."""
         self._snapshot = snapshot

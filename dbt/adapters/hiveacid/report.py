@@ -15,7 +15,7 @@ from dbt.flags import get_flags
 
 from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.sources.read_log import ReadLog
-from hiveacid.snapshots.run_snapshot import SnapshotReport
+from hiveacid.snapshots.locked_tables import SnapshotReport
 
 logger = AdapterLogger("HiveAcid")
 FILE_NAME = "hiveacid_snapshot.json"

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hiveacid.api import Snapshot
+from hiveacid.engine import SnapshotEngine
 
 
 @dataclass(frozen=True)
 class _Own:
-    snapshot: Snapshot
+    snapshot: SnapshotEngine
     is_in_block: bool
 
 
@@ -29,7 +29,7 @@ class StatementSnapshots:
 
     def __init__(
         self,
-        make: Callable[[], Snapshot],
+        make: Callable[[], SnapshotEngine],
         is_in_command: Callable[[], bool],
         on_end: Callable[[], None],
     ) -> None:
@@ -47,7 +47,7 @@ class StatementSnapshots:
         self._own: dict[int, _Own] = {}
 
     @property
-    def current(self) -> Snapshot | None:
+    def current(self) -> SnapshotEngine | None:
         """Snapshot of the statement of this thread; None within a command or without one."""
         own = self._of_thread()
         return None if own is None or self._is_in_command() else own.snapshot

@@ -233,7 +233,7 @@ def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):
     monkeypatch.setattr(selected_resources, "SELECTED_RESOURCES", ["model.m"])
-    assert adapter._foreseen() == {ORDERS}
+    assert adapter.run.hooks.selected_sources() == {ORDERS}
 
 
 def test_the_agent_info_names_invocation_and_target(adapter):

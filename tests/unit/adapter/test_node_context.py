@@ -9,7 +9,7 @@ from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.prepare import _source
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.sql.relations import AcidRead
+from hiveacid.sql.reads import AcidRead
 from hiveacid.sql.statement import Relation
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="Orders", type="table")

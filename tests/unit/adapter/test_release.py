@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_hooks import Hooks
 from dbt_common.events.contextvars import log_contextvars
 
 from dbt.adapters.hiveacid import invocation as invocation_module
@@ -39,13 +40,7 @@ def make(monkeypatch):
                 ),
                 "0123",
                 "shop.dev",
-                foreseen=set,
-                declared=set,
-                file_settings=lambda names: {},
-                needing=lambda: frozenset(needing) if known else None,
-                on_lost=lambda: None,
-                raise_if_cancelled=lambda: None,
-                keep_report=lambda report: None,
+                Hooks(frozenset(needing) if known else None),
             )
         )
         return made[-1]

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_hooks import Hooks
 from dbt_common.events.contextvars import log_contextvars
 
 from dbt.adapters.hiveacid import invocation as invocation_module
@@ -37,13 +38,7 @@ def make(metastore, monkeypatch):
                 HiveAcidCredentials(schema="marts", metastore_uri="thrift://127.0.0.1:1"),
                 "0123",
                 "shop.dev",
-                foreseen=set,
-                declared=set,
-                file_settings=lambda names: {},
-                needing=lambda: None,
-                on_lost=lambda: None,
-                raise_if_cancelled=lambda: None,
-                keep_report=reports.append,
+                Hooks(kept=reports.append),
                 is_command=is_command,
             )
         )

@@ -17,10 +17,11 @@ from dbt.adapters.hiveacid.metadata.catalog import (
     with_rows,
 )
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
+from dbt.adapters.hiveacid.metadata.statistics import entries
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.statistics import TableStatistics
 from hiveacid.snapshots.tables import UnlockedTable
 from tests.unit.metadata.fakes import Connections, manifest, node, source
 
@@ -76,7 +77,7 @@ def test_the_metastore_knows_better_than_spark():
 
 
 def test_a_single_table_of_the_docs():
-    statistics = TableStatistics(None, 3, 2749, True, None, 4).entries()
+    statistics = entries(TableStatistics(None, 3, 2749, True, None, 4))
     table = catalog_table(catalog_rows(ORDERS, statistics))
     assert table.metadata == TableMetadata("table", "shop", "orders", owner="etl")
     assert table.columns["item"] == ColumnMetadata("varchar(10)", 1, "item", "what was sold")
@@ -115,7 +116,11 @@ class Docs:
         monkeypatch.setattr(
             catalog_module, "is_plain_table", lambda _, *name: TableName(*name) in self.sparks_own
         )
-        monkeypatch.setattr(catalog_module, "states_for_docs", lambda session, seen: None)
+        monkeypatch.setattr(
+            catalog_module,
+            "statistics_for_docs",
+            lambda session, seen: TableStatistics.of(seen, None),
+        )
         declared = manifest(
             sources=[source("Shop", name) for name in sources],
             nodes=[node("Shop", name) for name in nodes],

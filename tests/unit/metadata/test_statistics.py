@@ -1,10 +1,11 @@
 from dataclasses import replace
 
-from dbt.adapters.hiveacid.metadata.statistics import TableStatistics
+from dbt.adapters.hiveacid.metadata.statistics import entries as docs_entries
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.selection import select
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
+from hiveacid.reader.statistics import TableStatistics
 from hiveacid.snapshots.tables import UnlockedTable
 
 ACCURATE = '{"BASIC_STATS":"true"}'
@@ -73,7 +74,7 @@ def test_partitions_are_added_up():
 
 
 def test_the_entries_of_dbts_catalog_leave_out_what_is_not_known():
-    entries = TableStatistics(None, 3, 2749, True, None, 4).entries()
+    entries = docs_entries(TableStatistics(None, 3, 2749, True, None, 4))
     assert {key: value for key, value in entries.items() if key.endswith(":value")} == {
         "stats:rows:value": 3,
         "stats:bytes:value": 2749,
@@ -81,6 +82,6 @@ def test_the_entries_of_dbts_catalog_leave_out_what_is_not_known():
     }
     assert entries["stats:rows:label"] == "Rows"
     assert entries["stats:rows:include"] is True
-    inexact = TableStatistics(None, 3, None, False, None, 4).entries()
+    inexact = docs_entries(TableStatistics(None, 3, None, False, None, 4))
     assert inexact["stats:rows:label"] == "Rows (not exact)"
     assert "ANALYZE TABLE" in inexact["stats:rows:description"]

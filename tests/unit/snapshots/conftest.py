@@ -1,7 +1,8 @@
 import pytest
 from fake_metastore import CUSTOMERS, ORDERS, FakeMetastore
 
-from hiveacid.snapshots.run_snapshot import RunSnapshot
+from hiveacid.snapshots.late_tables import nothing_explained
+from hiveacid.snapshots.run_snapshot import RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.transaction import SnapshotSettings
 
 
@@ -11,6 +12,15 @@ def metastore() -> FakeMetastore:
     metastore.add_table(ORDERS, writes=2)
     metastore.add_table(CUSTOMERS)
     return metastore
+
+
+class Hooks(SnapshotHooks):
+    """Hooks some of which a test gives."""
+
+    def __init__(self, **given):
+        for name, hook in given.items():
+            assert hasattr(SnapshotHooks, name)
+            setattr(self, name, hook)
 
 
 @pytest.fixture
@@ -23,7 +33,12 @@ def make_snapshot(metastore):
             heartbeat_interval=options.pop("heartbeat_interval", None),
             lock_timeout=options.pop("lock_timeout", 5),
         )
-        made.append(RunSnapshot(metastore.client, settings, "dbt test", **options))
+        unexplained = options.pop("unexplained", nothing_explained)
+        made.append(
+            RunSnapshot(
+                metastore.client, settings, "dbt test", Hooks(**options), unexplained=unexplained
+            )
+        )
         return made[-1]
 
     yield make

@@ -10,7 +10,7 @@ import pytest
 from fake_metastore import CUSTOMERS, ORDERS
 
 import hiveacid
-from hiveacid import api
+from hiveacid import api, engine
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
 from hiveacid.changes import between, history
@@ -71,15 +71,15 @@ def planned(monkeypatch):
             return self.change(ReadPlan(pinned, (), (), ()))
 
     planned = Planned()
-    monkeypatch.setattr(api, "plan_read", planned.plan)
-    monkeypatch.setattr(api, "to_dataframe", lambda spark, plan: (spark, plan))
+    monkeypatch.setattr(engine, "plan_read", planned.plan)
+    monkeypatch.setattr(engine, "to_dataframe", lambda spark, plan: (spark, plan))
     return planned
 
 
 @pytest.fixture
 def warnings(monkeypatch):
     said = []
-    monkeypatch.setattr(api.ReadWarnings.__init__.__globals__["logger"], "warning", said.append)
+    monkeypatch.setattr(engine.ReadWarnings.__init__.__globals__["logger"], "warning", said.append)
     return said
 
 
@@ -89,8 +89,8 @@ def test_what_is_public_is_there():
 
 
 def test_what_files_say_is_kept_only_in_a_directory_that_was_given(tmp_path):
-    kept = api.open_footers(tmp_path / "cache")
-    assert kept._kept is not None and api.open_footers(None)._kept is None
+    kept = engine.open_footers(tmp_path / "cache")
+    assert kept._kept is not None and engine.open_footers(None)._kept is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -99,7 +99,9 @@ class TestBlock:
         with take("shop.orders", CUSTOMERS, description="nightly") as snapshot:
             assert metastore.calls("open_txn") == [("open_txn", "nightly")]
             locks = metastore.calls("lock_shared_read")
-            assert locks == [("lock_shared_read", snapshot.transaction_id, [CUSTOMERS, ORDERS])]
+            assert locks == [
+                ("lock_shared_read", snapshot._engine.transaction_id, [CUSTOMERS, ORDERS])
+            ]
             assert snapshot.report().write_ids.keys() == {ORDERS, CUSTOMERS}
         assert metastore.order()[-2:] == ["heartbeat", "commit_txn"]
         assert metastore.locks == []
@@ -137,7 +139,7 @@ class TestBlock:
     def test_a_block_whose_transaction_was_lost_does_not_end_quietly(self, metastore, take):
         with pytest.raises(TransactionLostError, match="shop.orders, is lost"):
             with take("shop.orders") as snapshot:
-                metastore.finish(snapshot.transaction_id, TransactionState.ABORTED)
+                metastore.finish(snapshot._engine.transaction_id, TransactionState.ABORTED)
         assert metastore.order()[-1] == "commit_txn"
 
     def test_a_block_may_end_its_snapshot_early(self, metastore, take):
@@ -179,7 +181,7 @@ class TestTable:
     def test_frames_are_built_with_hives_casts(self, take, planned, monkeypatch):
         settings = []
         monkeypatch.setattr(
-            api, "to_dataframe", lambda spark, plan: settings.append(dict(spark.settings))
+            engine, "to_dataframe", lambda spark, plan: settings.append(dict(spark.settings))
         )
         with take("shop.orders") as snapshot:
             snapshot.table("shop.orders", spark=OTHER)
@@ -282,9 +284,9 @@ class Listed:
 
         monkeypatch.setattr(history, "list_locations", list_locations)
         monkeypatch.setattr(history, "milliseconds_of", lambda spark, text: int(text))
-        monkeypatch.setattr(api, "list_locations", list_locations)
-        monkeypatch.setattr(api, "plan_listed", plan_listed)
-        monkeypatch.setattr(api, "to_dataframe", lambda spark, plan: plan)
+        monkeypatch.setattr(engine, "list_locations", list_locations)
+        monkeypatch.setattr(engine, "plan_listed", plan_listed)
+        monkeypatch.setattr(engine, "to_dataframe", lambda spark, plan: plan)
         table = metastore.tables[ORDERS]
         orc = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
         metastore.tables[ORDERS] = replace(
@@ -330,8 +332,8 @@ class TestEarlierInstants(Listed):
         def plan_optimized(spark, pinned, listings, footers):
             return ReadPlan(pinned, (), (), ()), WriteIdRanges(((0, 3),))
 
-        monkeypatch.setattr(api, "plan_optimized", plan_optimized)
-        monkeypatch.setattr(api.logger, "info", said.append)
+        monkeypatch.setattr(engine, "plan_optimized", plan_optimized)
+        monkeypatch.setattr(engine.logger, "info", said.append)
         with take("shop.orders") as snapshot:
             assert snapshot.table("shop.orders", read="optimized").data == ()
             assert said == ["shop.orders, read optimized, is behind by 3 write ids of 3: 1-3."]
@@ -388,7 +390,7 @@ class TestReplicas(Listed):
             listings = history.list_locations(spark, [None])
             return plan_changes(spark, pinned, since, footers, listings=listings)
 
-        monkeypatch.setattr(api, "plan_changes", plan_listed_changes)
+        monkeypatch.setattr(engine, "plan_changes", plan_listed_changes)
         monkeypatch.setattr(between, "plan_changes", plan_changes)
         monkeypatch.setattr(
             between, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
@@ -458,7 +460,7 @@ class TestReplicas(Listed):
         metastore.compactions = (self.OWN,)
         with take("shop.orders") as snapshot:
             for read in list(self.reads(snapshot))[:-1]:
-                assert read().plan.locations[0].state.ahead
+                assert read()._plan.locations[0].state.ahead
             snapshot.table("shop.orders", version_as_of=2)
         assert warnings == []
 
@@ -473,7 +475,7 @@ class TestChanges:
             losses = (Loss("day=1", "it was dropped", Extent.LOCATION),) if since else ()
             return change_plan(pinned, since, losses=losses)
 
-        monkeypatch.setattr(api, "plan_changes", plan_changes)
+        monkeypatch.setattr(engine, "plan_changes", plan_changes)
         return asked
 
     def test_the_state_may_be_given_as_text(self, take, asked):
@@ -517,7 +519,9 @@ class TestChanges:
 def test_columns_in_orc_files_are_found_as_each_table_says(take, given, orders, customers):
     with take("shop.orders", orc_columns=given) as snapshot:
         # The second one is pinned late.
-        found = [snapshot.pin([name])[name].orc_columns.value for name in (ORDERS, CUSTOMERS)]
+        found = [
+            snapshot._engine.pin([name])[name].orc_columns.value for name in (ORDERS, CUSTOMERS)
+        ]
     assert found == [orders, customers]
 
 
@@ -530,7 +534,7 @@ def test_columns_in_orc_files_are_found_by_position_or_name(take, given):
 def test_each_table_can_have_settings_of_its_own(take):
     given = {"old_dates": {"shop.orders": "gregorian"}, "parquet_time_zone": "Asia/Tokyo"}
     with take("shop.orders", "shop.customers", **given) as snapshot:
-        pinned = snapshot.pin([ORDERS, CUSTOMERS])
+        pinned = snapshot._engine.pin([ORDERS, CUSTOMERS])
     found = {name: (table.gregorian, table.parquet_time_zone) for name, table in pinned.items()}
     assert found == {ORDERS: (True, "Asia/Tokyo"), CUSTOMERS: (False, "Asia/Tokyo")}
 
@@ -545,7 +549,7 @@ class TestSettingsOfTables:
 
     def test_a_table_that_may_be_locked_late_is_asked_for(self, metastore, take):
         with take("shop.orders", old_dates={"Shop.customers": "gregorian"}) as snapshot:
-            assert snapshot.pin([CUSTOMERS])[CUSTOMERS].gregorian
+            assert snapshot._engine.pin([CUSTOMERS])[CUSTOMERS].gregorian
         assert metastore.calls("get_tables")[0] == ("get_tables", [CUSTOMERS])
 
     def test_nothing_more_is_asked_about_the_tables_of_the_snapshot(self, metastore, take):

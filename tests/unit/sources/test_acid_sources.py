@@ -1,4 +1,5 @@
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,6 @@ from dbt.adapters.hiveacid.sources.acid_sources import (
     AcidSources,
     ChangesOf,
     Source,
-    SourceTables,
 )
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.acid.layout import ListedFile
@@ -21,6 +21,7 @@ from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.statement import TableFunction
 
 ORDERS = TableName("shop", "orders")
@@ -48,14 +49,16 @@ def metastore():
     return Metastore()
 
 
-def sources(metastore, snapshot=None, declared=(), foreseen=()):
-    return AcidSources(
-        SourceTables(metastore, lambda: foreseen), lambda: snapshot, lambda: declared
-    )
+def known_tables(metastore, expected=(), declared=()):
+    return KnownTables(lambda: nullcontext(metastore), lambda: expected, lambda: declared)
+
+
+def sources(metastore, snapshot=None):
+    return AcidSources(known_tables(metastore), lambda: snapshot)
 
 
 def test_all_foreseen_sources_are_looked_up_in_one_call_and_once(metastore):
-    tables = SourceTables(metastore, lambda: {PLAIN, MISSING})
+    tables = known_tables(metastore, {PLAIN, MISSING})
     assert tables.get(ORDERS).is_transactional
     assert not tables.get(PLAIN).is_transactional
     assert tables.get(MISSING) is None
@@ -63,27 +66,27 @@ def test_all_foreseen_sources_are_looked_up_in_one_call_and_once(metastore):
 
 
 def test_a_source_nobody_foresaw_is_looked_up_alone(metastore):
-    tables = SourceTables(metastore, lambda: {PLAIN})
+    tables = known_tables(metastore, {PLAIN})
     tables.get(PLAIN)
     tables.get(ORDERS)
     assert metastore.calls == [{PLAIN}, {ORDERS}]
 
 
 def test_a_table_that_spark_lacks_is_looked_up_in_the_metastore(metastore):
-    found = sources(metastore)
+    found = known_tables(metastore)
     assert found.has(ORDERS, in_spark=False)
     assert not found.has(PLAIN, in_spark=False)
     assert not found.has(MISSING, in_spark=False)
 
 
 def test_of_a_table_that_spark_has_the_metastore_is_asked_only_if_it_is_a_source(metastore):
-    assert not sources(metastore).has(ORDERS, in_spark=True)
+    assert not known_tables(metastore).has(ORDERS, in_spark=True)
     assert metastore.calls == []
-    assert sources(metastore, declared={ORDERS}).has(ORDERS, in_spark=True)
+    assert known_tables(metastore, declared={ORDERS}).has(ORDERS, in_spark=True)
 
 
 def test_columns_are_found_without_the_snapshot(metastore):
-    columns = SimpleNamespace(columns_of=lambda session, table: plan_of(table.name))
+    columns = SimpleNamespace(columns_of=lambda session, table: table.name)
     assert sources(metastore, columns).columns(None, ORDERS) == ORDERS
     with pytest.raises(TableNotFoundError, match="no table shop.missing"):
         sources(metastore, columns).columns(None, MISSING)
@@ -110,14 +113,8 @@ def test_changes_that_no_model_asks_for_are_refused(arguments):
         ChangesOf.of(TableFunction("acid_changes", arguments))
 
 
-def plan_of(value):
-    """A DataFrame whose analysed plan is `value`."""
-    execution = SimpleNamespace(analyzed=lambda: value)
-    return SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: execution))
-
-
 class Snapshot:
-    """Plans each read once, as `hiveacid.Snapshot` does, and remembers what it was asked."""
+    """Plans each read once, as the engine does, and remembers what it was asked."""
 
     def __init__(self):
         self.asked = []
@@ -135,7 +132,7 @@ class Snapshot:
     def frame(self, spark, plan):
         assert plan in self.plans.values()
         self.sessions.append(spark)
-        return plan_of(f"rows for {spark}")
+        return f"rows for {spark}"
 
     def plan_changes(self, spark, name, since, choice, *, max_write_ids):
         return spark, name, since, choice, max_write_ids
@@ -169,7 +166,7 @@ def test_the_options_of_a_source_choose_its_partitions(metastore):
 
 def test_a_run_of_an_earlier_instant_reads_all_tables_so_and_no_changes(metastore):
     snapshot, earlier = Snapshot(), AsOf(timestamp="2026-01-31")
-    found = AcidSources(SourceTables(metastore, lambda: ()), lambda: snapshot, lambda: (), earlier)
+    found = AcidSources(known_tables(metastore), lambda: snapshot, earlier)
     found.rows("session", Source(ORDERS))
     found.rows("session", Source(ORDERS, as_of=AsOf(version=3), read=ReadKind.OPTIMIZED))
     assert [asked[3:] for asked in snapshot.asked] == [
@@ -207,17 +204,17 @@ class Views(Metastore):
 
 def test_tables_behind_views_of_hives_are_foreseen():
     above, of_plain = TableName("shop", "above"), TableName("shop", "of_plain")
-    tables = SourceTables(Views(), lambda: ())
+    tables = known_tables(Views())
     assert tables.behind([above, of_plain, MISSING]) == {ORDERS}
     assert tables.behind([ORDERS, PLAIN]) == {ORDERS}
     assert tables.read_in_snapshot([above, of_plain, ORDERS, PLAIN]) == {above, ORDERS}
     metastore = Views()
-    found = sources(metastore)
+    found = known_tables(metastore)
     assert found.hive_view(above, in_spark=False).text == "SELECT v.id FROM shop.below v"
     assert found.hive_view(ORDERS, in_spark=False) is None
     # No source of the project: the name is that of another table, in Spark's catalog.
     assert found.hive_view(above, in_spark=True) is None
-    declaring = sources(metastore, declared=[above])
+    declaring = known_tables(metastore, declared=[above])
     assert declaring.hive_view(above, in_spark=True).text == "SELECT v.id FROM shop.below v"
     assert found.hive_sql() == found.hive_sql() == HiveSql("4.0.1", nulls_last=True)
     assert metastore.times_asked == 1

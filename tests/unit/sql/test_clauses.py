@@ -7,7 +7,7 @@ from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.spark_lines import line_of
-from hiveacid.sql.clauses import ReadClauses, render_read
+from hiveacid.sql.clauses import ReadClauses, refuse_ignored, render_read
 from hiveacid.sql.statement import Relation
 
 ORDERS = TableName("shop", "orders")
@@ -47,6 +47,21 @@ def test_options_are_rendered_as_a_clause():
     options = ReadClauses(choice, static=True).options()
     assert render_read("shop.orders", options, line_of("4.1.4")) == (
         """shop.orders with (partitions = '{"day": ["it\\'s"]}', static = 'true')"""
+    )
+
+
+def test_options_say_all_that_a_clause_can():
+    choice = PartitionChoice.of({"day": frozenset({"2026-01-31"})})
+    for found in (ReadClauses(), ReadClauses(choice, True, read=ReadKind.OPTIMIZED)):
+        assert ReadClauses.of_options(found.options()) == found
+
+
+def test_each_option_that_spark_ignores_is_named_once():
+    relation = Relation(("recent",), {"read": "optimized", "static": "true", "other": "x"})
+    with pytest.raises(InvalidSettingError) as error:
+        refuse_ignored(relation, "a temporary view")
+    assert error.value.message.startswith(
+        "recent is a temporary view, so Spark ignores the option read, static in its `with (…)`."
     )
 
 

@@ -37,6 +37,7 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.sources.prepare import names_in
 from dbt.adapters.hiveacid.targets.state import TargetState
 from dbt.adapters.hiveacid.targets.stores import BUILT_ANEW, no_state
 from hiveacid.sql.statement import check_syntax
@@ -151,7 +152,7 @@ class ModelRuns:
         node, models = services.statements.node, services.invocation.models
         node.changes, node.is_full_load = None, False
         with services.statements.errors(compiled_code):
-            named, behind = services.invocation.look_at(node, compiled_code)
+            named, behind = names_in(node, compiled_code, services.invocation.sources)
         read = named.joined(behind)
         makers = [models[changes] for changes in read.changes if changes in models]
         ours = [maker for maker in makers if isinstance(maker, RowsBeforeRun)]

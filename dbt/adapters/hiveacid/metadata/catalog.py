@@ -20,7 +20,7 @@ from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.metadata.schemas import is_undescribed
-from dbt.adapters.hiveacid.metadata.statistics import TableStatistics, states_for_docs
+from dbt.adapters.hiveacid.metadata.statistics import entries, statistics_for_docs
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.catalog import catalog_partition_columns
 from dbt.adapters.hiveacid.spark.guard import is_plain_table
@@ -135,8 +135,8 @@ class Catalog:
             return listed_rows(relation)
 
     def _rows(self, seen: UnlockedTable) -> list[CatalogRow]:
-        states = states_for_docs(self._connections.session(), seen)
-        return catalog_rows(seen.table, TableStatistics.of(seen, states).entries())
+        statistics = statistics_for_docs(self._connections.session(), seen)
+        return catalog_rows(seen.table, entries(statistics))
 
     def _may_be_acid(self, relation: HiveAcidRelation) -> bool:
         """Return whether the metastore must be asked for the relation: it is a source.

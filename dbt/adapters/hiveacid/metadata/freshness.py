@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from dbt.adapters.base.impl import FreshnessResponse
@@ -18,20 +17,15 @@ from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.spark.sql import in_utc
-from hiveacid.acid.last_write import LocationWrites, Write, compactions, location_writes
-from hiveacid.acid.layout import Listing
-from hiveacid.acid.write_ids import ValidTxnList
-from hiveacid.errors import HiveAcidError, MetastoreError, UnreadableTableError
-from hiveacid.jvm.filesystem import list_locations
+from hiveacid.errors import HiveAcidError, MetastoreError
 from hiveacid.metastore.models import TableName
-from hiveacid.reader.locations import check_there
-from hiveacid.reader.orc_footers import OrcFooters
-from hiveacid.reader.read import has_rows
+from hiveacid.reader.last_write import LOOKS, CompactedMeanwhileError, LastWrite
 from hiveacid.snapshots.tables import UnlockedTable
 
 logger = AdapterLogger("HiveAcid")
-_ATTEMPTS = 3
-"""Looks at a table that is compacted or cleaned while it is looked at."""
+
+See = Callable[[], UnlockedTable]
+"""Returns a table as it is now."""
 
 
 class Freshness:
@@ -42,8 +36,7 @@ class Freshness:
         connections: HiveAcidConnectionManager,
         project: Project,
         see: Callable[[Iterable[TableName]], Mapping[TableName, UnlockedTable]],
-        valid_txns: Callable[[], ValidTxnList],
-        footers: OrcFooters,
+        find_last_write: Callable[[SparkSession, See], LastWrite | None],
         respond: Callable[[datetime, datetime], FreshnessResponse],
     ) -> None:
         """Make answers from what these find.
@@ -52,15 +45,13 @@ class Freshness:
             connections: the Spark that lists files and reads their footers.
             project: the sources that have a query for their freshness.
             see: those of some tables that are transactional, as they are now.
-            valid_txns: the transactions that are committed now.
-            footers: what is known of ORC files.
+            find_last_write: the newest write of a table; None if no write has data.
             respond: dbt's response, from the time of the last write and the time of the look.
         """
         self._connections = connections
         self._project = project
         self._see = see
-        self._valid_txns = valid_txns
-        self._footers = footers
+        self._find_last_write = find_last_write
         self._respond = respond
 
     def of_sources(
@@ -122,7 +113,13 @@ class Freshness:
                 )
             return options.partitions.of_table(seen)
 
-        last = find_last_write(self._connections.session(), see, self._valid_txns, self._footers)
+        try:
+            last = self._find_last_write(self._connections.session(), see)
+        except CompactedMeanwhileError as error:
+            raise FreshnessError(
+                f"{name} was compacted each of the {LOOKS} times that its files were listed for "
+                "its freshness. Run again, or give the source a loaded_at_field."
+            ) from error
         if last is None:
             raise FreshnessError(
                 f"{name} is empty: it has no files of a committed write with rows or deletes, so "
@@ -131,108 +128,3 @@ class Freshness:
             )
         logger.info(f"{name} was last written to {last}")
         return self._respond(last.at, datetime.now(timezone.utc))
-
-
-@dataclass(frozen=True)
-class LastWrite:
-    """Newest committed write with data, in milliseconds since the epoch.
-
-    With `is_bound` the write lies in a compaction: it is not after `time`, and it is after `known`
-    if the time of an earlier write is known.
-    """
-
-    time: int
-    is_bound: bool = False
-    known: int | None = None
-
-    @property
-    def at(self) -> datetime:
-        """`time` in UTC."""
-        return _utc(self.time)
-
-    def __str__(self) -> str:
-        if not self.is_bound:
-            return f"at {self.at:%Y-%m-%d %H:%M:%S} UTC"
-        after = "" if self.known is None else f"after {_utc(self.known):%Y-%m-%d %H:%M:%S} and "
-        return f"{after}not after {self.at:%Y-%m-%d %H:%M:%S} UTC, when it was compacted"
-
-
-def last_write(
-    writes: Iterable[LocationWrites], has_data: Callable[[int, Write], bool]
-) -> LastWrite | None:
-    """Return the newest write of a table; None if no write has data.
-
-    `has_data` is asked about a write of a location, counted from 0, the newest write first.
-    """
-    locations = list(writes)
-    candidates = [(write.time, i, write) for i, w in enumerate(locations) for write in w.known]
-    candidates.sort(key=lambda candidate: candidate[:2], reverse=True)
-    newest = next((time for time, i, write in candidates if has_data(i, write)), None)
-    bound = max(
-        (
-            compacted.time
-            for i, w in enumerate(locations)
-            for compacted in w.compacted
-            if (newest is None or compacted.time > newest)
-            # The time of the last write that a compaction has read is known while it is there.
-            and not any(
-                write.write_id == compacted.write_id and has_data(i, write) for write in w.known
-            )
-        ),
-        default=None,
-    )
-    if bound is not None:
-        return LastWrite(bound, is_bound=True, known=newest)
-    return None if newest is None else LastWrite(newest)
-
-
-def find_last_write(
-    spark: SparkSession,
-    see: Callable[[], UnlockedTable],
-    valid_txns: Callable[[], ValidTxnList],
-    footers: OrcFooters,
-) -> LastWrite | None:
-    """Return the newest write of a table as `see` shows it now; None if no write has data.
-
-    Nothing is locked, so Hive's cleaner may be faster than the listing: then the table is looked
-    at again.
-
-    Raises:
-        FreshnessError: the table changes faster than it can be listed.
-        UnreadableTableError: a location cannot be listed, or what is there cannot be understood.
-    """
-    for attempt in range(1, _ATTEMPTS + 1):
-        seen = see()
-        try:
-            listings = list_locations(spark, [storage.location for storage in seen.storages])
-            check_there(seen, listings)
-            writes = [location_writes(it, seen.write_ids, seen.valid_txns) for it in listings]
-            if not _has_compacted(listings, seen.valid_txns, valid_txns()):
-                return last_write(writes, _data_in(spark, seen, footers))
-        except UnreadableTableError:
-            if attempt == _ATTEMPTS:
-                raise
-    raise FreshnessError(
-        f"{seen.table.name} was compacted each of the {_ATTEMPTS} times that its files were listed "
-        "for its freshness. Run again, or give the source a loaded_at_field."
-    )
-
-
-def _data_in(
-    spark: SparkSession, seen: UnlockedTable, footers: OrcFooters
-) -> Callable[[int, Write], bool]:
-    storages = seen.storages
-    return lambda i, write: has_rows(spark, seen.table.name, storages[i], write.files, footers)
-
-
-def _has_compacted(listings: Iterable[Listing], before: ValidTxnList, after: ValidTxnList) -> bool:
-    """Return whether a compaction has been committed since the table was seen.
-
-    What the compaction has replaced may be missing from the listing.
-    """
-    found = {txn for listing in listings for txn in compactions(listing)}
-    return any(after.is_valid(txn) and not before.is_valid(txn) for txn in found)
-
-
-def _utc(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc)

@@ -36,7 +36,7 @@ from hiveacid.formatting import first_few
 from hiveacid.jvm.errors import is_unreachable, short_message
 from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
-from hiveacid.sql.relations import refuse_acid_in_schema
+from hiveacid.sql.refusals import refuse_acid_in_schema
 from hiveacid.sql.stored_views import guarded_text
 
 logger = AdapterLogger("HiveAcid")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlparse
 
-from dbt.adapters.hiveacid.sources.acid_sources import SourceTables
-from hiveacid.api import Snapshot
+from hiveacid.engine import SnapshotEngine
 from hiveacid.errors import VanishedFileError
 from hiveacid.metastore.models import Table, TableName
-from hiveacid.sql.statement import NameParts
+from hiveacid.sql.known_tables import KnownTables
 
 
 def explain_missing_tables(
-    names: Iterable[NameParts], tables: SourceTables, metastore_uri: str
+    names: Iterable[tuple[str, ...]], tables: KnownTables, metastore_uri: str
 ) -> str:
     """Explain the sources among `names`, of which Spark found one missing: a line for each."""
     missing = {TableName(*parts) for parts in names if len(parts) == 2}
@@ -43,7 +42,7 @@ def _whereabouts(table: Table | None, metastore_uri: str) -> str:
     )
 
 
-def vanished_file(message: str, snapshot: Snapshot) -> VanishedFileError:
+def vanished_file(message: str, snapshot: SnapshotEngine) -> VanishedFileError:
     """Return the error for a file of the snapshot that `message` names: who can have removed it.
 
     Raises:
@@ -69,7 +68,7 @@ def vanished_file(message: str, snapshot: Snapshot) -> VanishedFileError:
     return VanishedFileError(f"{message} {who}")
 
 
-def tables_to_lose(message: str, snapshot: Snapshot) -> list[str]:
+def tables_to_lose(message: str, snapshot: SnapshotEngine) -> list[str]:
     """Return the tables with rows that Hive is going to lose, of which a message names a file."""
     return [
         str(name)

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from hiveacid.errors import AcidTargetError
 from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.sql.catalog import is_transactional, table_metadata
-from hiveacid.sql.relations import about_target
+from hiveacid.sql.refusals import about_target
 
 
 def refuse_acid_target(session: SparkSession, database: str, table: str) -> CatalogTable | None:

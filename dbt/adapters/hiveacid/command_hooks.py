@@ -1,0 +1,106 @@
+"""Calls to the dbt command that is under way: its sources, its settings, its interruptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dbt.adapters.hiveacid.metadata.project import Project
+from dbt.adapters.hiveacid.report import keep
+from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
+from hiveacid.metastore.models import TableName
+from hiveacid.snapshots.tables import FileSettings
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
+
+TablesRead = Callable[[Iterable[TableName]], set[TableName]]
+"""Returns those of some names that are read from the snapshot."""
+
+
+class CommandHooks(Protocol):
+    """Calls of an `Invocation` to the dbt command that it works for."""
+
+    def selected_sources(self) -> set[TableName]:
+        """Return the sources of the selected nodes."""
+
+    def project_sources(self) -> Collection[TableName]:
+        """Return the sources of the project."""
+
+    def file_settings(self, names: Collection[TableName]) -> Mapping[TableName, FileSettings]:
+        """Return what sources say of some tables' files."""
+
+    def acid_readers(self, read_in_snapshot: TablesRead) -> frozenset[str] | None:
+        """Return the nodes that may read an ACID source; None if they are not known."""
+
+    def on_lost(self) -> None:
+        """Stop what reads under the transaction, which is lost. Called once, on any thread."""
+
+    def raise_if_cancelled(self) -> None:
+        """Raise on a thread whose work dbt has cancelled."""
+
+    def keep_report(self, report: Mapping[str, Any]) -> None:
+        """Take the report of the command at its end."""
+
+
+class StoppableConnections(Protocol):
+    """Connections whose statements can be stopped."""
+
+    def stop_reading(self) -> None:
+        """Stop the statements that read ACID sources."""
+
+    def raise_if_cancelled(self) -> None:
+        """Raise if dbt has cancelled the connection of this thread."""
+
+
+class HooksOfAdapter:
+    """Hooks of the command that has made an adapter (`CommandHooks`)."""
+
+    def __init__(
+        self,
+        connections: StoppableConnections,
+        project: Project,
+        selection: Selection,
+        manifest: Callable[[], Manifest | None],
+        target_path: str | None,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            connections: the adapter's connections.
+            project: the sources of the project.
+            selection: the nodes of the command.
+            manifest: returns dbt's manifest; None while there is none.
+            target_path: dbt's target directory; None for a command that has none.
+        """
+        self._project = project
+        self._selection = selection
+        self._manifest = manifest
+        self._target_path = target_path
+        self.on_lost = connections.stop_reading
+        self.raise_if_cancelled = connections.raise_if_cancelled
+
+    def selected_sources(self) -> set[TableName]:
+        """See `CommandHooks.selected_sources`."""
+        sources = self._selection.sources(self._manifest())
+        return {TableName(source.schema, source.identifier) for source in sources}
+
+    def project_sources(self) -> Collection[TableName]:
+        """See `CommandHooks.project_sources`."""
+        return self._project.sources()
+
+    def file_settings(self, names: Collection[TableName]) -> Mapping[TableName, FileSettings]:
+        """See `CommandHooks.file_settings`."""
+        return self._project.file_settings(names)
+
+    def acid_readers(self, read_in_snapshot: TablesRead) -> frozenset[str] | None:
+        """See `CommandHooks.acid_readers`."""
+        selected, manifest = self._selection.ids(), self._manifest()
+        if selected is None or manifest is None:
+            return None
+        return find_acid_readers(manifest, selected, read_in_snapshot)
+
+    def keep_report(self, report: Mapping[str, Any]) -> None:
+        """See `CommandHooks.keep_report`."""
+        keep(None if self._target_path is None else Path(self._target_path), report)

@@ -1,0 +1,145 @@
+"""Tables that are known without Spark's catalog: what the snapshot's metastore has of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager
+
+from hiveacid.errors import TableNotFoundError
+from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.models import HiveSql, HiveView, Table, TableName
+
+
+class KnownTables:
+    """Metadata of tables: the metastore is asked once, for all expected tables together.
+
+    It takes no transaction and no lock: the snapshot reads the metadata again under its locks. All
+    methods are thread-safe.
+    """
+
+    def __init__(
+        self,
+        client: Callable[[], AbstractContextManager[MetastoreClient]],
+        expected: Callable[[], Iterable[TableName]],
+        declared: Callable[[], Collection[TableName]],
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            client: opens a client for one question.
+            expected: names the tables that are going to be asked for.
+            declared: names the tables that mean the metastore's also where Spark's catalog has
+                another of the same name.
+        """
+        self._client = client
+        self._expected = expected
+        self._declared = declared
+        self._lock = threading.Lock()
+        self._known: dict[TableName, Table | None] = {}
+        self._hive_sql: HiveSql | None = None
+
+    def get(self, name: TableName) -> Table | None:
+        """Return a table's metadata; None if the metastore has no such table.
+
+        Raises:
+            MetastoreError: the metastore could not be asked.
+        """
+        with self._lock:
+            if name not in self._known:
+                self._look_up({name, *self._expected()} - self._known.keys())
+            return self._known[name]
+
+    def missing(self, names: Iterable[TableName]) -> list[TableName]:
+        """Return those of `names` that the metastore does not have, in their order.
+
+        Raises:
+            MetastoreError: the metastore could not be asked.
+        """
+        wanted = sorted(names)
+        with self._lock:
+            if not self._known.keys() >= set(wanted):
+                self._look_up(set(wanted) - self._known.keys())
+            return [name for name in wanted if self._known[name] is None]
+
+    def metadata(self, name: TableName) -> Table:
+        """Return a table's metadata.
+
+        Raises:
+            TableNotFoundError: the table has been dropped.
+        """
+        table = self.get(name)
+        if table is None:
+            raise TableNotFoundError(
+                f"The metastore has no table {name}. Check the names of the database and the "
+                "table; it may just have been dropped."
+            )
+        return table
+
+    def forget(self) -> None:
+        """Ask the metastore again, for a table that may have changed since."""
+        with self._lock:
+            self._known.clear()
+
+    def asked_for(self) -> dict[TableName, Table | None]:
+        """Return all tables that were asked for, and the metastore's answers."""
+        with self._lock:
+            return dict(self._known)
+
+    def has(self, name: TableName, *, in_spark: bool) -> bool:
+        """Return whether the metastore has `name` as a transactional table.
+
+        `in_spark` tells whether Spark's catalog has another table of this name.
+        """
+        if in_spark and name not in self._declared():
+            return False
+        return bool(self.transactional([name]))
+
+    def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
+        """Return a Hive view of the metastore; None without one. `in_spark` as for `has`."""
+        if in_spark and name not in self._declared():
+            return None
+        return HiveView.of(self.get(name))
+
+    def hive_sql(self) -> HiveSql:
+        """Return what the metastore knows of the SQL of its Hive."""
+        with self._lock:
+            if self._hive_sql is None:
+                with self._client() as client:
+                    self._hive_sql = client.hive_sql()
+            return self._hive_sql
+
+    def transactional(self, names: Iterable[TableName]) -> set[TableName]:
+        """Return those of `names` that are transactional tables."""
+        tables = ((name, self.get(name)) for name in names)
+        return {name for name, table in tables if table is not None and table.is_transactional}
+
+    def behind(self, names: Iterable[TableName]) -> set[TableName]:
+        """Return the transactional tables among `names`, and those behind Hive views."""
+        found: set[TableName] = set()
+        seen: set[TableName] = set()
+        pending = list(names)
+        while pending:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            table = self.get(name)
+            view = HiveView.of(table)
+            if view is not None:
+                # sqlglot takes a quarter of a second to import.
+                from hiveacid.sql.hive_views import tables_in
+
+                pending += tables_in(view)
+            elif table is not None and table.is_transactional:
+                found.add(name)
+        return found
+
+    def read_in_snapshot(self, names: Iterable[TableName]) -> set[TableName]:
+        """Return those of `names` that are transactional tables, or Hive views over some."""
+        return {name for name in names if self.behind([name])}
+
+    def _look_up(self, names: set[TableName]) -> None:
+        with self._client() as client:
+            found = client.get_tables(names)
+        self._known.update({name: found.get(name) for name in names})

@@ -1,0 +1,143 @@
+"""Names in a statement, and the tables that they mean in Spark's catalog and in the metastore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from hiveacid.errors import RawAcidReferenceError
+from hiveacid.jvm.java_types import CatalogTable
+from hiveacid.metastore.models import TableName
+from hiveacid.sql.catalog import (
+    SESSION_CATALOG,
+    identifier,
+    is_transactional,
+    session_catalog,
+    table_metadata,
+    tables_metadata,
+)
+from hiveacid.sql.known_tables import KnownTables
+from hiveacid.sql.paths import is_path
+from hiveacid.sql.statement import NameParts, Relation, parse_name
+
+_TOGETHER = 3
+"""Tables of one database that are worth a look-up together."""
+
+
+class Names:
+    """Names of one statement, and of the views that it reads. Each table is looked up once."""
+
+    def __init__(self, session: SparkSession, known: KnownTables) -> None:
+        self._session = session
+        self._known = known
+        self._catalog = session_catalog(session)
+        self._manager = session._jsparkSession.sessionState().catalogManager()
+        self._metadata: dict[TableName, CatalogTable | None] = {}
+
+    def qualify(self, parts: NameParts, database: str | None = None) -> TableName | None:
+        """Return the table of Spark's own catalog that a name means; None for other catalogs.
+
+        A one-part name is looked up in `database`; without one it may mean a temporary view.
+        """
+        if len(parts) > 2 and parts[0].lower() == SESSION_CATALOG:
+            parts = parts[1:]
+        elif len(parts) > 2 or self.is_in_catalog(parts):
+            return None
+        if len(parts) == 2:
+            if parts[0].lower() == self._global_temporary:
+                return None
+            return TableName(parts[0].lower(), parts[1].lower())
+        if database is None:
+            if self._manager.currentCatalog().name() != SESSION_CATALOG:
+                return None
+            if self.is_temporary(parts):
+                return None
+            database = str(self._catalog.getCurrentDatabase())
+        return TableName(database.lower(), parts[0].lower())
+
+    def is_temporary(self, parts: NameParts) -> bool:
+        """Return whether a name means a temporary view."""
+        *database, view = parts
+        if database and [it.lower() for it in database] != [self._global_temporary]:
+            return False
+        name = identifier(self._session, database[0] if database else None, view)
+        return bool(self._catalog.isTempView(name))
+
+    def is_in_catalog(self, parts: NameParts) -> bool:
+        """Return whether a two-part name means a table of another catalog of Spark's."""
+        return len(parts) == 2 and self.is_catalog(parts[0])
+
+    def is_catalog(self, name: str) -> bool:
+        """Return whether Spark has a catalog of a name."""
+        return bool(self._manager.isCatalogRegistered(name))
+
+    def look_up_together(self, relations: Iterable[Relation], database: str | None) -> None:
+        """Look up the tables of a database together where a statement reads several of them."""
+        wanted: dict[str, set[str]] = {}
+        for relation in relations:
+            name = None if is_path(relation.parts) else self.qualify(relation.parts, database)
+            if name is not None and name not in self._metadata:
+                wanted.setdefault(name.database, set()).add(name.table)
+        for schema, tables in wanted.items():
+            if len(tables) < _TOGETHER:
+                continue
+            try:
+                found = tables_metadata(self._session, schema, sorted(tables))
+            except (PySparkException, Py4JJavaError):
+                continue  # One of them cannot be described. They are looked up one by one.
+            self._metadata |= {TableName(schema, table): found.get(table) for table in tables}
+
+    def table(self, name: TableName) -> CatalogTable | None:
+        """Return what Spark's own catalog has of a table; None if it has no such table."""
+        if name not in self._metadata:
+            try:
+                self._metadata[name] = table_metadata(self._session, name.database, name.table)
+            except (PySparkException, Py4JJavaError):
+                # Spark cannot describe a Hive materialized view, for example. Reads are refused.
+                known = self._known
+                view = known.hive_view(name, in_spark=False)
+                if view is None and not known.has(name, in_spark=False):
+                    raise
+                self._metadata[name] = None
+        return self._metadata[name]
+
+    def is_acid(self, name: TableName) -> bool:
+        """Return whether a name means a transactional table.
+
+        Raises:
+            RawAcidReferenceError: the name is that of two tables.
+        """
+        metadata = self.table(name)
+        if metadata is None:
+            return self._known.has(name, in_spark=False)
+        if is_transactional(metadata):
+            return True
+        if self._known.has(name, in_spark=True):
+            raise RawAcidReferenceError(
+                f"{name} is a transactional table in the metastore of the ACID tables, and another "
+                "table in Spark's catalog. So the statement was not run: it would be unclear which "
+                "of the two it reads. Rename one of them, or point Spark at the same metastore "
+                "(`spark.hadoop.hive.metastore.uris`)."
+            )
+        return False
+
+    def acid_table(self, text: str) -> TableName | None:
+        """Return the transactional table that a name in a text means; None for any other."""
+        name = self.qualify(parse_name(self._session, text))
+        return name if name is not None and self.is_acid(name) else None
+
+    def acid_table_elsewhere(self, parts: NameParts) -> TableName | None:
+        """Return a transactional table that Spark's catalog does not have; None for any other."""
+        name = self.qualify(parts)
+        if name is None or self.table(name) is not None or not self.is_acid(name):
+            return None
+        return name
+
+    @cached_property
+    def _global_temporary(self) -> str:
+        """The database of temporary views that sessions share."""
+        return str(self._session.conf.get("spark.sql.globalTempDatabase")).lower()

@@ -1,0 +1,147 @@
+"""The one way from a statement to its plan: its tables are found, pinned, and swapped for rows.
+
+`parse_with` makes a statement of a text and the values of its parameters. `look_at` finds what the
+statement reads, and `prepare` makes it ready to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hiveacid.jvm.plans import execution_of
+from hiveacid.metastore.models import TableName
+from hiveacid.sql.known_tables import KnownTables
+from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
+from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
+from hiveacid.sql.statement import Statement, TableFunction
+from hiveacid.sql.swap import SwappedStatement, describe_table, swap
+
+
+class RowSource(Protocol):
+    """Supplier of what a statement may name: tables of a snapshot, and functions of its host."""
+
+    @property
+    def known(self) -> KnownTables:
+        """The tables that are known without Spark's catalog."""
+
+    def pin(self, names: Iterable[TableName]) -> None:
+        """Lock some tables and pin them, before any of their rows is asked for."""
+
+    def rows(self, session: SparkSession, read: AcidRead) -> DataFrame:
+        """Return the rows of a table that was pinned, lazily."""
+
+    def columns(self, session: SparkSession, read: AcidRead) -> DataFrame:
+        """Return the columns of a table, without rows. Takes no lock."""
+
+    def feed(self, session: SparkSession, read: ChangesRead) -> DataFrame:
+        """Return the changes of a table that was pinned, lazily."""
+
+    def function(self, call: TableFunction) -> Callable[[SparkSession], DataFrame] | None:
+        """Return what makes the rows of a table function of the host's; None for any other."""
+
+
+@dataclass(frozen=True)
+class StatementReads:
+    """A statement that was looked at: nothing is pinned, and nothing has run."""
+
+    statement: Statement
+    reads: tuple[Read, ...] = ()
+
+    @property
+    def tables(self) -> tuple[AcidRead, ...]:
+        """Transactional tables that the statement reads, also behind stored views."""
+        return tuple(tables_of(self.reads))
+
+
+@dataclass(frozen=True)
+class Prepared(StatementReads):
+    """A statement that is ready to run.
+
+    Attributes:
+        functions: the calls of table functions whose rows are the snapshot's.
+        swapped: what is to run; None where Spark runs the text as it is.
+    """
+
+    functions: tuple[TableFunction, ...] = ()
+    swapped: SwappedStatement | None = None
+
+    @property
+    def reads_snapshot(self) -> bool:
+        """Whether anything in the statement is swapped for rows of the snapshot."""
+        return bool(self.reads or self.functions)
+
+    def run(self, session: SparkSession) -> DataFrame:
+        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
+        if self.swapped is None:
+            return session.sql(self.statement.sql)
+        return self.swapped.run(session)
+
+    def analyse(self, session: SparkSession) -> None:
+        """Have Spark analyse what was swapped, and run nothing.
+
+        Raises:
+            PySparkException: Spark cannot analyse it.
+        """
+        if self.swapped is not None:
+            java_session = session._jsparkSession
+            execution_of(session.sparkContext, java_session, self.swapped.plan).analyzed()
+
+
+def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> StatementReads:
+    """Return what a statement reads of transactional tables. Takes no lock.
+
+    A text that Spark cannot parse reads nothing: running it tells.
+
+    Raises:
+        RawAcidReferenceError, AcidTargetError: as for `find_acid`.
+    """
+    if statement.plan is None:
+        return StatementReads(statement)
+    return StatementReads(statement, find_acid(session, statement, known))
+
+
+def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Prepared:
+    """Make a statement ready to run: its transactional tables are swapped for their rows.
+
+    A stored view that the statement makes gets the columns alone, and its tables are not pinned.
+
+    Args:
+        session: the session that runs the statement.
+        statement: as `parse_with` returns it.
+        rows: supplies the tables and their rows.
+
+    Raises:
+        HiveAcidError: a table cannot be read, or the statement cannot be run as it is.
+    """
+    if statement.plan is None:
+        return Prepared(statement)
+    found = look_at(session, statement, rows.known)
+    made = ((call, rows.function(call)) for call in dict.fromkeys(statement.functions))
+    calls = [(call, partial(make, session)) for call, make in made if make is not None]
+    feeds = find_changes(session, statement, rows.known)
+    calls += [(feed.function, partial(rows.feed, session, feed)) for feed in feeds]
+    if not found.reads and not calls:
+        return Prepared(statement, swapped=_without_rows(session, statement, rows.known))
+    show = rows.columns
+    if not statement.is_permanent_view:
+        show = rows.rows
+        rows.pin({read.table for read in found.tables} | {feed.table for feed in feeds})
+    swapped = swap(session, statement, found.reads, partial(show, session), calls)
+    return Prepared(statement, found.reads, tuple(call for call, _ in calls), swapped)
+
+
+def _without_rows(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> SwappedStatement | None:
+    """Return what to run in place of a text that reads no rows of the snapshot; None for itself."""
+    described = described_elsewhere(session, statement, known)
+    if described is not None:
+        return describe_table(session, statement, known.metadata(described))
+    if statement.is_rewritten:
+        return SwappedStatement(statement, statement.plan)
+    return None

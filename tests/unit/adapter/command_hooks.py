@@ -1,0 +1,26 @@
+"""Hooks of a dbt command that a test plays."""
+
+from __future__ import annotations
+
+from dbt.adapters.hiveacid.command_hooks import CommandHooks
+
+
+class Hooks(CommandHooks):
+    """A command without sources, some of whose nodes read one."""
+
+    def __init__(self, readers=None, kept=lambda report: None):
+        """`readers` are the nodes, None if they are not known; `kept` gets the report."""
+        self.readers = readers
+        self.keep_report = kept
+
+    def selected_sources(self):
+        return set()
+
+    def project_sources(self):
+        return set()
+
+    def file_settings(self, names):
+        return {}
+
+    def acid_readers(self, read_in_snapshot):
+        return self.readers
