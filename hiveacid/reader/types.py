@@ -44,6 +44,10 @@ _WITH_LENGTH = {"char": CharType, "varchar": VarcharType}
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 """Hive's names of the integer types."""
 
+TEXT_OF_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+"""Key of a field's metadata by which Spark keeps the declared type of a CHAR or VARCHAR where the
+field is a string (`CharVarcharUtils`)."""
+
 INTEGER_BITS: dict[type[DataType], int] = {
     spark_types.ByteType: 8,
     spark_types.ShortType: 16,

@@ -18,12 +18,8 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.formatting import quoted
 from hiveacid.jvm.plans import execution_of, named
 from hiveacid.metastore.models import TableName
+from hiveacid.reader.types import TEXT_OF_LENGTH
 from hiveacid.sql.catalog import SESSION_CATALOG
-
-_TYPE_OF_HIVE = "__CHAR_VARCHAR_TYPE_STRING"
-"""Key of a column's metadata by which Spark keeps `char(3)` where it makes a string of it: if it
-looks a table up alone, and not with others."""
-
 
 HiveTypes = list[tuple[str, str]]
 """Columns and their types, as Hive has them."""
@@ -85,5 +81,5 @@ def types_of_hive(metadata: Any) -> HiveTypes:
     """Return the columns of a `CatalogTable` and their types, as Hive has them."""
     schema = StructType.fromJson(json.loads(metadata.schema().json()))
     return [
-        (it.name, str(it.metadata.get(_TYPE_OF_HIVE, it.dataType.simpleString()))) for it in schema
+        (it.name, str(it.metadata.get(TEXT_OF_LENGTH, it.dataType.simpleString()))) for it in schema
     ]

@@ -59,7 +59,7 @@ from hiveacid.reader.properties import (
 )
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.reader.timestamps import WallClock, change, has
-from hiveacid.reader.types import depth, spark_type
+from hiveacid.reader.types import TEXT_OF_LENGTH, depth, spark_type
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _CATALOG = f"{_CATALYST}.catalog"
@@ -77,9 +77,6 @@ _BINARY = frozenset(
     }
 )
 """SerDes that store days and instants as numbers."""
-
-_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
-"""Spark's name in a column's metadata for the column's type in Hive."""
 
 _TIMES = (DateType, TimestampType)
 _FIRST_DAY = "1582-10-15"
@@ -297,7 +294,7 @@ def _fields(layout: SerdeLayout) -> StructType:
     fields = []
     for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
         scanned = _scanned_type(layout, hive_type)
-        metadata = {_RAW_TYPE: scanned} if "char(" in scanned else {}
+        metadata = {TEXT_OF_LENGTH: scanned} if "char(" in scanned else {}
         fields.append(StructField(field.name, spark_type(scanned), True, metadata))
     return StructType(fields)
 

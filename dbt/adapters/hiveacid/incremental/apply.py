@@ -32,11 +32,9 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.catalog import table_layout
 from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
 from dbt.adapters.hiveacid.targets.state import CommitStore, LostState
+from hiveacid.reader.types import TEXT_OF_LENGTH
 
 logger = AdapterLogger("HiveAcid")
-_TEXT_OF_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-"""Spark's key for the declared type of a CHAR or VARCHAR in a field's metadata."""
-
 CheckRows = Callable[[HiveAcidRelation, HiveAcidRelation], Sequence[Column]]
 """A macro that checks a view of the new rows, and fits the columns of the target to theirs.
 
@@ -378,7 +376,7 @@ def _common_types(context: RunContext, *relations: HiveAcidRelation) -> dict[str
             (field.name.lower(), field.dataType.simpleString())
             for field in session.table(str(relation)).schema.fields
             # Texts of a given length are compared in ways of their own.
-            if _TEXT_OF_LENGTH not in field.metadata
+            if TEXT_OF_LENGTH not in field.metadata
         }
         for relation in relations
     ]
@@ -389,7 +387,7 @@ def _stored_columns(context: RunContext) -> Iterator[tuple[str, str]]:
     """Yield the names of the target's columns, and their types in SQL."""
     session: Any = context.services.statements.session
     for field in session.table(str(context.model.target)).schema.fields:
-        yield field.name, field.metadata.get(_TEXT_OF_LENGTH) or sql_type(field.dataType)
+        yield field.name, field.metadata.get(TEXT_OF_LENGTH) or sql_type(field.dataType)
 
 
 def _refuse_other_layout(context: RunContext) -> None:
