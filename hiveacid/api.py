@@ -97,6 +97,7 @@ def snapshot(
     footer_cache: str | Path | None = None,
     scratch_directory: str | None = None,
     open_files_limit: float = DEFAULT_LIMIT,
+    hive_views: str | None = None,
     description: str = "hiveacid",
 ) -> Snapshot:
     """Take a snapshot of some Hive ACID tables, as a context manager.
@@ -132,6 +133,9 @@ def snapshot(
             as long as the snapshot lives; Spark's executors must reach it. None: `/tmp` of the file
             system that the files are on.
         open_files_limit: megabytes that these copies may have together.
+        hive_views: the release of Hive that views are read as, "4.0" or "3.1", whatever the
+            metastore's version; or "refuse", which refuses views unless the metastore is one of
+            these two. None: as the nearer of the two shows them, with a warning.
         description: the owner of the locks, as `SHOW LOCKS` shows it.
 
     Raises:
@@ -150,6 +154,7 @@ def snapshot(
             lambda wanted: of_some,
             scratch_directory,
             open_files_limit,
+            hive_views,
         ),
         description,
         tables=lambda: names,
@@ -675,7 +680,7 @@ class Snapshot(RunSnapshot):
     @cached_property
     def _hive_sql(self) -> HiveSql:
         with self._client_factory() as client:
-            return client.hive_sql()
+            return client.hive_sql(self._settings.hive_views)
 
     def _session(self, spark: SparkSession | None) -> SparkSession:
         return spark or self._spark or SparkSession.active()

@@ -19,7 +19,7 @@ from hiveacid.errors import (
 )
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import ServerInfo, TableName, TransactionState
+from hiveacid.metastore.models import HIVE_VIEWS, ServerInfo, TableName, TransactionState
 from hiveacid.snapshots.tables import FileSettings
 
 logger = logging.getLogger("hiveacid")
@@ -324,7 +324,8 @@ class SnapshotSettings:
     `scratch_directory`: where files that are being written are copied, as far as they count; None
     is `/tmp` of the file system that they are on. `open_files_limit`: megabytes that these copies
     may have together.
-    Raises `InvalidSettingError` for a negative number.
+    `hive_views`: the release of Hive whose answers views are given (`HiveSql`).
+    Raises `InvalidSettingError` for a negative number, and for an unknown release.
     """
 
     heartbeat_interval: float | None = None
@@ -333,8 +334,14 @@ class SnapshotSettings:
     files_of: Callable[[Collection[TableName]], Mapping[TableName, FileSettings]] = lambda names: {}
     scratch_directory: str | None = None
     open_files_limit: float = DEFAULT_LIMIT
+    hive_views: str | None = None
 
     def __post_init__(self) -> None:
+        if self.hive_views not in (None, *HIVE_VIEWS):
+            raise InvalidSettingError(
+                f"hive_views must be one of {', '.join(HIVE_VIEWS)}, not {self.hive_views!r}: the "
+                "release of Hive that views are read as."
+            )
         for key in ("heartbeat_interval", "lock_timeout", "open_files_limit"):
             value = getattr(self, key)
             if value is not None and value < 0:

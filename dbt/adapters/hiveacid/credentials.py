@@ -28,6 +28,7 @@ from dbt.adapters.hiveacid.options import (
 )
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
+from hiveacid.metastore.models import HIVE_VIEWS
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 from hiveacid.spark_lines import line_of
 
@@ -59,6 +60,12 @@ def _parse_footer_cache(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a directory or `{OFF}`, not {value!r}")
     return value
+
+
+def _parse_hive_views(value: Any) -> str:
+    # YAML reads `4.0` as a number.
+    text = str(value) if isinstance(value, float) else value
+    return str(one_of(*HIVE_VIEWS)(text))
 
 
 def _parse_as_of(value: Any) -> str | None:
@@ -226,6 +233,14 @@ class HiveAcidCredentials(Credentials):
         "timestamp fails. Files of writers other than Java, such as Impala, hold the time on the "
         "clock.",
         parse_text,
+        default=None,
+    )
+    hive_views: str | None = option(
+        "The release of Hive that views made in Hive are read as: `4.0` or `3.1`, whatever the "
+        "metastore's version. `refuse`: refuse such views unless the metastore is that of Hive 4.0 "
+        "or of Apache Hive 3. Without the key, other releases of Hive 4 are read as 4.0, other "
+        "ones of Hive 3 as 3.1, with a warning.",
+        _parse_hive_views,
         default=None,
     )
     footer_cache: str | None = option(

@@ -107,7 +107,7 @@ class Invocation:
         self._keep_report = keep_report
         self._client = connect()
         self._makes_acid: bool | None = None
-        self.tables = SourceTables(self._client, foreseen)
+        self.tables = SourceTables(self._client, foreseen, credentials.hive_views)
         self.release = EarlyRelease(needing, until_run_end=credentials.hold_until == RUN_END)
         self._is_command = is_command
         make_snapshot = partial(
@@ -122,6 +122,7 @@ class Invocation:
                 file_settings,
                 credentials.scratch_directory,
                 credentials.open_files_limit,
+                credentials.hive_views,
             ),
             # The id, by which other runs find the locks, comes before what may be cut.
             f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}",
