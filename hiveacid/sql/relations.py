@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -39,9 +39,8 @@ from hiveacid.sql.functions import (
     made_by,
     text_of_calls,
 )
-from hiveacid.sql.hive_session import session_of_hive
+from hiveacid.sql.hive_views import HiveViews, tables_in
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
-from hiveacid.sql.plain_chars import TrimmedTable, nested_char, types_of_hive, without_blanks
 from hiveacid.sql.statement import (
     DESCRIBES,
     NameParts,
@@ -203,11 +202,8 @@ class _Search:
         self._catalog = session_catalog(session)
         self._manager = session._jsparkSession.sessionState().catalogManager()
         self._metadata: dict[tuple[str, str], Any] = {}
+        self._hive_views = HiveViews(session, known.hive_sql)
         self._is_in_hive_view = False
-
-    @cached_property
-    def _hive_session(self) -> SparkSession:
-        return session_of_hive(self._session)
 
     def find(
         self, statement: Statement, default_database: str | None, path: tuple[str, ...]
@@ -314,7 +310,8 @@ class _Search:
         if self._is_acid(name, metadata):
             return AcidRead(relation, name, path)
         if self._is_in_hive_view and metadata is not None:
-            return self._without_blanks(relation, name, metadata)
+            table = self._hive_views.open_char_table(name, metadata)
+            return None if table is None else ViewRead(relation, table, table.statement, ())
         if metadata is None and is_path(relation.parts):
             refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
         elif metadata is None:
@@ -359,30 +356,22 @@ class _Search:
         Raises:
             UnreadableTableError: Spark cannot show what Hive shows of the view.
         """
-        # sqlglot takes a quarter of a second to import, and few projects have such views.
-        from hiveacid.sql.hive_views import OpenedHiveView, refuse_of_trino, tables_in, translate
-
         if str(view.name) in path:
             return None  # Spark has an error for a view that reads itself.
-        refuse_of_trino(view)
+        opened = self._hive_views.open(view)
         path = (*path, str(view.name))
-        is_catalog = self._manager.isCatalogRegistered
-        translation = translate(view, self._known.hive_sql(), is_catalog)
-        statement = parse(self._hive_session, translation.sql or view.text)
-        if statement.plan is None:
-            problem = translation.problem or ("The text", "Spark cannot parse its translation")
+        if opened.statement.plan is None:
             names = tables_in(view)
             below = [Relation((SESSION_CATALOG, it.database, it.table)) for it in sorted(names)]
             if not names or any(self._look_up(it, None, path) for it in below):
-                replace(translation, problem=problem).check()
+                opened.refuse()
             return None  # Spark has an error for its text.
         is_outermost, self._is_in_hive_view = not self._is_in_hive_view, True
         try:
-            reads = self.find(statement, view.name.database, path)
+            reads = self.find(opened.statement, view.name.database, path)
         finally:
             self._is_in_hive_view = not is_outermost
-        opened = OpenedHiveView(translation, self._hive_session)
-        found = ViewRead(relation, opened, statement, reads)
+        found = ViewRead(relation, opened, opened.statement, reads)
         if not is_outermost:
             return found
         if not any(True for _ in tables_of(reads)):
@@ -390,18 +379,6 @@ class _Search:
         _refuse_clauses(relation, view.name)
         _check_hives(found)
         return found
-
-    def _without_blanks(
-        self, relation: Relation, name: TableName, metadata: Any
-    ) -> ViewRead | None:
-        """Return a plain table behind a view of Hive's that has values of `char`."""
-        types = types_of_hive(metadata)
-        query = without_blanks(name, types)
-        if query is None:
-            return None
-        session = self._hive_session
-        table = TrimmedTable(name, session, nested_char(types))
-        return ViewRead(relation, table, parse(session, query), ())
 
     def _learn_of(self, relations: Iterable[Relation], default_database: str | None) -> None:
         """Look up the tables of a database together where a statement reads several of them."""

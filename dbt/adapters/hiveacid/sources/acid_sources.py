@@ -27,6 +27,7 @@ from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.sql.clauses import ReadClauses
+from hiveacid.sql.hive_views import tables_in
 from hiveacid.sql.relations import ChangesRead
 from hiveacid.sql.statement import TableFunction
 
@@ -95,10 +96,20 @@ class SourceTables:
     """
 
     def __init__(
-        self, client: MetastoreClient, foreseen: Callable[[], Iterable[TableName]]
+        self,
+        client: MetastoreClient,
+        foreseen: Callable[[], Iterable[TableName]],
+        hive_views: str | None = None,
     ) -> None:
-        """`foreseen` names the sources that this command is going to ask for."""
+        """Ask nothing yet.
+
+        Args:
+            client: the metastore.
+            foreseen: names the sources that this command is going to ask for.
+            hive_views: the release of Hive that views are read as (`HiveSql`).
+        """
         self._client = client
+        self._hive_views = hive_views
         self._foreseen = foreseen
         self._lock = threading.Lock()
         self._known: dict[TableName, Table | None] = {}
@@ -145,9 +156,6 @@ class SourceTables:
             table = self.get(name)
             view = HiveView.of(table)
             if view is not None:
-                # sqlglot takes a quarter of a second to import.
-                from hiveacid.sql.hive_views import tables_in
-
                 pending += tables_in(view)
             elif table is not None and table.is_transactional:
                 found.add(name)
@@ -161,7 +169,7 @@ class SourceTables:
         """Return what the metastore knows of the SQL of its Hive."""
         with self._lock:
             if self._hive_sql is None:
-                self._hive_sql = self._client.hive_sql()
+                self._hive_sql = self._client.hive_sql(self._hive_views)
             return self._hive_sql
 
 
