@@ -372,6 +372,13 @@ def test_another_type_inside_of_a_view_is_refused(session, text):
             "decimal(3,2)",
             [Decimal("1.25")],
         ),
+        (f"SELECT DISTINCT {QUOTIENT}", "decimal(23,22)", [Decimal("1.25"), None]),
+        (
+            "WITH s AS (SELECT o.n, o.id FROM shop.orders o)"
+            " SELECT s.n / cast(s.id AS bigint) AS x FROM s",
+            "decimal(23,22)",
+            [Decimal("1.25"), None],
+        ),
         # The view below is read with Hive's type.
         ("SELECT b.x FROM shop.below b", "decimal(23,22)", [Decimal("1.25"), None]),
         (

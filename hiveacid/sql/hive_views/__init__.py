@@ -37,9 +37,10 @@ class HiveViews:
         self._hive = hive
 
     def open(self, view: HiveView) -> OpenedHiveView:
-        """Return a view with its query in Spark's SQL. What cannot be read exactly is told later.
+        """Return a view with its query in Spark's SQL.
 
-        So a view over tables that are not transactional is found out about, whatever its text.
+        `OpenedHiveView.check` refuses a query that cannot be read exactly. It is called once it is
+        known that a transactional table is behind the view: others are left to Spark.
 
         Raises:
             UnreadableTableError: Trino has made the view, or sqlglot is not installed.

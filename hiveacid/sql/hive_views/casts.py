@@ -151,7 +151,7 @@ def with_hives_casts(
     context = session.sparkContext
     plan = analysed(session, query)
     pairs: list[tuple[Expression, Any]] = []
-    for found in _Differences(context, plan, view, type_dependent, is_hive_3=is_hive_3):
+    for found in _differing_in(context, plan, view, type_dependent, is_hive_3=is_hive_3):
         node = found.node
         if isinstance(found, _Retyped):
             pairs.append((node, _made(session, found.text, node.child())))
@@ -179,86 +179,100 @@ def analysed(session: SparkSession, query: LogicalPlan) -> LogicalPlan:
         raise DiffersError("The query", f"Spark cannot run it ({first})") from error
 
 
-class _Differences:
-    """The casts of a view's query, and the expressions that have another type in Hive.
+def _differing_in(
+    context: SparkContext,
+    plan: LogicalPlan,
+    view: HiveView,
+    type_dependent: frozenset[str],
+    *,
+    is_hive_3: bool,
+) -> Iterator[_Cast | _Retyped]:
+    """Yield the casts of a view's query, and the expressions that have another type in Hive.
 
-    What is in the rows of the tables that the query reads is left alone. Iterating raises a
-    DiffersError for what cannot be made as Hive makes it.
+    What is in the rows of the tables that the query reads is left alone.
+
+    Raises:
+        DiffersError: an expression has types for which it cannot be made as Hive makes it.
     """
+    patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    cast, inner = patterns.CAST(), patterns.PLAN_EXPRESSION()
+    written = java(context, f"{_EXPRESSIONS}.Cast").USER_SPECIFIED_CAST()
+    outputs = zip(each(plan.output()), view.columns, strict=False)
+    columns = {output.exprId(): column.name for output, column in outputs}
+    outermost = _outermost(plan)
 
-    def __init__(
-        self,
-        context: SparkContext,
-        plan: LogicalPlan,
-        view: HiveView,
-        type_dependent: frozenset[str],
-        *,
-        is_hive_3: bool,
-    ) -> None:
-        patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
-        self._cast, self._inner = patterns.CAST(), patterns.PLAN_EXPRESSION()
-        self._written = java(context, f"{_EXPRESSIONS}.Cast").USER_SPECIFIED_CAST()
-        self._plan = plan
-        self._columns = {
-            it.exprId(): column.name
-            for it, column in zip(each(plan.output()), view.columns, strict=False)
-        }
-        self._type_dependent = type_dependent
-        self._is_hive_3 = is_hive_3
-
-    def __iter__(self) -> Iterator[_Cast | _Retyped]:
-        yield from self._in_plan(self._plan)
-
-    def _in_plan(self, plan: LogicalPlan) -> Iterator[_Cast | _Retyped]:
-        if plan.nodeName() == "SubqueryAlias" and not plan.identifier().qualifier().isEmpty():
-            return
-        has_inner = plan.containsPattern(self._inner)
-        if not self._type_dependent and not has_inner and not plan.containsPattern(self._cast):
-            return
-        kind = str(plan.nodeName())
-        if kind_of(plan) in _SET_OPERATIONS:
-            _refuse_mixed_numbers(plan, self._written)
-        keeps_types = plan is not self._plan and kind.split()[0] not in _WITHOUT_COLUMNS
-        for expression in each(plan.expressions()):
-            column = None
-            if kind_of(expression) == "Alias":
-                column = self._columns.get(expression.exprId())
-            for found in self._in_expression(expression, "", column):
-                if keeps_types and isinstance(found, _Retyped):
-                    raise DiffersError(
-                        str(found.node.sql()),
-                        "in a query inside of the view it has another type in Hive than in Spark; "
-                        "a CAST in the view would tell the type",
-                    )
-                yield found
-        for child in each(plan.children()):
-            yield from self._in_plan(child)
-        for child in each(plan.subqueries()) if has_inner else ():
-            yield from self._in_plan(child)
-
-    def _in_expression(
-        self, node: Expression, parent: str, column: str | None
+    def in_expression(
+        node: Expression, parent: str, column: str | None
     ) -> Iterator[_Cast | _Retyped]:
-        if not self._type_dependent and not node.containsPattern(self._cast):
+        if not type_dependent and not node.containsPattern(cast):
             return
         kind = kind_of(node)
         children = list(each(node.children()))
         if kind == "Cast":
-            is_explicit = bool(node.getTagValue(self._written).isDefined())
+            is_explicit = bool(node.getTagValue(written).isDefined())
             if not is_explicit and _is_long_as_decimal(node):
                 yield _Retyped(node, f"cast(x as decimal({_DIGITS_OF_LONG},0))")
             else:
                 yield _Cast(node, parent, is_explicit, column)
         elif kind in _CHOICES:
-            _refuse_mixture(node, children, self._written)
-        if kind == "Average" and self._is_hive_3:
+            _refuse_mixture(node, children, written)
+        if kind == "Average" and is_hive_3:
             _refuse_mean_of_hive_3(node, children[0])
-        if kind in self._type_dependent:
+        if kind in type_dependent:
             text = _check_type_dependent(node, kind, children)
             if text is not None:
                 yield _Retyped(node, text)
         for child in children:
-            yield from self._in_expression(child, kind, column)
+            yield from in_expression(child, kind, column)
+
+    def in_plan(node: LogicalPlan) -> Iterator[_Cast | _Retyped]:
+        kind = str(node.nodeName())
+        if kind == "SubqueryAlias" and not node.identifier().qualifier().isEmpty():
+            return
+        has_inner = node.containsPattern(inner)
+        if not type_dependent and not has_inner and not node.containsPattern(cast):
+            return
+        if kind_of(node) in _SET_OPERATIONS:
+            _refuse_mixed_numbers(node, written)
+        for expression in each(node.expressions()):
+            is_column = kind_of(expression) == "Alias"
+            column = columns.get(expression.exprId()) if is_column else None
+            for found in in_expression(expression, "", column):
+                if isinstance(found, _Retyped) and not node.fastEquals(outermost):
+                    _refuse_inside(found, kind)
+                yield found
+        for child in each(node.children()):
+            yield from in_plan(child)
+        for child in each(node.subqueries()) if has_inner else ():
+            yield from in_plan(child)
+
+    yield from in_plan(plan)
+
+
+def _outermost(plan: LogicalPlan) -> LogicalPlan:
+    """Return the part of a plan whose columns nothing in the plan refers to."""
+    while True:
+        kind = str(plan.nodeName())
+        if kind.startswith("WithCTE"):
+            plan = plan.plan()
+        elif kind in ("Distinct", "GlobalLimit", "LocalLimit"):
+            plan = plan.child()
+        else:
+            return plan
+
+
+def _refuse_inside(found: _Retyped, kind: str) -> None:
+    """Refuse another type in a query inside of a view: the query around it keeps Spark's type.
+
+    Raises:
+        DiffersError: `kind` is that of a plan whose expressions make columns.
+    """
+    if kind not in _WITHOUT_COLUMNS:
+        raise DiffersError(
+            str(found.node.sql()),
+            "in a query inside of the view it has another type in Hive than in Spark; a CAST in "
+            "the view would tell the type",
+        )
 
 
 def _refuse_mixed_numbers(operation: LogicalPlan, written: Any) -> None:

@@ -57,9 +57,10 @@ class OpenedHiveView:
     session: SparkSession = field(repr=False)
 
     def check(self) -> None:
-        """Refuse the view if its text tells that Spark would show other rows (`Translation`).
+        """Refuse a query that may show other rows, and warn of a Hive that was not tried.
 
-        Warn of a Hive that was not tried.
+        Raises:
+            UnreadableTableError: naming the part of the text.
         """
         self.translation.check()
         hive = self.translation.hive
@@ -67,7 +68,7 @@ class OpenedHiveView:
             warn_of_release(hive.version, str(hive.release))
 
     def refuse(self) -> None:
-        """Refuse the view, of which Spark cannot parse the translation.
+        """Refuse a view whose translation Spark cannot parse.
 
         Raises:
             UnreadableTableError: always, with the part of the view's text.

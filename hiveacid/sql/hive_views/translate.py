@@ -9,7 +9,7 @@ to Spark is refused with its reason. Casts are looked at where the types are kno
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sqlglot import exp
@@ -262,24 +262,14 @@ def _translate_call(node: exp.Anonymous, view: HiveView, hive: HiveSql) -> None:
 
 def _place_of(node: Node, view: HiveView) -> str:
     """Return where a part of a view stands, for an error: its column, or the part itself."""
-    inner: Node = node
-    while inner.parent is not None and not isinstance(inner.parent, exp.Select):
-        inner = inner.parent
-    select: Node = inner.parent
-    is_outermost = select is not None and all(
-        isinstance(it, exp.SetOperation | exp.Subquery | exp.Paren) for it in _above(select)
-    )
-    if not is_outermost or inner.arg_key != "expressions":
-        return f"{view.name}, {_part(node)}"
-    has_all = len(select.expressions) == len(view.columns) and not select.is_star
-    column = view.columns[inner.index].name if has_all else inner.alias_or_name
-    return f"{view.name}, {f'column {column}' if column else _part(node)}"
-
-
-def _above(node: Node) -> Iterator[Node]:
-    while node.parent is not None:
-        node = node.parent
-        yield node
+    select = node.parent_select
+    is_outermost = select is not None and select.find_ancestor(exp.Select, exp.CTE) is None
+    for index, column in enumerate(select.expressions if is_outermost else ()):
+        if any(it is node for it in column.walk()):
+            has_all = len(select.expressions) == len(view.columns) and not select.is_star
+            name = view.columns[index].name if has_all else column.alias_or_name
+            return f"{view.name}, {f'column {name}' if name else _part(node)}"
+    return f"{view.name}, {_part(node)}"
 
 
 def _translate_cast(node: exp.Cast) -> None:
