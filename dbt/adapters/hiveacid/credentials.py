@@ -28,7 +28,6 @@ from dbt.adapters.hiveacid.options import (
 )
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
-from hiveacid.metastore.models import HIVE_VIEWS
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 from hiveacid.spark_lines import line_of
 
@@ -65,7 +64,7 @@ def _parse_footer_cache(value: Any) -> str:
 def _parse_hive_views(value: Any) -> str:
     # YAML reads `4.0` as a number.
     text = str(value) if isinstance(value, float) else value
-    return str(one_of(*HIVE_VIEWS)(text))
+    return str(one_of("4.0", "3.1", "refuse")(text))
 
 
 def _parse_as_of(value: Any) -> str | None:

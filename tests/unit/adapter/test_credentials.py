@@ -4,6 +4,7 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials, profile_keys
+from hiveacid.metastore.models import HIVE_VIEWS
 
 MINIMAL = {"schema": "marts", "metastore_uri": "thrift://metastore:9083"}
 
@@ -61,7 +62,7 @@ def test_how_much_is_copied_of_files_that_are_being_written():
 
 def test_the_release_of_hive_that_views_are_read_as():
     assert read().hive_views is None
-    assert read(hive_views="refuse").hive_views == "refuse"
+    assert [read(hive_views=word).hive_views for word in HIVE_VIEWS] == list(HIVE_VIEWS)
     # YAML reads `4.0` as a number.
     assert (read(hive_views=4.0).hive_views, read(hive_views="3.1").hive_views) == ("4.0", "3.1")
     with pytest.raises(DbtRuntimeError, match="`hive_views` must be one of 4.0, 3.1, refuse, not "):
