@@ -53,6 +53,7 @@ def snapshot(
     footer_cache: str | Path | None = None,
     scratch_directory: str | None = None,
     open_files_limit: float = DEFAULT_LIMIT,
+    hive_views: str | None = None,
     description: str = "hiveacid",
 ) -> Snapshot:
     """Take a snapshot of some Hive ACID tables, as a context manager.
@@ -88,6 +89,9 @@ def snapshot(
             as long as the snapshot lives; Spark's executors must reach it. None: `/tmp` of the file
             system that the files are on.
         open_files_limit: megabytes that these copies may have together.
+        hive_views: the release of Hive that views are read as, "4.0" or "3.1", whatever the
+            metastore's version; or "refuse", which refuses views unless the metastore is one of
+            these two. None: as the nearer of the two shows them, with a warning.
         description: the owner of the locks, as `SHOW LOCKS` shows it.
 
     Raises:
@@ -108,7 +112,9 @@ def snapshot(
     )
     hooks, footers = _InitialTables(names), open_footers(footer_cache)
     engine = SnapshotEngine(connect, settings, description, hooks, footers=footers, spark=spark)
-    return Snapshot(spark, engine, _InitiallyKnown(connect, names), names, of_some.keys() - names)
+    return Snapshot(
+        spark, engine, _InitiallyKnown(connect, names, hive_views), names, of_some.keys() - names
+    )
 
 
 def _file_settings(
@@ -406,9 +412,12 @@ class _InitiallyKnown(KnownTables):
     """Tables of the metastore, of which the initial ones need not be asked for."""
 
     def __init__(
-        self, client: Callable[[], MetastoreClient], initial: frozenset[TableName]
+        self,
+        client: Callable[[], MetastoreClient],
+        initial: frozenset[TableName],
+        hive_views: str | None,
     ) -> None:
-        super().__init__(client, expected=lambda: (), declared=lambda: ())
+        super().__init__(client, lambda: (), lambda: (), hive_views)
         self._initial = initial
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:

@@ -7,6 +7,7 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import hiveacid
 from hiveacid.errors import InvalidSettingError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import HiveView, TableName
+from hiveacid.sql.hive_views.refusals import warn_of_release
 from integration.support import hive_expressions, views_of_sites
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
@@ -174,7 +176,8 @@ def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSe
             over = f"SELECT {expression} AS x FROM every_type"
             client.execute(f"CREATE VIEW refused_{number} AS {over}")
         with hiveacid.snapshot(spark, server.metastore_uri, []) as snapshot:
-            with pytest.raises(Exception, match="computes with a day before 1582-10-15, which"):
+            old = "views.old_days, column m: '1582-10-04' is a day before 1582-10-15, which"
+            with pytest.raises(Exception, match=old):
                 snapshot.sql("select * from views.old_days").collect()
             for number, expression in enumerate(sorted(left_out)):
                 with pytest.raises(UnreadableTableError, match="cannot be read exactly"):
@@ -255,9 +258,6 @@ VIEWS = {
     "ranked": "SELECT * FROM (SELECT id, day, rank() OVER (PARTITION BY day ORDER BY amount) AS r"
     " FROM orders) x WHERE r = 1",
     "all_of_two": "SELECT id, status FROM orders UNION ALL SELECT id, grade FROM customers",
-    "numbers": "SELECT amount FROM orders UNION ALL SELECT cast(id AS smallint) FROM orders",
-    "number_sets": "SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount"
-    " FROM orders",
     "either": "SELECT id FROM orders UNION SELECT id FROM customers",
     "in_both": "SELECT id FROM orders INTERSECT SELECT id FROM customers",
     "one_only": "SELECT id FROM orders EXCEPT SELECT id FROM customers",
@@ -370,6 +370,48 @@ def test_shows_what_hive_shows_of_views_of_sites(
     assert wrong == {}
 
 
+ON_ANOTHER_RELEASE = ("joined", "numbered", "typed", "topmost", "dates", "with_ctes", "rolled")
+
+
+def test_another_release_is_read_as_the_nearest_with_a_warning(
+    hive_client: HiveClient,
+    hive: HiveServer,
+    spark: SparkSession,
+    held: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Hive 4.1 and Cloudera's 3.1.3000 say other versions; here a Hive 4.0.1 says one."""
+    hive_client.script(SHOP)
+    for name in ON_ANOTHER_RELEASE:
+        hive_client.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
+    server_info = MetastoreClient.server_info
+    monkeypatch.setattr(
+        MetastoreClient, "server_info", lambda self: replace(server_info(self), version="4.1.0")
+    )
+    warn_of_release.cache_clear()
+    for hive_views, warns in ((None, True), ("4.0", False)):
+        caplog.clear()
+        with hiveacid.snapshot(spark, hive.metastore_uri, [], hive_views=hive_views) as snapshot:
+            for name in ON_ANOTHER_RELEASE:
+                ours = snapshot.sql(f"select * from {held}.{name}").collect()
+                hives = hive_client.query(f"SELECT * FROM {held}.{name}")
+                assert sorted(tuple(map(shown, row)) for row in ours) == sorted(
+                    tuple(map(shown, row)) for row in hives
+                ), name
+        told = [it for it in caplog.messages if "is that of Hive 4.1.0, of which nobody" in it]
+        assert len(told) == warns
+    with hiveacid.snapshot(spark, hive.metastore_uri, [], hive_views="3.1") as snapshot:
+        with pytest.raises(UnreadableTableError, match="Hive 3 makes a later day"):
+            snapshot.sql(f"select * from {held}.typed")
+        assert len(snapshot.sql(f"select * from {held}.joined").collect()) == 4
+    with hiveacid.snapshot(spark, hive.metastore_uri, [], hive_views="refuse") as snapshot:
+        with pytest.raises(
+            UnreadableTableError, match=r"the metastore is that of Hive 4\.1\.0, wh"
+        ):
+            snapshot.sql(f"select * from {held}.joined")
+
+
 WIDENED = """
 CREATE TABLE grown (id int, a int, b decimal(10,2), c varchar(3), f float) {ACID};
 INSERT INTO grown VALUES (1, 5, 1.25, 'abc', 1.5);
@@ -479,6 +521,18 @@ REFUSED = {
         "SELECT id FROM orders EXCEPT SELECT amount FROM orders",
         "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
     ),
+    "mixed_small": (
+        "SELECT amount FROM orders UNION ALL SELECT cast(id AS smallint) FROM orders",
+        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
+    ),
+    "mixed_sets": (
+        "SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount FROM orders",
+        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
+    ),
+    "inner_type": (
+        "SELECT q.x FROM (SELECT amount / cast(id AS bigint) AS x FROM orders) q",
+        "in a query inside of the view it has another type in Hive than in Spark",
+    ),
     "around": (
         "SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s"
         " FROM orders",
@@ -515,7 +569,8 @@ def test_is_refused_with_its_reason(
         for clause in ("with (partitions = '{}')", "version as of 1"):
             with pytest.raises(InvalidSettingError, match="is a view over transactional Hive"):
                 snapshot.sql(f"select * from {held}.days {clause}")
-        with pytest.raises(Exception, match="reads the text '10:00:00' as a date, which Hive and"):
+        odd = f"{held}.days, column d: '10:00:00' is cast to date by Hive in another way than by"
+        with pytest.raises(Exception, match=odd):
             snapshot.sql(f"select * from {held}.days").collect()
         with pytest.raises(UnreadableTableError, match="days is a view of Hive's, and only tables"):
             snapshot.table(f"{held}.days")

@@ -461,12 +461,13 @@ class MetastoreClient:
             "get_config_value", key, lambda thrift: thrift.get_config_value(key, default)
         )
 
-    def hive_sql(self) -> HiveSql:
-        """Return what the metastore knows of the SQL of its Hive."""
+    def hive_sql(self, hive_views: str | None = None) -> HiveSql:
+        """Return what the metastore knows of the SQL of its Hive; `hive_views` as in `HiveSql`."""
         server = self.server_info()
         chosen = self.get_config_value("hive.default.nulls.last").strip().lower()
-        nulls_last = chosen == "true" if chosen else server.sorts_nulls_last
-        return HiveSql(server.version, nulls_last)
+        if chosen:
+            return HiveSql(server.version, chosen == "true", hive_views)
+        return HiveSql(server.version, server.sorts_nulls_last, hive_views).with_chosen_order()
 
     def server_info(self) -> ServerInfo:
         """Find out what the metastore can do. Opens no transaction.

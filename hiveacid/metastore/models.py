@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -297,6 +297,8 @@ class NotificationEvent:
 
 
 _APACHE_HIVE_3 = re.compile(r"3\.\d(\.\d)?")
+_CLOUDERA_HIVE_3 = re.compile(r"3\.1\.3\d{3}(\..*)?")
+"""Versions that Cloudera's Runtime 7 says, such as 3.1.3000.7.1.9.0-387."""
 
 
 @dataclass(frozen=True)
@@ -325,8 +327,11 @@ class ServerInfo:
 
     @property
     def sorts_nulls_last(self) -> bool:
-        """Whether Hive sorts NULL last in ascending order by default, as it does since Hive 4."""
-        return self._is_hive_4
+        """Whether Hive sorts NULL last in ascending order by default.
+
+        It does since Hive 4, and Cloudera's Hive 3.1.3000 does, too.
+        """
+        return self._is_hive_4 or _CLOUDERA_HIVE_3.fullmatch(self.version) is not None
 
     @property
     def tells_compaction_transactions(self) -> bool:
@@ -358,23 +363,61 @@ class ServerInfo:
         return major.isdecimal() and int(major) >= 4
 
 
+HIVE_4_0, HIVE_3_1 = "4.0", "3.1"
+"""Releases of Hive whose views were tried next to Spark: 4.0.1 and 3.1.3."""
+
+REFUSE = "refuse"
+HIVE_VIEWS = (HIVE_4_0, HIVE_3_1, REFUSE)
+"""Words of the setting `hive_views`."""
+
+
 @dataclass(frozen=True)
 class HiveSql:
-    """Hive's SQL by its version and by a setting, as far as the metastore knows them.
+    """Hive's SQL by its version and by settings, as far as the metastore knows them.
 
     Attributes:
         version: what the metastore says of itself: `4.0.1`; each Apache Hive 3 says `3.0`.
         nulls_last: whether Hive sorts NULL last in ascending order. A session of HiveServer2 may
             have another setting, which the metastore does not know.
+        hive_views: the release whose views the user has chosen, or `refuse`, which refuses views
+            of a Hive that was not tried; None takes the nearest release of the same line.
     """
 
     version: str
     nulls_last: bool
+    hive_views: str | None = None
+
+    @property
+    def release(self) -> str | None:
+        """The tried release as which views are evaluated; None if they are refused."""
+        if self.hive_views in (HIVE_4_0, HIVE_3_1):
+            return self.hive_views
+        return None if self.hive_views == REFUSE and not self._is_tried else self._nearest
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether nobody has tried this Hive, nor chosen the release that is taken."""
+        return self.hive_views is None and self.release is not None and not self._is_tried
 
     @property
     def is_hive_3(self) -> bool:
-        """Whether it is Apache Hive 3."""
-        return _APACHE_HIVE_3.fullmatch(self.version) is not None
+        """Whether views are evaluated as in Hive 3.1."""
+        return self.release == HIVE_3_1
+
+    def with_chosen_order(self) -> HiveSql:
+        """Return it with the order of NULL of the chosen release, if that is of another line."""
+        if self.release in (None, self._nearest):
+            return self
+        return replace(self, nulls_last=self.release == HIVE_4_0)
+
+    @property
+    def _is_tried(self) -> bool:
+        is_hive_3 = _APACHE_HIVE_3.fullmatch(self.version) is not None
+        return is_hive_3 or self.version.startswith(f"{HIVE_4_0}.")
+
+    @property
+    def _nearest(self) -> str | None:
+        return {"4": HIVE_4_0, "3": HIVE_3_1}.get(self.version.partition(".")[0])
 
 
 def parse_seconds(text: str, default_unit: str = "s") -> float:

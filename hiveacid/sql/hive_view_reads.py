@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -17,11 +16,10 @@ from pyspark.sql.types import StructType
 from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
 from hiveacid.sql.catalog import SESSION_CATALOG
-from hiveacid.sql.hive_session import session_of_hive
-from hiveacid.sql.plain_chars import TrimmedTable, nested_char, types_of_hive, without_blanks
+from hiveacid.sql.hive_views import HiveViews, tables_in
 from hiveacid.sql.reads import Finder, Scope, ViewRead, tables_of
 from hiveacid.sql.refusals import refuse_clauses
-from hiveacid.sql.statement import Relation, parse
+from hiveacid.sql.statement import Relation
 
 _NOT_MADE_BY_SPARK = "2.2 or prior"
 """What Spark takes for the version that made a table or a view, where Hive made it."""
@@ -35,7 +33,6 @@ class HiveViewReads:
         session: SparkSession,
         finder: Finder,
         hive_sql: Callable[[], HiveSql],
-        is_catalog: Callable[[str], bool],
     ) -> None:
         """Translate nothing yet.
 
@@ -43,12 +40,9 @@ class HiveViewReads:
             session: the session of the statement.
             finder: finds what the text of a view reads.
             hive_sql: returns what the metastore knows of the SQL of its Hive.
-            is_catalog: tells whether Spark has a catalog of a name.
         """
-        self._session = session
         self._finder = finder
-        self._hive_sql = hive_sql
-        self._is_catalog = is_catalog
+        self._hive_views = HiveViews(session, hive_sql)
 
     def follow(self, relation: Relation, view: HiveView, scope: Scope) -> ViewRead | None:
         """Follow a Hive view. One over no transactional table is left to Spark.
@@ -56,25 +50,18 @@ class HiveViewReads:
         Raises:
             UnreadableTableError: Spark cannot show what Hive shows of the view.
         """
-        # sqlglot takes a quarter of a second to import, and few projects have such views.
-        from hiveacid.sql.hive_views import OpenedHiveView, refuse_of_trino, tables_in, translate
-
         if str(view.name) in scope.path:
             return None  # Spark has an error for a view that reads itself.
-        refuse_of_trino(view)
-        translation = translate(view, self._hive_sql(), self._is_catalog)
-        statement = parse(self._session_of_hive, translation.sql or view.text)
-        if statement.plan is None:
-            problem = translation.problem or ("The text", "Spark cannot parse its translation")
+        opened = self._hive_views.open(view)
+        if opened.statement.plan is None:
             names, within = tables_in(view), scope.within(str(view.name), None)
             below = [Relation((SESSION_CATALOG, it.database, it.table)) for it in sorted(names)]
             if not names or any(self._finder.look_up(it, within) for it in below):
-                replace(translation, problem=problem).check()
+                opened.refuse()
             return None  # Spark has an error for its text.
         within = scope.within(str(view.name), view.name.database)
-        reads = self._finder.find(statement, replace(within, is_in_hive_view=True))
-        opened = OpenedHiveView(translation, self._session_of_hive)
-        found = ViewRead(relation, opened, statement, reads)
+        reads = self._finder.find(opened.statement, replace(within, is_in_hive_view=True))
+        found = ViewRead(relation, opened, opened.statement, reads)
         if scope.is_in_hive_view:
             return found
         if not any(True for _ in tables_of(reads)):
@@ -83,20 +70,12 @@ class HiveViewReads:
         _check(found)
         return found
 
-    def without_blanks(
+    def open_char_table(
         self, relation: Relation, name: TableName, metadata: CatalogTable
     ) -> ViewRead | None:
         """Return a plain table behind a Hive view that has values of `char`."""
-        types = types_of_hive(metadata)
-        query = without_blanks(name, types)
-        if query is None:
-            return None
-        table = TrimmedTable(name, self._session_of_hive, nested_char(types))
-        return ViewRead(relation, table, parse(self._session_of_hive, query), ())
-
-    @cached_property
-    def _session_of_hive(self) -> SparkSession:
-        return session_of_hive(self._session)
+        table = self._hive_views.open_char_table(name, metadata)
+        return None if table is None else ViewRead(relation, table, table.statement, ())
 
 
 def view_made_by_hive(name: TableName, metadata: CatalogTable) -> HiveView | None:

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 
-from hiveacid.errors import TableNotFoundError
+from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import HiveSql, HiveView, Table, TableName
+from hiveacid.metastore.models import HIVE_VIEWS, HiveSql, HiveView, Table, TableName
+from hiveacid.sql.hive_views import tables_in
 
 
 class KnownTables:
@@ -23,6 +24,7 @@ class KnownTables:
         client: Callable[[], AbstractContextManager[MetastoreClient]],
         expected: Callable[[], Iterable[TableName]],
         declared: Callable[[], Collection[TableName]],
+        hive_views: str | None = None,
     ) -> None:
         """Ask nothing yet.
 
@@ -31,10 +33,20 @@ class KnownTables:
             expected: names the tables that are going to be asked for.
             declared: names the tables that mean the metastore's also where Spark's catalog has
                 another of the same name.
+            hive_views: the release of Hive whose answers Hive views are given (`HiveSql`).
+
+        Raises:
+            InvalidSettingError: there is no such release.
         """
+        if hive_views not in (None, *HIVE_VIEWS):
+            raise InvalidSettingError(
+                f"hive_views must be one of {', '.join(HIVE_VIEWS)}, not {hive_views!r}: the "
+                "release of Hive that views are read as."
+            )
         self._client = client
         self._expected = expected
         self._declared = declared
+        self._hive_views = hive_views
         self._lock = threading.Lock()
         self._known: dict[TableName, Table | None] = {}
         self._hive_sql: HiveSql | None = None
@@ -106,7 +118,7 @@ class KnownTables:
         with self._lock:
             if self._hive_sql is None:
                 with self._client() as client:
-                    self._hive_sql = client.hive_sql()
+                    self._hive_sql = client.hive_sql(self._hive_views)
             return self._hive_sql
 
     def transactional(self, names: Iterable[TableName]) -> set[TableName]:
@@ -127,9 +139,6 @@ class KnownTables:
             table = self.get(name)
             view = HiveView.of(table)
             if view is not None:
-                # sqlglot takes a quarter of a second to import.
-                from hiveacid.sql.hive_views import tables_in
-
                 pending += tables_in(view)
             elif table is not None and table.is_transactional:
                 found.add(name)

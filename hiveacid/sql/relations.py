@@ -98,7 +98,7 @@ class _Search:
         self._session = session
         self._known = known
         self.names = Names(session, known)
-        self._hive_views = HiveViewReads(session, self, known.hive_sql, self.names.is_catalog)
+        self._hive_views = HiveViewReads(session, self, known.hive_sql)
 
     def find(self, statement: Statement, scope: Scope) -> tuple[Read, ...]:
         """Return what a statement reads that stands in a scope."""
@@ -122,7 +122,7 @@ class _Search:
             return AcidRead(relation, name, scope.path)
         if metadata is not None:
             if scope.is_in_hive_view:
-                return self._hive_views.without_blanks(relation, name, metadata)
+                return self._hive_views.open_char_table(relation, name, metadata)
         elif is_path(relation.parts):
             refuse_acid_directory(self._session, NamedPath(relation.parts[1], is_read=True))
         else:

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from hiveacid.errors import RawAcidReferenceError, UnreadableTableError
 from hiveacid.jvm.py4j import active
 from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
-from hiveacid.sql.hive_session import SETTINGS
+from hiveacid.sql.hive_views.session import SETTINGS
 from hiveacid.sql.reads import tables_of
 from hiveacid.sql.relations import find_acid
 from hiveacid.sql.statement import parse
@@ -104,12 +104,6 @@ def test_a_view_over_a_view_that_sparks_catalog_lacks(session):
             "boolean",
             [True, False],
         ),
-        (
-            "(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p UNION ALL"
-            " SELECT 0 FROM shop.orders p) u)",
-            "decimal(3,2)",
-            [Decimal("1.25"), Decimal("1.25")],
-        ),
         ("o.n / 2L", "decimal(8,6)", [Decimal("0.625"), None]),
         ("o.n / 2.0", "decimal(8,6)", [Decimal("0.625"), None]),
         # The type of a column that became wider after the view was made.
@@ -183,11 +177,17 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
         *(
             (
                 f"(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p {operation}"
-                " SELECT p.id FROM shop.orders p) u)",
+                f" SELECT {number} FROM shop.orders p) u)",
                 "decimal(3,2)",
                 "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL",
             )
-            for operation in ("INTERSECT", "EXCEPT ALL")
+            for operation, number in (
+                ("INTERSECT", "p.id"),
+                ("EXCEPT ALL", "p.id"),
+                # Also where Hive's decimal has room for all of them.
+                ("UNION ALL", "0"),
+                ("UNION ALL", "cast(p.id AS tinyint)"),
+            )
         ),
         (
             "(SELECT max(cast(p.b AS string)) FROM shop.orders p)",
@@ -223,13 +223,15 @@ def test_old_days_of_hive_3_fail(session):
     day = "month(cast(if(o.id = 1, '{}', null) AS date))"
     known = "month(if(o.id = 1, date '2024-03-01', null))"
     assert rows(session, known, "int", HIVE_3) == [3, None]
-    with pytest.raises(PySparkException, match="a day before 1582-10-15, which Hive 3 counts"):
+    expected = "shop.v, column x: '1500-03-01' is a day before 1582-10-15, which Hive 3 counts"
+    with pytest.raises(PySparkException, match=expected):
         rows(session, known.replace("2024", "1500"), "int", HIVE_3)
     assert rows(session, day.format("1500-03-01"), "int") == [3, None]
 
 
 def test_a_text_that_hive_reads_as_something_else_fails(session):
-    with pytest.raises(PySparkException, match="reads the text '10:00:00' as a date, which Hive"):
+    expected = "shop.v, column x: '10:00:00' is cast to date by Hive in another way than by Spark"
+    with pytest.raises(PySparkException, match=expected):
         rows(session, "cast(o.odd AS date)", "date")
     # Hive makes NULL of it, and Spark the first of January.
     assert rows(session, "cast(if(o.id = 2, o.odd, NULL) AS date)", "date") == [None, None]
@@ -332,33 +334,94 @@ def test_a_view_of_trinos_is_refused_as_one(session):
         find_acid(session, statement, Known(HIVE_4, v=("/* Presto View */", "id int")))
 
 
+QUOTIENT = "o.n / cast(o.id AS bigint) AS x FROM shop.orders o"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT s.x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) s",
-        "SELECT t.x FROM (SELECT s.x, s.id FROM (SELECT o.id, o.n / cast(o.id AS bigint) AS x "
-        "FROM shop.orders o) s WHERE s.x > 0) t ORDER BY t.id",
-        "SELECT max(s.x) AS x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) s",
-        "SELECT s.x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) s "
+        f"SELECT s.x FROM (SELECT {QUOTIENT}) s",
+        f"SELECT t.x FROM (SELECT s.x, s.id FROM (SELECT o.id, {QUOTIENT}) s WHERE s.x > 0) t "
+        "ORDER BY t.id",
+        f"SELECT max(s.x) AS x FROM (SELECT {QUOTIENT}) s",
+        f"SELECT s.x FROM (SELECT {QUOTIENT}) s "
         "WHERE s.x IN (SELECT p.n / cast(p.id AS bigint) FROM shop.orders p)",
-    ],
-)
-def test_a_query_inside_has_hives_types(session, text):
-    """Spark keeps its own type of the inner column, which has another scale."""
-    frame, _ = shown(session, "select x from shop.v", v=(text, "x decimal(23,22)"))
-    assert [row.x for row in frame.where("x is not null").collect()] == [Decimal("1.25")]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "WITH s AS (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) SELECT s.x FROM s",
+        f"WITH s AS (SELECT {QUOTIENT}) SELECT s.x FROM s",
         "SELECT l.x FROM shop.orders o LATERAL VIEW explode(array(o.n / cast(o.id AS bigint))) l "
         "AS x",
-        "SELECT q.x FROM (SELECT o.n / cast(o.id AS bigint) AS x FROM shop.orders o) q WHERE "
+        f"SELECT q.x FROM (SELECT {QUOTIENT}) q WHERE "
         "EXISTS (SELECT 1 FROM shop.orders p WHERE p.n = q.x)",
+        f"SELECT {QUOTIENT} ORDER BY x LIMIT 1",
+        "SELECT abs(cast(o.id AS tinyint)) AS x FROM shop.orders o UNION ALL SELECT 1",
     ],
 )
-def test_a_type_that_spark_keeps_is_refused(session, text):
-    with pytest.raises(UnreadableTableError, match="has another type in Hive than in Spark"):
+def test_another_type_inside_of_a_view_is_refused(session, text):
+    """Spark would keep its own type where the query around refers to the column."""
+    with pytest.raises(UnreadableTableError, match="it has another type in Hive than in Spark"):
         shown(session, "select x from shop.v", v=(text, "x decimal(23,22)"))
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "values"),
+    [
+        (f"SELECT {QUOTIENT}", "decimal(23,22)", [Decimal("1.25"), None]),
+        # A condition inside makes no column.
+        (
+            "SELECT s.n AS x FROM (SELECT o.n FROM shop.orders o"
+            " WHERE o.n / cast(o.id AS bigint) > 1) s",
+            "decimal(3,2)",
+            [Decimal("1.25")],
+        ),
+        (f"SELECT DISTINCT {QUOTIENT}", "decimal(23,22)", [Decimal("1.25"), None]),
+        (
+            "WITH s AS (SELECT o.n, o.id FROM shop.orders o)"
+            " SELECT s.n / cast(s.id AS bigint) AS x FROM s",
+            "decimal(23,22)",
+            [Decimal("1.25"), None],
+        ),
+        # The view below is read with Hive's type.
+        ("SELECT b.x FROM shop.below b", "decimal(23,22)", [Decimal("1.25"), None]),
+        (
+            "SELECT sum(o.n / cast(o.id AS bigint)) AS x FROM shop.orders o",
+            "decimal(33,22)",
+            [Decimal("1.25")],
+        ),
+    ],
+)
+def test_another_type_in_the_outermost_query_is_hives(session, text, type_, values):
+    below = (f"SELECT {QUOTIENT}", "x decimal(23,22)")
+    frame, _ = shown(session, "select x from shop.v", v=(text, f"x {type_}"), below=below)
+    assert sorted((row.x for row in frame.collect()), key=str) == sorted(values, key=str)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_", "message"),
+    [
+        (
+            "substr(concat(o.s, if(o.id = 1, '\U0001f600', '')), 1, 3)",
+            "string",
+            "column x: '2024-01-05abc\U0001f600' has characters outside the BMP",
+        ),
+        (
+            "get_json_object(if(o.id = 1, '{\"a\":1e400}', o.s), '$.a')",
+            "string",
+            """column x: '{"a":1e400}' is JSON with characters or numbers that Hive writes""",
+        ),
+        ("cast(o.d * 1e-60 AS decimal(5,1))", "decimal(5,1)", "column x: '2.5E-60' is cast to dec"),
+        ("cast(concat(o.n, 'e999') AS decimal(5,1))", "decimal(5,1)", "column x: '1.25e999' is "),
+        ("cast(o.odd AS timestamp)", "timestamp", "column x: '10:00:00' is cast to timestamp by"),
+        # No column of the view has it.
+        ("if(year(o.odd) = 2024, 1, 0)", "int", "column x: '10:00:00' is cast to date by Hive"),
+        (
+            "(SELECT max(p.id) FROM shop.orders p WHERE year(p.odd) > 1)",
+            "int",
+            "shop.v, p.odd: '10:00:00' is cast to date by Hive",
+        ),
+    ],
+)
+def test_an_error_of_a_row_names_view_column_and_value(session, expression, type_, message):
+    with pytest.raises(PySparkException) as error:
+        rows(session, expression, type_)
+    assert message in str(error.value)
+    assert "shop.v, " in str(error.value)
+    assert "Put the view's query into a model or a statement, in Spark's SQL." in str(error.value)

@@ -61,6 +61,12 @@ def _parse_footer_cache(value: Any) -> str:
     return value
 
 
+def _parse_hive_views(value: Any) -> str:
+    # YAML reads `4.0` as a number.
+    text = str(value) if isinstance(value, float) else value
+    return str(one_of("4.0", "3.1", "refuse")(text))
+
+
 def _parse_as_of(value: Any) -> str | None:
     if isinstance(value, date | datetime):
         return str(value)
@@ -226,6 +232,14 @@ class HiveAcidCredentials(Credentials):
         "timestamp fails. Files of writers other than Java, such as Impala, hold the time on the "
         "clock.",
         parse_text,
+        default=None,
+    )
+    hive_views: str | None = option(
+        "The release of Hive that views made in Hive are read as: `4.0` or `3.1`, whatever the "
+        "metastore's version. `refuse`: refuse such views unless the metastore is that of Hive 4.0 "
+        "or of Apache Hive 3. Without the key, other releases of Hive 4 are read as 4.0, other "
+        "ones of Hive 3 as 3.1, with a warning.",
+        _parse_hive_views,
         default=None,
     )
     footer_cache: str | None = option(

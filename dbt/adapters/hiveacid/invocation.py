@@ -91,7 +91,10 @@ class Invocation:
         connect = partial(metastore_client, credentials)
         self._client = client = connect()
         self.tables = KnownTables(
-            lambda: nullcontext(client), hooks.selected_sources, hooks.project_sources
+            lambda: nullcontext(client),
+            hooks.selected_sources,
+            hooks.project_sources,
+            credentials.hive_views,
         )
         self.footers = open_footers(_footer_directory(credentials))
         # The id, by which other runs find the locks, comes before what may be cut.

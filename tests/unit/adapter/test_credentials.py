@@ -4,6 +4,7 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials, profile_keys
+from hiveacid.metastore.models import HIVE_VIEWS
 
 MINIMAL = {"schema": "marts", "metastore_uri": "thrift://metastore:9083"}
 
@@ -47,8 +48,8 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
         "token_file, kerberos_service_name, kerberos_principal, kerberos_keytab, "
         "kerberos_server_principal, use_ssl, ssl_ca_file, ssl_check_hostname, use_http_transport, "
         "http_path, metastore_timeout, heartbeat_interval, lock_timeout, hold_until, hold_warning, "
-        "as_of, orc_columns, old_dates, parquet_time_zone, footer_cache, scratch_directory, "
-        "open_files_limit, server_side_parameters"
+        "as_of, orc_columns, old_dates, parquet_time_zone, hive_views, footer_cache, "
+        "scratch_directory, open_files_limit, server_side_parameters"
     )
 
 
@@ -57,6 +58,15 @@ def test_how_much_is_copied_of_files_that_are_being_written():
     assert read(open_files_limit="1.5").open_files_limit == 1.5
     with pytest.raises(DbtRuntimeError, match="`open_files_limit` must be a number of megabytes"):
         read(open_files_limit=-1)
+
+
+def test_the_release_of_hive_that_views_are_read_as():
+    assert read().hive_views is None
+    assert [read(hive_views=word).hive_views for word in HIVE_VIEWS] == list(HIVE_VIEWS)
+    # YAML reads `4.0` as a number.
+    assert (read(hive_views=4.0).hive_views, read(hive_views="3.1").hive_views) == ("4.0", "3.1")
+    with pytest.raises(DbtRuntimeError, match="`hive_views` must be one of 4.0, 3.1, refuse, not "):
+        read(hive_views="4.1")
 
 
 def test_a_database_that_is_not_the_schema_is_refused():

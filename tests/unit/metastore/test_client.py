@@ -503,11 +503,34 @@ class TestServerInfo:
             ("3.1.3", {}, False),
             ("4.0.1", {"last": "false"}, False),
             ("3.1.3", {"last": "TRUE"}, True),
+            ("3.1.3000.7.1.9.0-387", {}, True),
+            ("3.1.3000", {"last": "false"}, False),
         ],
     )
     def test_where_hive_sorts_null(self, server, client, version, settings, last):
         self.answer(server, version, **settings)
         assert client.hive_sql() == HiveSql(version, last)
+
+    @pytest.mark.parametrize(
+        ("version", "hive_views", "settings", "last"),
+        [
+            # The order of NULL is that of the release that is chosen.
+            ("4.0.1", "3.1", {}, False),
+            ("3.0", "4.0", {}, True),
+            ("unknown", "4.0", {}, True),
+            ("unknown", "3.1", {}, False),
+            # The metastore knows it better.
+            ("4.0.1", "3.1", {"last": "true"}, True),
+            ("4.1.0", "4.0", {}, True),
+            ("3.1.3000.7.1.9.0-387", "3.1", {}, True),
+            ("4.1.0", "refuse", {}, True),
+        ],
+    )
+    def test_where_hive_sorts_null_in_the_release_that_is_chosen(
+        self, server, client, version, hive_views, settings, last
+    ):
+        self.answer(server, version, **settings)
+        assert client.hive_sql(hive_views) == HiveSql(version, last, hive_views)
 
 
 class TestConnection:

@@ -49,8 +49,10 @@ def metastore():
     return Metastore()
 
 
-def known_tables(metastore, expected=(), declared=()):
-    return KnownTables(lambda: nullcontext(metastore), lambda: expected, lambda: declared)
+def known_tables(metastore, expected=(), declared=(), hive_views=None):
+    return KnownTables(
+        lambda: nullcontext(metastore), lambda: expected, lambda: declared, hive_views
+    )
 
 
 def sources(metastore, snapshot=None):
@@ -197,9 +199,9 @@ class Views(Metastore):
         }  # fmt: skip
         return super().get_tables(names) | {name: views[name] for name in names if name in views}
 
-    def hive_sql(self):
+    def hive_sql(self, hive_views):
         self.times_asked += 1
-        return HiveSql("4.0.1", nulls_last=True)
+        return HiveSql("4.0.1", True, hive_views)
 
 
 def test_tables_behind_views_of_hives_are_foreseen():
@@ -218,3 +220,6 @@ def test_tables_behind_views_of_hives_are_foreseen():
     assert declaring.hive_view(above, in_spark=True).text == "SELECT v.id FROM shop.below v"
     assert found.hive_sql() == found.hive_sql() == HiveSql("4.0.1", nulls_last=True)
     assert metastore.times_asked == 1
+    # What the profile says of the release goes along.
+    as_3_1 = known_tables(Views(), hive_views="3.1")
+    assert as_3_1.hive_sql() == HiveSql("4.0.1", True, "3.1")

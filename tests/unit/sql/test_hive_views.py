@@ -1,6 +1,10 @@
+import logging
+import sys
+from contextlib import nullcontext
+
 import pytest
 
-from hiveacid.errors import UnreadableTableError
+from hiveacid.errors import InvalidSettingError, UnreadableTableError
 from hiveacid.metastore.models import (
     Column,
     HiveSql,
@@ -9,9 +13,14 @@ from hiveacid.metastore.models import (
     Table,
     TableName,
 )
-from hiveacid.sql import hive_functions, hive_views
-from hiveacid.sql.hive_functions import ARGUMENTS, DIFFERENT, EQUAL, REWRITTEN, UNORDERED
-from hiveacid.sql.hive_views import refuse_of_trino, tables_in, translate
+from hiveacid.sql import hive_views
+from hiveacid.sql.hive_views import functions, opened, tables_in
+from hiveacid.sql.hive_views import translate as translations
+from hiveacid.sql.hive_views.functions import TABLE, function_of
+from hiveacid.sql.hive_views.refusals import raise_error, refuse_of_trino, warn_of_release
+from hiveacid.sql.hive_views.translate import translate
+from hiveacid.sql.known_tables import KnownTables
+from hiveacid.sql.statement import Statement
 from integration.support import hive_expressions, views_of_sites
 
 NAME = TableName("shop", "v")
@@ -110,33 +119,40 @@ def test_the_order_of_nulls_is_written_out():
     assert "NULLS LAST" not in translated(explicit)
 
 
-@pytest.mark.parametrize("name", sorted(DIFFERENT))
+@pytest.mark.parametrize("name", sorted(it.name for it in TABLE if it.refused))
 def test_a_function_that_differs_is_refused_with_the_reason(name):
     part, reason = problem(f"SELECT {name}(a) AS x FROM d.t")
     assert name in part.lower()
-    assert reason == f"it {DIFFERENT[name]}"
+    assert reason == f"it {function_of(name).refused}"
 
 
-def test_a_function_is_on_one_list():
-    lists = [EQUAL, frozenset(REWRITTEN), frozenset(DIFFERENT), UNORDERED]
-    assert sum(map(len, lists)) == len(frozenset().union(*lists))
-    assert ARGUMENTS.keys() == EQUAL | REWRITTEN.keys() | UNORDERED
+def test_a_function_is_in_the_table_once():
+    names = [it.name for it in TABLE]
+    assert len(names) == len(set(names))
+
+
+def test_a_function_is_either_tried_or_refused():
+    for function in TABLE:
+        facts = (function.rewrite, function.by_types, function.hive_3, function.dates)
+        assert bool(function.arities) != bool(function.refused), function.name
+        assert function.arities or not any(facts), function.name
 
 
 def test_each_number_of_arguments_was_tried(monkeypatch):
     """integration/test_hive_views.py has Hive evaluate these expressions and views."""
     lists = (hive_expressions.OF_ROWS, hive_expressions.OF_GROUPS, hive_expressions.OF_WINDOWS)
     texts = [f"SELECT {', '.join(expressions)} FROM d.t" for expressions in lists]
-    tried = {name: set() for name in ARGUMENTS}
+    tried = {it.name: set() for it in TABLE}
 
-    def recorded(name, arguments):
-        tried[name].add(len(arguments))
-        return hive_functions.translated(name, arguments)
+    def recorded(function, of, **options):
+        tried[function.name].add(len(of.arguments))
+        return functions.translated(function, of, **options)
 
-    monkeypatch.setattr(hive_views, "translated", recorded)
+    monkeypatch.setattr(translations, "translated", recorded)
     for text in (*texts, *views_of_sites.READ.values()):
         assert problem(text) is None
-    for name, numbers in ARGUMENTS.items():
+    for function in (it for it in TABLE if it.arities):
+        name, numbers = function.name, function.arities
         *_, last = wanted = [int(number.rstrip("+")) for number in numbers.split()]
         assert tried[name] >= set(wanted), name
         assert not numbers.endswith("+") or max(tried[name]) > last, name
@@ -206,23 +222,139 @@ def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason
     assert message.endswith(f"Its text in Hive: {text}")
 
 
-@pytest.mark.parametrize("version", ["4.1.0", "4.2.0", "3.1.3000.7.1.9.0", "2.3.9", ""])
-def test_a_hive_that_was_not_tried_is_refused(version):
-    found = translate(view("SELECT a FROM d.t"), HiveSql(version, nulls_last=True))
+@pytest.mark.parametrize(
+    ("version", "hive_views"),
+    [
+        ("4.1.0", "refuse"),
+        ("4.2.0", "refuse"),
+        ("3.1.3000.7.1.9.0", "refuse"),
+        ("2.3.9", None),
+        ("2.3.9", "refuse"),
+        ("5.0.0", None),
+        ("", None),
+    ],
+)
+def test_a_hive_that_was_not_tried_is_refused(version, hive_views):
+    hive = HiveSql(version, True, hive_views)
+    found = translate(view("SELECT a FROM d.t"), hive)
     with pytest.raises(UnreadableTableError, match=f"the metastore is that of Hive {version}, wh"):
         found.check()
     # Whether it reads an ACID table is found out all the same.
     assert found.sql == "SELECT a FROM d.t"
+    assert not hive.is_guessed
+
+
+@pytest.mark.parametrize(
+    ("version", "hive_views", "release", "is_guessed"),
+    [
+        ("4.0.1", None, "4.0", False),
+        ("4.0.1", "refuse", "4.0", False),
+        ("4.0.1", "3.1", "3.1", False),
+        ("3.0", None, "3.1", False),
+        ("3.1.3", "refuse", "3.1", False),
+        ("4.1.0", None, "4.0", True),
+        ("4.2.0", None, "4.0", True),
+        ("4.1.0", "3.1", "3.1", False),
+        ("3.1.3000.7.1.9.0-387", None, "3.1", True),
+        ("3.1.3000.7.1.9.0-387", "4.0", "4.0", False),
+        ("2.3.9", "3.1", "3.1", False),
+        ("", "4.0", "4.0", False),
+    ],
+)
+def test_views_are_read_as_the_nearest_release_or_the_chosen_one(
+    version, hive_views, release, is_guessed
+):
+    hive = HiveSql(version, True, hive_views)
+    assert (hive.release, hive.is_guessed) == (release, is_guessed)
+    assert hive.is_hive_3 == (release == "3.1")
+    found = translate(view("SELECT cume_dist() OVER (ORDER BY a) AS x FROM d.t"), hive)
+    assert (found.problem is None) == (release == "4.0")
+
+
+def test_a_release_that_was_not_tried_is_warned_of_once(caplog):
+    warn_of_release.cache_clear()
+    translation = translate(view("SELECT a FROM d.t"), HiveSql("4.1.0", True))
+    found = opened.OpenedHiveView(translation, Statement(translation.sql), None)
+    with caplog.at_level(logging.WARNING, "hiveacid"):
+        found.check()
+        found.check()
+    # dbt's log may have it, too.
+    (message,) = [it.getMessage() for it in caplog.records if it.name == "hiveacid"]
+    assert message.startswith(
+        "Views of Hive's are read as Hive 4.0 shows them, and the metastore is that of Hive 4.1.0,"
+    )
+    assert "`hive_views` chooses another release, or refuses" in message
+    caplog.clear()
+    for hive in (HiveSql("4.1.0", True, "4.0"), HIVE_4, HIVE_3):
+        translation = translate(view("SELECT a FROM d.t"), hive)
+        opened.OpenedHiveView(translation, Statement(translation.sql), None).check()
+    assert caplog.messages == []
+
+
+def test_an_unknown_release_is_refused():
+    with pytest.raises(
+        InvalidSettingError, match=r"hive_views must be one of 4\.0, 3\.1, refuse, not '4\.1'"
+    ):
+        KnownTables(nullcontext, set, set, hive_views="4.1")
 
 
 def test_hive_3():
     assert translated("SELECT a FROM d.t ORDER BY a LIMIT 1", HIVE_3).endswith("ORDER BY a LIMIT 1")
     guarded = translated("SELECT year(a) AS x, extract(day FROM a) AS y FROM d.t", HIVE_3)
-    assert guarded.count("< CAST('1582-10-15' AS DATE), RAISE_ERROR('A view of Hive\\'s comp") == 2
+    assert guarded.count("< CAST('1582-10-15' AS DATE), RAISE_ERROR(CONCAT('shop.v, column ") == 2
+    assert guarded.count("is a day before 1582-10-15, which Hive 3 counts in two calendars") == 2
     assert translated("SELECT datediff('2024-01-01', '2023-01-01') AS x", HIVE_3).count("IF(") == 0
     assert "RAISE_ERROR" not in translated("SELECT year(a) AS x FROM d.t")
     found = translate(view("SELECT cume_dist() OVER (ORDER BY a) AS x FROM d.t"), HIVE_3)
     assert found.problem == ("CUME_DIST()", "it is a whole number in Hive 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "place"),
+    [
+        ("SELECT a, substr(o.b, 1, 2) AS x FROM d.o", (), "column x"),
+        # The names that CREATE VIEW gives count.
+        ("SELECT a, substr(o.b, 1, 2) AS x FROM d.o", ("k", "short"), "column short"),
+        ("SELECT a, upper(substr(o.b, 1, 2)) FROM d.o", ("a", "_c1"), "column _c1"),
+        ("SELECT a FROM d.o UNION ALL SELECT substr(o.b, 1, 2) FROM d.o", ("k",), "column k"),
+        ("SELECT *, substr(o.b, 1, 2) AS x FROM d.o", ("k", "l", "m"), "column x"),
+        ("SELECT a FROM d.o WHERE substr(o.b, 1, 2) = 'x'", ("a",), "SUBSTR(o.b, 1, 2)"),
+        (
+            "SELECT q.x FROM (SELECT substr(o.b, 1, 2) AS x FROM d.o) q",
+            ("y",),
+            "SUBSTR(o.b, 1, 2)",
+        ),
+    ],
+)
+def test_an_error_of_a_row_names_the_view_the_column_and_the_value(text, columns, place):
+    declared = tuple(Column(name, "string") for name in columns)
+    found = translate(HiveView(NAME, text, declared), HIVE_4)
+    assert found.problem is None
+    assert (
+        f"RAISE_ERROR(CONCAT('shop.v, {place}: \\'', SUBSTRING(CAST(o.b AS STRING), 1, 100), "
+        "'\\' has characters outside the BMP, which Hive counts as two. Put "
+    ) in found.sql
+
+
+def test_an_error_of_a_row_is_sql_whatever_it_names():
+    assert raise_error("is odd", "d.v, concat(a, 'b\\c')") == (
+        r"raise_error(concat('d.v, concat(a, \'b\\c\'): \'', substring(cast(x as string), 1, 100),"
+        r" '\' is odd. Put the view\'s query into a model or a statement, in Spark\'s SQL.'))"
+    )
+
+
+def test_sqlglot_is_asked_for_where_a_view_is_met(monkeypatch):
+    for name in [it for it in sys.modules if it.startswith("sqlglot")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("translate", "functions", "rewrites"):
+        monkeypatch.delitem(sys.modules, f"hiveacid.sql.hive_views.{name}", raising=False)
+        monkeypatch.delattr(hive_views, name, raising=False)
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(
+        UnreadableTableError,
+        match=r"shop\.v is a view of Hive's, and sqlglot, .* pip install 'hiveacid\[views\]'",
+    ):
+        tables_in(view("SELECT a FROM d.t"))
 
 
 @pytest.mark.parametrize("kind", ["View", "View: e30=", "Materialized View: e30="])

@@ -1,39 +1,28 @@
-"""Views of Hive's: their text, written in Hive's SQL, as Spark's SQL that shows the same rows.
+"""Translation: the text of a view of Hive's, written in Hive's SQL, as Spark's SQL.
 
-sqlglot knows the grammars. What a function, a literal or an order means is not left to it: each
-function goes by its name through `hive_functions`, and a part of the text that was not tried in
-Hive next to Spark is refused with its reason. Casts are looked at where the types are known, in
-Spark's plan (`hive_casts`).
+sqlglot parses and writes. It does not decide what a part of the text means: each function goes by
+its name through the table of `functions`, and a part of the grammar that was not tried in Hive next
+to Spark is refused with its reason. Casts are looked at where the types are known, in Spark's plan
+(`casts`). This module and those below it are the only ones that need sqlglot.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
 from sqlglot import exp
 from sqlglot.dialects.hive import Hive
 from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.parser import Parser
 
-from hiveacid.errors import UnreadableTableError
-from hiveacid.jvm.plans import named
 from hiveacid.metastore.models import HiveSql, HiveView, TableName
 from hiveacid.sql.catalog import SESSION_CATALOG
-from hiveacid.sql.hive_3 import arguments_of, without_old_days
-from hiveacid.sql.hive_casts import as_declared, with_hives_casts
-from hiveacid.sql.hive_functions import (
-    DIFFERENT,
-    ORDER_FREE,
-    UNORDERED,
-    DiffersError,
-    call,
-    cast,
-    translated,
-)
+from hiveacid.sql.hive_views.functions import Order, function_of, reason_against, translated
+from hiveacid.sql.hive_views.opened import Translation
+from hiveacid.sql.hive_views.refusals import DiffersError
+from hiveacid.sql.hive_views.rewrites import Call, call, cast, without_old_days
 
 _NULLS_FIRST = "nulls_are_small"
 """sqlglot's name for an order in which NULL comes first in ascending order."""
@@ -65,7 +54,6 @@ _COMPARISONS = (
 _PREDICATES = (*_COMPARISONS, exp.Is, exp.Like, exp.RegexpLike)
 _SUMS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.DPipe)
-_BY_ORDER_OF_ROWS = frozenset("row_number ntile lag lead first_value last_value".split())
 _PARTS_OF_TIME = frozenset("YEAR QUARTER MONTH WEEK DAY DAYOFWEEK HOUR MINUTE".split())
 _TYPE = re.compile(
     r"(tinyint|smallint|int|integer|bigint|float|double|boolean|string|binary|date|timestamp"
@@ -73,108 +61,13 @@ _TYPE = re.compile(
     re.IGNORECASE,
 )
 _SPARKS_LONG = ("DECIMAL(20)", "DECIMAL(20, 0)")
-"""What Spark makes of a bigint next to a decimal, and Hive does not (`hive_casts`)."""
-
-_TRIED = "4.0."
-"""Beginning of the versions of Hive 4 that evaluate as the one that was tried."""
-
-_DISTINCT = frozenset("avg count max min sum".split())
-"""Functions that were tried with DISTINCT."""
-
-_SUSPECTS = {"abs": "Abs", "avg": "Average", "concat_ws": "ConcatWs", "pmod": "Pmod"}
-"""Functions that differ for some types, and the kinds of Spark's expressions for them."""
-
-_OF_TRINO = re.compile(r"\s*/\* Presto (Materialized )?View\b", re.IGNORECASE)
-"""The text that Trino and Presto give the metastore for a view (`ViewReaderUtil` in Trino)."""
+"""What Spark makes of a bigint next to a decimal, and Hive does not (`casts`)."""
 
 _VIRTUAL = frozenset("input__file__name block__offset__inside__file row__id grouping__id".split())
 _SHOWN = 60
 
 Node = Any
 """A node of a tree of sqlglot's, whose base class has another name in each of its versions."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """The query of a view of Hive's in Spark's SQL.
-
-    Attributes:
-        view: the view.
-        hive: the Hive that shows the view.
-        sql: the query; None if sqlglot cannot parse the view's text.
-        problem: the part of the text for which the query may show other rows, and the reason.
-        suspects: kinds of Spark's expressions in the query that differ for some types.
-    """
-
-    view: HiveView
-    hive: HiveSql
-    sql: str | None
-    problem: tuple[str, str] | None = None
-    suspects: frozenset[str] = field(default=frozenset(), repr=False)
-
-    def check(self) -> None:
-        """Refuse a query that may show other rows than the view in Hive.
-
-        Raises:
-            UnreadableTableError: naming the part of the text.
-        """
-        if self.problem is not None:
-            raise refusal(self.view, *self.problem)
-
-
-@dataclass(frozen=True)
-class OpenedHiveView:
-    """A view of Hive's in a session of Spark's that evaluates as Hive does."""
-
-    translation: Translation
-    session: SparkSession = field(repr=False)
-
-    def check(self) -> None:
-        """Refuse the view if its text tells that Spark would show other rows (`Translation`)."""
-        self.translation.check()
-
-    def showing(self, session: SparkSession, query: Any) -> Any:
-        """Return the analysed plan of the view with a plan of its query.
-
-        Raises:
-            UnreadableTableError: Spark cannot evaluate a part of the query as Hive does.
-        """
-        view, context = self.translation.view, session.sparkContext
-        try:
-            plan = with_hives_casts(
-                self.session,
-                query,
-                self.translation.suspects,
-                is_hive_3=self.translation.hive.is_hive_3,
-            )
-            shown = as_declared(self.session, plan, view.columns)
-        except DiffersError as error:
-            raise refusal(view, *error.args) from error
-        return named(context, shown, view.name.table, (SESSION_CATALOG, view.name.database))
-
-
-def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
-    """Return the error for a view that cannot be read exactly."""
-    return UnreadableTableError(
-        f"{view.name} is a view of Hive's that cannot be read exactly. {part}: {reason}. Put its "
-        "query into a model or a statement, in Spark's SQL, over the tables behind it. Its text in "
-        f"Hive: {view.text}"
-    )
-
-
-def refuse_of_trino(view: HiveView) -> None:
-    """Refuse a view that Trino or Presto has made: the text is a comment.
-
-    Raises:
-        UnreadableTableError: naming the view.
-    """
-    if _OF_TRINO.match(view.text):
-        raise UnreadableTableError(
-            f"{view.name} is a view that Trino or Presto has made. Its query is in their SQL, "
-            "which neither Hive nor Spark runs. So the statement was not run. Put the query, which "
-            "SHOW CREATE VIEW in Trino shows, into a model or a statement, in Spark's SQL, over "
-            "the tables behind the view."
-        )
 
 
 def translate(
@@ -192,11 +85,11 @@ def translate(
     except (SqlglotError, RecursionError) as error:
         first = str(error).partition("\n")[0].strip()
         return Translation(view, hive, None, ("The text", f"sqlglot cannot parse it ({first})"))
-    suspects = _suspects(tree)
+    type_dependent = _type_dependent(tree)
     problem = None
     try:
-        _refuse_other_hives(hive)
-        _translate(tree, hive)
+        _refuse_other_releases(hive)
+        _translate(tree, view, hive)
     except DiffersError as error:
         problem = (str(error.args[0]), str(error.args[1]))
     for table in tree.find_all(exp.Table):
@@ -206,26 +99,28 @@ def translate(
         sql = tree.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.RAISE)
     except SqlglotError as error:
         return Translation(view, hive, None, problem or ("The text", str(error)))
-    return Translation(view, hive, sql, problem, suspects)
+    return Translation(view, hive, sql, problem, type_dependent)
 
 
-def _refuse_other_hives(hive: HiveSql) -> None:
+def _refuse_other_releases(hive: HiveSql) -> None:
     """Refuse a Hive of which nobody has tried whether it evaluates as these.
 
     Raises:
-        DiffersError: always, for such a Hive.
+        DiffersError: there is no such release to take in its place.
     """
-    if not hive.is_hive_3 and not hive.version.startswith(_TRIED):
+    if hive.release is None:
         raise DiffersError(
             "Its Hive",
             f"views were tried in Hive 4.0.1 and 3.1.3 next to Spark, and the metastore is that of "
-            f"Hive {hive.version}, which may evaluate them in another way",
+            f"Hive {hive.version}, which may evaluate them in another way. `hive_views` chooses "
+            "one of the two",
         )
 
 
-def _suspects(tree: Node) -> frozenset[str]:
-    names = {str(it.this).lower() for it in tree.find_all(exp.Anonymous)}
-    kinds = {kind for name, kind in _SUSPECTS.items() if name in names}
+def _type_dependent(tree: Node) -> frozenset[str]:
+    """Return the kinds of Spark's expressions in a query that differ for some types."""
+    called = {str(it.this).lower() for it in tree.find_all(exp.Anonymous)}
+    kinds = {kind for name in called if (kind := function_of(name).by_types) is not None}
     return frozenset(kinds | ({"Multiply"} if tree.find(exp.Mul) is not None else set()))
 
 
@@ -266,7 +161,7 @@ def _parse(text: str, order: str) -> Node:
     return trees[0]
 
 
-def _translate(tree: Node, hive: HiveSql) -> None:
+def _translate(tree: Node, view: HiveView, hive: HiveSql) -> None:
     """Change a tree of Hive's SQL into one of Spark's.
 
     Raises:
@@ -283,7 +178,7 @@ def _translate(tree: Node, hive: HiveSql) -> None:
     for node in reversed(nodes):
         part = _part(node)
         try:
-            _translate_node(node, hive)
+            _translate_node(node, view, hive)
         except DiffersError as error:
             raise DiffersError(part, str(error)) from error
 
@@ -306,22 +201,23 @@ def _refuse_precedence(node: Node) -> None:
 
 def _refuse_rows_by_chance(window: exp.Window) -> None:
     name = str(window.this.this).lower() if isinstance(window.this, exp.Anonymous) else ""
+    by_rows = function_of(name).order is Order.OF_ROWS
     spec = window.args.get("spec")
     is_of_rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
-    if window.args.get("order") is None and (name in _BY_ORDER_OF_ROWS or is_of_rows):
+    if window.args.get("order") is None and (by_rows or is_of_rows):
         raise DiffersError("without ORDER BY the order of the window's rows is chance")
 
 
 def _why_unknown(node: Node) -> str:
     # `current_date` and the like are nodes of their own.
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(node).__name__).lower()
-    reason = DIFFERENT.get(name)
+    reason = reason_against(name)
     return f"it {reason}" if reason else "it was not tried in Hive next to Spark"
 
 
-def _translate_node(node: Node, hive: HiveSql) -> None:
+def _translate_node(node: Node, view: HiveView, hive: HiveSql) -> None:
     if isinstance(node, exp.Anonymous):
-        _translate_call(node, hive)
+        _translate_call(node, view, hive)
     elif isinstance(node, exp.Cast):
         _translate_cast(node)
     elif isinstance(node, exp.Select):
@@ -341,24 +237,39 @@ def _translate_node(node: Node, hive: HiveSql) -> None:
     else:
         _refuse_odd(node)
         if isinstance(node, exp.Extract) and hive.is_hive_3:
-            node.set("expression", without_old_days(node.expression))
+            value = node.expression
+            node.set("expression", without_old_days(value, _place_of(node, view)))
 
 
-def _translate_call(node: exp.Anonymous, hive: HiveSql) -> None:
+def _translate_call(node: exp.Anonymous, view: HiveView, hive: HiveSql) -> None:
     name = str(node.this).lower()
+    function = function_of(name)
     parent = node.parent
     if isinstance(parent, exp.Dot) and parent.expression is node:
         raise DiffersError("it is a function of the users' own")
     if name == "nullif":
         _refuse_trailing_blanks(node.expressions)
-    if name in UNORDERED and not (
-        isinstance(parent, exp.Anonymous) and str(parent.this).lower() in ORDER_FREE
+    if function.order is Order.CHANCE and not (
+        isinstance(parent, exp.Anonymous)
+        and function_of(str(parent.this).lower()).order is Order.IGNORED
     ):
         raise DiffersError("the order in its result is chance; sort_array(…) would give one")
-    if name not in _DISTINCT and any(isinstance(it, exp.Distinct) for it in node.expressions):
+    if not function.distinct and any(isinstance(it, exp.Distinct) for it in node.expressions):
         raise DiffersError("it was not tried with DISTINCT")
-    arguments = list(node.expressions)
-    node.replace(translated(name, arguments_of(name, arguments) if hive.is_hive_3 else arguments))
+    of = Call(list(node.expressions), _place_of(node, view))
+    node.replace(translated(function, of, is_hive_3=hive.is_hive_3))
+
+
+def _place_of(node: Node, view: HiveView) -> str:
+    """Return where a part of a view stands, for an error: its column, or the part itself."""
+    select = node.parent_select
+    is_outermost = select is not None and select.find_ancestor(exp.Select, exp.CTE) is None
+    for index, column in enumerate(select.expressions if is_outermost else ()):
+        if any(it is node for it in column.walk()):
+            has_all = len(select.expressions) == len(view.columns) and not select.is_star
+            name = view.columns[index].name if has_all else column.alias_or_name
+            return f"{view.name}, {f'column {name}' if name else _part(node)}"
+    return f"{view.name}, {_part(node)}"
 
 
 def _translate_cast(node: exp.Cast) -> None:

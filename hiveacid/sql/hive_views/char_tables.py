@@ -9,31 +9,36 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from hiveacid.errors import UnreadableTableError
 from hiveacid.formatting import quoted
+from hiveacid.jvm.java_types import CatalogTable, LogicalPlan
 from hiveacid.jvm.plans import execution_of, named
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.types import TEXT_OF_LENGTH
 from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.statement import Statement, parse
 
 HiveTypes = list[tuple[str, str]]
 """Columns and their types, as Hive has them."""
 
 
 @dataclass(frozen=True)
-class TrimmedTable:
-    """A plain table that is read in a session that evaluates as Hive does.
+class CharTable:
+    """A plain table with `char` that is read in a session that evaluates as Hive does.
 
-    `nested` is the first column that has `char` in an array, a map or a struct, with its type; None
-    without one.
+    Attributes:
+        name: the table.
+        statement: the query that reads the table without the blanks.
+        nested: the first column that has `char` in an array, a map or a struct, with its type; None
+            without one.
     """
 
     name: TableName
+    statement: Statement = field(repr=False)
     session: SparkSession = field(repr=False)
     nested: tuple[str, str] | None = None
 
@@ -52,19 +57,31 @@ class TrimmedTable:
                 "or a statement, in Spark's SQL."
             )
 
-    def showing(self, session: SparkSession, query: Any) -> Any:
+    def showing(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
         """Return the analysed plan of a query of the table, under the table's name."""
         context = session.sparkContext
         plan = execution_of(context, self.session._jsparkSession, query).analyzed()
-        return named(context, plan, self.name.table, (SESSION_CATALOG, self.name.database))
+        name = (SESSION_CATALOG, self.name.database)
+        return LogicalPlan(named(context, plan, self.name.table, name))
 
 
-def nested_char(types: HiveTypes) -> tuple[str, str] | None:
+def open_char_table(
+    session: SparkSession, name: TableName, metadata: CatalogTable
+) -> CharTable | None:
+    """Return a table of Spark's catalog that has values of `char`; None for any other."""
+    types = _types_of_hive(metadata)
+    query = _without_blanks(name, types)
+    if query is None:
+        return None
+    return CharTable(name, parse(session, query), session, _nested_char(types))
+
+
+def _nested_char(types: HiveTypes) -> tuple[str, str] | None:
     """Return the first column with `char` inside of it, and its type."""
     return next((it for it in types if re.search(r"[<:,]char\(", it[1])), None)
 
 
-def without_blanks(name: TableName, types: HiveTypes) -> str | None:
+def _without_blanks(name: TableName, types: HiveTypes) -> str | None:
     """Return a query that reads a table with these columns; None for one without `char`."""
     if not any("char(" in type_.replace("varchar(", "") for _, type_ in types):
         return None
@@ -77,7 +94,7 @@ def without_blanks(name: TableName, types: HiveTypes) -> str | None:
     return f"SELECT {columns} FROM {quoted(SESSION_CATALOG, name.database, name.table)}"
 
 
-def types_of_hive(metadata: Any) -> HiveTypes:
+def _types_of_hive(metadata: CatalogTable) -> HiveTypes:
     """Return the columns of a `CatalogTable` and their types, as Hive has them."""
     schema = StructType.fromJson(json.loads(metadata.schema().json()))
     return [

@@ -1,4 +1,4 @@
-"""Casts in the plan of a view of Hive's: those that Hive makes otherwise are made as Hive's.
+"""Casts in the plan of a view: those that Hive makes in another way are made as Hive makes them.
 
 Spark's analyzer adds casts where types differ. So the casts are looked at in the analysed plan,
 explicit and added ones, with the types that they go from and to. What is in the tables here was
@@ -7,33 +7,27 @@ tried: Hive 4.0.1 and Spark made the same casts of the same values.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sql_functions
-from pyspark.sql.types import DataType, DecimalType, NullType
 
+from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import (
-    dataframe_of,
     execution_of,
     kind_of,
     partial_function,
-    plan_of,
     replaced_in_expressions,
     with_child,
 )
 from hiveacid.jvm.py4j import active, each, java
-from hiveacid.metastore.models import Column
-from hiveacid.reader.timestamps import has
-from hiveacid.reader.types import INTEGER_BITS, UnionType, spark_type
-from hiveacid.sql.followed_types import with_followed_types
-from hiveacid.sql.hive_3 import is_day
-from hiveacid.sql.hive_functions import DiffersError
+from hiveacid.metastore.models import HiveView
+from hiveacid.sql.hive_views.refusals import DiffersError, raise_error
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 
@@ -57,7 +51,8 @@ _ABS = {"tinyint": "int", "smallint": "int", "float": "double"}
 
 _CHOICES = frozenset("CaseWhen Coalesce Greatest If Least".split())
 _SET_OPERATIONS = frozenset({"Except", "Intersect", "Union"})
-_DECIMAL = re.compile(r"decimal\((?P<digits>\d+),(?P<scale>\d+)\)")
+_WITHOUT_COLUMNS = frozenset({"Filter", "Join", "Sort"})
+"""Kinds of plans whose expressions make no columns."""
 
 _EXACT_DIGITS = 18
 """Digits of a decimal up to which Hive makes a double of it; of some longer ones it makes NULL."""
@@ -77,21 +72,17 @@ _CANONICAL = {
 }
 """Literals of which both make the same value."""
 
-_FAIL = (
-    "raise_error(concat('A view of Hive''s reads the text ''', x, ''' as a {type}, which Hive and "
-    "Spark do in different ways. Put the view''s query into a model or a statement.'))"
-)
 _DAY = r"^ *[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _ODD_TIME = r"^ *(0000-|[0-9]{1,2}:|(-[0-9]{1,4}|[0-9]{1,3})-[0-9]{1,2}-[0-9]{1,2}([^0-9]|$))"
 _TIME = r"([ T]([01]?[0-9]|2[0-3]):[0-5]?[0-9]:[0-5]?[0-9](\\.[0-9]{1,9})?)?"
 _GUARDS = {
     "date": (
-        f"case when x rlike '{_ODD_TIME}' then {_FAIL.format(type='date')} "
+        f"case when x rlike '{_ODD_TIME}' then {{fails}} "
         f"when x rlike '{_DAY}' then regexp_extract(x, '{_DAY}', 0) end"
     ),
     "timestamp": (
         f"case when x rlike '{_DAY}{_TIME} *$' and not x rlike '^ *0000-' then x "
-        f"when x rlike '{_DAY}|{_ODD_TIME}' then {_FAIL.format(type='timestamp')} end"
+        f"when x rlike '{_DAY}|{_ODD_TIME}' then {{fails}} end"
     ),
     "integer": r"case when not x rlike '^\\s*[+-]?[.]\\s*$' then x end",
     "fraction": (
@@ -100,15 +91,11 @@ _GUARDS = {
     ),
     "decimal": (
         r"case when x rlike '^[\\s\\p{Nd}.eE+-]*$' and "
-        r"x rlike '[^\\x20-\\x7E]|[eE][+-]?[0-9]{3}' then "
-        f"{_FAIL.format(type='decimal')} else x end"
+        r"x rlike '[^\\x20-\\x7E]|[eE][+-]?[0-9]{3}' then {fails} else x end"
     ),
-    "double as decimal": (
-        "case when x <> 0 and abs(x) < 1e-50 then "
-        f"{_FAIL.format(type='decimal').replace('text', 'number')} else x end"
-    ),
+    "double as decimal": "case when x <> 0 and abs(x) < 1e-50 then {fails} else x end",
 }
-"""By what `x` is cast to: what Spark casts as Hive casts `x`, or an error of Spark's."""
+"""By what `x` is cast to: what Spark casts as Hive casts `x`, or an error of Spark's (`fails`)."""
 
 
 @dataclass(frozen=True)
@@ -119,35 +106,43 @@ class _Cast:
         node: the expression.
         parent: the kind of the expression around it.
         is_explicit: whether the query's text has it; otherwise Spark's analyzer added it.
+        column: the column of the view in whose expression it stands; None elsewhere in the query.
     """
 
-    node: Any
+    node: Expression
     parent: str
     is_explicit: bool
+    column: str | None
 
 
 @dataclass(frozen=True)
-class _Typed:
-    """An expression in an analysed plan that is Hive's for its types if it is written otherwise.
+class _Retyped:
+    """An expression whose type differs in Hive.
 
     Attributes:
         node: the expression, which has one child.
-        text: what is put in its place: SQL over the child, `x`.
+        text: SQL of Spark's over the child, `x`, that has Hive's type.
     """
 
-    node: Any
+    node: Expression
     text: str
 
 
 def with_hives_casts(
-    session: SparkSession, query: Any, suspects: frozenset[str], *, is_hive_3: bool
-) -> Any:
-    """Return the analysed plan of a query that casts as Hive does.
+    session: SparkSession,
+    query: LogicalPlan,
+    view: HiveView,
+    type_dependent: frozenset[str],
+    *,
+    is_hive_3: bool,
+) -> LogicalPlan:
+    """Return the analysed plan of a view's query that casts as Hive does.
 
     Args:
         session: the session that evaluates as Hive does.
         query: the query's plan.
-        suspects: kinds of expressions in it that differ for some types.
+        view: the view.
+        type_dependent: kinds of expressions in it that differ for some types.
         is_hive_3: whether it is Hive 3 that shows the query.
 
     Raises:
@@ -155,60 +150,22 @@ def with_hives_casts(
     """
     context = session.sparkContext
     plan = analysed(session, query)
-    guards: list[tuple[Any, Any]] = []
-    has_other_types = False
-    for found in _differing_in(context, plan, suspects, is_hive_3=is_hive_3):
+    pairs: list[tuple[Expression, Any]] = []
+    for found in _differing_in(context, plan, view, type_dependent, is_hive_3=is_hive_3):
         node = found.node
-        if isinstance(found, _Typed):
-            guards.append((node, _made(session, found.text, node.child())))
-            has_other_types = True
+        if isinstance(found, _Retyped):
+            pairs.append((node, _made(session, found.text, node.child())))
             continue
         if is_hive_3:
             _refuse_of_hive_3(found)
         guard = _guard_of(found)
         if guard is not None:
-            child = _made(session, _GUARDS[guard], node.child())
-            guards.append((node, with_child(context, node, child)))
-    if not guards:
-        return plan
-    plan = analysed(session, replaced_in_expressions(context, plan, guards))
-    return with_followed_types(session, plan, analysed) if has_other_types else plan
+            child = _made(session, _guard_text(guard, found, view), node.child())
+            pairs.append((node, with_child(context, node, child)))
+    return analysed(session, replaced_in_expressions(context, plan, pairs)) if pairs else plan
 
 
-def as_declared(session: SparkSession, plan: Any, columns: Iterable[Column]) -> Any:
-    """Return a plan with the names that Hive has of a view's columns.
-
-    The types are those of the query, as in Hive: where a column of a table became wider after the
-    view was made, Hive shows the wider values, though the metastore has the previous type.
-
-    Raises:
-        DiffersError: with a column whose type tells that Hive evaluates it in another way.
-    """
-    declared = list(columns)
-    frame = dataframe_of(session, plan)
-    found = [field.dataType for field in frame.schema]
-    if len(found) != len(declared):
-        raise DiffersError(
-            "The columns", f"Hive has {len(declared)} of them, and Spark finds {len(found)}"
-        )
-    with active(session):
-        numbered = frame.toDF(*[f"_{n}" for n in range(len(found))])
-        shown = []
-        for n, (column, type_) in enumerate(zip(declared, found, strict=True)):
-            wanted = _type_of(column)
-            value = sql_functions.col(f"_{n}")
-            if _is_cast(type_, wanted):
-                value = value.cast(wanted)
-            elif not _is_same(type_, wanted) and not _is_wider(type_, wanted):
-                raise DiffersError(
-                    f"The column {column.name}",
-                    f"it is {column.type} in Hive, and {type_.simpleString()} in Spark",
-                )
-            shown.append(value.alias(column.name))
-        return plan_of(numbered.select(*shown))
-
-
-def analysed(session: SparkSession, query: Any) -> Any:
+def analysed(session: SparkSession, query: LogicalPlan) -> LogicalPlan:
     """Return the analysed plan of a query.
 
     Raises:
@@ -216,91 +173,74 @@ def analysed(session: SparkSession, query: Any) -> Any:
     """
     try:
         execution = execution_of(session.sparkContext, session._jsparkSession, query)
-        return execution.analyzed()
+        return LogicalPlan(execution.analyzed())
     except AnalysisException as error:
         first = str(error).strip().partition("\n")[0].partition(";")[0].rstrip(". ")
         raise DiffersError("The query", f"Spark cannot run it ({first})") from error
 
 
-def _type_of(column: Column) -> DataType:
-    if column.type == "void":
-        return NullType()
-    reason = f"Spark has no type for {column.type}"
-    try:
-        found = spark_type(column.type)
-    except ValueError as error:
-        raise DiffersError(f"The column {column.name}", reason) from error
-    if has(found, UnionType):
-        raise DiffersError(f"The column {column.name}", reason)
-    return found
-
-
-def _is_same(found: DataType, wanted: DataType) -> bool:
-    return found.simpleString().lower() == wanted.simpleString().lower()
-
-
-def _is_cast(found: DataType, wanted: DataType) -> bool:
-    """Tell whether a column must have the type that Hive has of it, which changes no value."""
-    if isinstance(found, DecimalType) and isinstance(wanted, DecimalType):
-        return found.scale == wanted.scale and found.precision < wanted.precision
-    return isinstance(found, NullType)
-
-
-def _is_wider(found: DataType, wanted: DataType) -> bool:
-    if type(found) in INTEGER_BITS and type(wanted) in INTEGER_BITS:
-        return INTEGER_BITS[type(found)] > INTEGER_BITS[type(wanted)]
-    if isinstance(found, DecimalType) and isinstance(wanted, DecimalType):
-        whole = wanted.precision - wanted.scale
-        return found.scale >= wanted.scale and found.precision - found.scale >= whole
-    return False
-
-
 def _differing_in(
-    context: SparkContext, plan: Any, suspects: frozenset[str], *, is_hive_3: bool
-) -> Iterator[_Cast | _Typed]:
-    """Yield the casts of a query, and what is written otherwise for some types.
+    context: SparkContext,
+    plan: LogicalPlan,
+    view: HiveView,
+    type_dependent: frozenset[str],
+    *,
+    is_hive_3: bool,
+) -> Iterator[_Cast | _Retyped]:
+    """Yield the casts of a view's query, and the expressions that have another type in Hive.
 
     What is in the rows of the tables that the query reads is left alone.
 
     Raises:
-        DiffersError: an expression of the `suspects` has a type for which it differs.
+        DiffersError: an expression has types for which it cannot be made as Hive makes it.
     """
     patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
     cast, inner = patterns.CAST(), patterns.PLAN_EXPRESSION()
     written = java(context, f"{_EXPRESSIONS}.Cast").USER_SPECIFIED_CAST()
+    outputs = zip(each(plan.output()), view.columns, strict=False)
+    columns = {output.exprId(): column.name for output, column in outputs}
+    outermost = _outermost(plan)
 
-    def in_expression(node: Any, parent: str) -> Iterator[_Cast | _Typed]:
-        if not suspects and not node.containsPattern(cast):
+    def in_expression(
+        node: Expression, parent: str, column: str | None
+    ) -> Iterator[_Cast | _Retyped]:
+        if not type_dependent and not node.containsPattern(cast):
             return
         kind = kind_of(node)
         children = list(each(node.children()))
         if kind == "Cast":
             is_explicit = bool(node.getTagValue(written).isDefined())
             if not is_explicit and _is_long_as_decimal(node):
-                yield _Typed(node, f"cast(x as decimal({_DIGITS_OF_LONG},0))")
+                yield _Retyped(node, f"cast(x as decimal({_DIGITS_OF_LONG},0))")
             else:
-                yield _Cast(node, parent, is_explicit)
+                yield _Cast(node, parent, is_explicit, column)
         elif kind in _CHOICES:
             _refuse_mixture(node, children, written)
         if kind == "Average" and is_hive_3:
             _refuse_mean_of_hive_3(node, children[0])
-        if kind in suspects:
-            text = _check_suspect(node, kind, children)
+        if kind in type_dependent:
+            text = _check_type_dependent(node, kind, children)
             if text is not None:
-                yield _Typed(node, text)
+                yield _Retyped(node, text)
         for child in children:
-            yield from in_expression(child, kind)
+            yield from in_expression(child, kind, column)
 
-    def in_plan(node: Any) -> Iterator[_Cast | _Typed]:
-        if node.nodeName() == "SubqueryAlias" and not node.identifier().qualifier().isEmpty():
+    def in_plan(node: LogicalPlan) -> Iterator[_Cast | _Retyped]:
+        kind = str(node.nodeName())
+        if kind == "SubqueryAlias" and not node.identifier().qualifier().isEmpty():
             return
         has_inner = node.containsPattern(inner)
-        if not suspects and not has_inner and not node.containsPattern(cast):
+        if not type_dependent and not has_inner and not node.containsPattern(cast):
             return
         if kind_of(node) in _SET_OPERATIONS:
-            _refuse_longer_numbers(list(each(node.children())), written)
+            _refuse_mixed_numbers(node, written)
         for expression in each(node.expressions()):
-            yield from in_expression(expression, "")
+            is_column = kind_of(expression) == "Alias"
+            column = columns.get(expression.exprId()) if is_column else None
+            for found in in_expression(expression, "", column):
+                if isinstance(found, _Retyped) and not node.fastEquals(outermost):
+                    _refuse_inside(found, kind)
+                yield found
         for child in each(node.children()):
             yield from in_plan(child)
         for child in each(node.subqueries()) if has_inner else ():
@@ -309,67 +249,64 @@ def _differing_in(
     yield from in_plan(plan)
 
 
-def _refuse_longer_numbers(sides: list[Any], written: Any) -> None:
-    """Refuse whole numbers in a set operation that Spark's analyzer made longer decimals of.
+def _outermost(plan: LogicalPlan) -> LogicalPlan:
+    """Return the part of a plan whose columns nothing in the plan refers to."""
+    while True:
+        kind = str(plan.nodeName())
+        if kind.startswith("WithCTE"):
+            plan = plan.plan()
+        elif kind in ("Distinct", "GlobalLimit", "LocalLimit"):
+            plan = plan.child()
+        else:
+            return plan
 
-    Hive takes the type of the decimals, if it has room for the numbers or not. It makes no view
-    with a literal that is too long.
+
+def _refuse_inside(found: _Retyped, kind: str) -> None:
+    """Refuse another type in a query inside of a view: the query around it keeps Spark's type.
+
+    Raises:
+        DiffersError: `kind` is that of a plan whose expressions make columns.
+    """
+    if kind not in _WITHOUT_COLUMNS:
+        raise DiffersError(
+            str(found.node.sql()),
+            "in a query inside of the view it has another type in Hive than in Spark; a CAST in "
+            "the view would tell the type",
+        )
+
+
+def _refuse_mixed_numbers(operation: LogicalPlan, written: Any) -> None:
+    """Refuse whole numbers in a set operation of which Spark's analyzer made decimals.
+
+    Hive takes the type of the decimals, if it has room for the numbers or not.
 
     Raises:
         DiffersError: naming the column.
     """
-    columns = zip(*(_columns_of(side, written) for side in sides), strict=True)
-    for column in columns:
-        decimals = [it for it in (_DECIMAL.fullmatch(type_) for _, type_, _ in column) if it]
-        if not decimals:
-            continue
-        room = min(int(it["digits"]) - int(it["scale"]) for it in decimals)
-        for expression, type_, is_literal in column:
-            if type_ in _INTEGERS and not is_literal and _DIGITS[type_] + 1 > room:
+    for side in each(operation.children()):
+        for column in each(side.projectList()) if side.nodeName() == "Project" else ():
+            cast = column.child() if kind_of(column) == "Alias" else column
+            if kind_of(cast) != "Cast" or cast.getTagValue(written).isDefined():
+                continue
+            target = str(cast.dataType().catalogString())
+            if target.startswith("decimal") and (
+                cast.child().dataType().catalogString() in _INTEGERS
+            ):
                 raise DiffersError(
-                    str(expression.sql()),
+                    str(cast.child().sql()),
                     "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL "
                     "of the numbers that its decimal has too few digits for; a CAST in the view "
                     "would tell the type",
                 )
 
 
-def _columns_of(side: Any, written: Any) -> list[tuple[Any, str, bool]]:
-    """Return the columns of a side as they were before Spark's analyzer cast them.
-
-    Each with its type, and whether it is a literal.
-    """
-    if side.nodeName() != "Project":
-        return [(it, str(it.dataType().catalogString()), False) for it in each(side.output())]
-    below = side.child()
-    named = below.projectList() if below.nodeName() == "Project" else ()
-    named = below.aggregateExpressions() if below.nodeName() == "Aggregate" else named
-    literals = {
-        str(it.exprId())
-        for it in (each(named) if named else ())
-        if kind_of(it) == "Alias" and kind_of(it.child()) == "Literal"
-    }
-    found = []
-    for column in each(side.projectList()):
-        cast = column.child() if kind_of(column) == "Alias" else column
-        if kind_of(cast) != "Cast" or cast.getTagValue(written).isDefined():
-            found.append((column, str(column.dataType().catalogString()), False))
-            continue
-        inner = cast.child()
-        is_literal = kind_of(inner) == "Literal" or (
-            kind_of(inner) == "AttributeReference" and str(inner.exprId()) in literals
-        )
-        found.append((inner, str(inner.dataType().catalogString()), is_literal))
-    return found
-
-
-def _is_long_as_decimal(node: Any) -> bool:
+def _is_long_as_decimal(node: Expression) -> bool:
     """Tell whether a cast makes of a bigint the decimal that Spark has for all of them."""
     source, target = node.child().dataType(), node.dataType()
     return (source.catalogString(), target.catalogString()) == ("bigint", "decimal(20,0)")
 
 
-def _refuse_mixture(node: Any, children: list[Any], written: Any) -> None:
+def _refuse_mixture(node: Expression, children: list[Expression], written: Any) -> None:
     """Refuse to choose between a float and a decimal, of which Spark's analyzer made one type.
 
     Raises:
@@ -381,7 +318,7 @@ def _refuse_mixture(node: Any, children: list[Any], written: Any) -> None:
         raise DiffersError(str(node.sql()), "of a float and a decimal Hive makes a float")
 
 
-def _refuse_mean_of_hive_3(node: Any, child: Any) -> None:
+def _refuse_mean_of_hive_3(node: Expression, child: Expression) -> None:
     of_text = kind_of(child) == "Cast" and (child.child().dataType().catalogString() == "string")
     if of_text or str(child.dataType().catalogString()).startswith("decimal"):
         raise DiffersError(
@@ -403,13 +340,22 @@ def _refuse_of_hive_3(found: _Cast) -> None:
         reason = "Hive 3 writes no zeros at the end of a decimal"
     elif source == "string" and target in ("date", "timestamp"):
         is_literal = kind_of(child) == "Literal"
-        if not is_literal or not is_day(str(child.toString())):
+        if not is_literal or not _is_day(str(child.toString())):
             reason = "of a day that does not exist, such as 2024-02-30, Hive 3 makes a later day"
     if reason is not None:
         raise DiffersError(str(found.node.sql()), reason)
 
 
-def _check_suspect(node: Any, kind: str, children: list[Any]) -> str | None:
+def _is_day(literal: str) -> bool:
+    """Tell whether a text begins with a day that exists: of others Hive 3 counts on."""
+    try:
+        dt.date.fromisoformat(literal[:10])
+    except ValueError:
+        return False
+    return True
+
+
+def _check_type_dependent(node: Expression, kind: str, children: list[Expression]) -> str | None:
     """Return what is to be written for an expression; None if it can stay.
 
     Raises:
@@ -439,9 +385,19 @@ def _check_suspect(node: Any, kind: str, children: list[Any]) -> str | None:
     return f"abs(cast(x as {_ABS[types[0]]}))" if kind == "Abs" and types[0] in _ABS else None
 
 
-def _is_null(node: Any) -> bool:
+def _is_null(node: Expression) -> bool:
     inner = node.child() if kind_of(node) == "Cast" else node
     return kind_of(inner) == "Literal" and inner.value() is None
+
+
+def _guard_text(guard: str, found: _Cast, view: HiveView) -> str:
+    """Return SQL over `x` of what Spark casts as Hive casts `x`, or of an error."""
+    part = f"column {found.column}" if found.column else str(found.node.child().sql())
+    target = str(found.node.dataType().catalogString())
+    fails = raise_error(
+        f"is cast to {target} by Hive in another way than by Spark", f"{view.name}, {part}"
+    )
+    return _GUARDS[guard].replace("{fails}", fails)
 
 
 def _guard_of(found: _Cast) -> str | None:
@@ -528,7 +484,7 @@ def _is_equal(source: str, target: str, is_explicit: bool) -> bool:
     return source == "binary" and target == "string" and is_explicit
 
 
-def _made(session: SparkSession, text: str, x: Any) -> Any:
+def _made(session: SparkSession, text: str, x: Expression) -> Any:
     """Return Spark's expression of a text in which `x` stands for another expression."""
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()

@@ -1,0 +1,88 @@
+"""Views that Hive has made, read with Spark as Hive shows them.
+
+Three names are for the rest of the library: `HiveViews` opens the views that a statement reads,
+`OpenedHiveView` is one of them, and `tables_in` names the tables behind a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hiveacid.metastore.models import HiveSql, HiveView, TableName
+from hiveacid.sql.hive_views.char_tables import CharTable, open_char_table
+from hiveacid.sql.hive_views.opened import OpenedHiveView
+from hiveacid.sql.hive_views.refusals import refuse_of_trino, without_sqlglot
+from hiveacid.sql.hive_views.session import session_of_hive
+from hiveacid.sql.statement import parse
+
+__all__ = ["HiveViews", "OpenedHiveView", "tables_in"]
+
+
+class HiveViews:
+    """Views of Hive's that a statement reads, and the plain tables behind them."""
+
+    def __init__(self, session: SparkSession, hive: Callable[[], HiveSql]) -> None:
+        """Open nothing yet.
+
+        Args:
+            session: the session that runs the statement.
+            hive: returns what the metastore knows of the SQL of its Hive.
+        """
+        self._spark = session
+        self._hive = hive
+
+    def open(self, view: HiveView) -> OpenedHiveView:
+        """Return a view with its query in Spark's SQL.
+
+        `OpenedHiveView.check` refuses a query that cannot be read exactly. It is called once it is
+        known that a transactional table is behind the view: others are left to Spark.
+
+        Raises:
+            UnreadableTableError: Trino has made the view, or sqlglot is not installed.
+        """
+        refuse_of_trino(view)
+        manager = self._spark._jsparkSession.sessionState().catalogManager()
+        translation = _sqlglot_for(view).translate(view, self._hive(), manager.isCatalogRegistered)
+        statement = parse(self._session, translation.sql or view.text)
+        return OpenedHiveView(translation, statement, self._session)
+
+    def open_char_table(self, name: TableName, metadata: Any) -> CharTable | None:
+        """Return a plain table behind a view that has values of `char`; None for any other.
+
+        `metadata` is what Spark's catalog has of the table.
+        """
+        return open_char_table(self._session, name, metadata)
+
+    @cached_property
+    def _session(self) -> SparkSession:
+        return session_of_hive(self._spark)
+
+
+def tables_in(view: HiveView) -> frozenset[TableName]:
+    """Return the tables and views that a view names; none if its text cannot be parsed.
+
+    Raises:
+        UnreadableTableError: sqlglot is not installed.
+    """
+    found: frozenset[TableName] = _sqlglot_for(view).tables_in(view)
+    return found
+
+
+def _sqlglot_for(view: HiveView) -> ModuleType:
+    """Return the module that parses views: sqlglot takes a quarter of a second to import.
+
+    Raises:
+        UnreadableTableError: sqlglot is not installed.
+    """
+    try:
+        from hiveacid.sql.hive_views import translate
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != "sqlglot":
+            raise
+        raise without_sqlglot(view) from error
+    return translate

@@ -1,0 +1,85 @@
+"""Refusals: of a view as a whole, of a part of its text, and of a value while rows are computed."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import cache
+
+from hiveacid.errors import UnreadableTableError
+from hiveacid.metastore.models import HiveView
+
+_OF_TRINO = re.compile(r"\s*/\* Presto (Materialized )?View\b", re.IGNORECASE)
+"""The text that Trino and Presto give the metastore for a view (`ViewReaderUtil` in Trino)."""
+
+_MOST_LETTERS = 100
+"""Letters of a value that an error shows."""
+
+logger = logging.getLogger("hiveacid")
+
+
+class DiffersError(Exception):
+    """A part of a view's text that Spark evaluates in another way than Hive; says why."""
+
+
+def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
+    """Return the error for a view that cannot be read exactly."""
+    return UnreadableTableError(
+        f"{view.name} is a view of Hive's that cannot be read exactly. {part}: {reason}. Put its "
+        "query into a model or a statement, in Spark's SQL, over the tables behind it. Its text in "
+        f"Hive: {view.text}"
+    )
+
+
+def refuse_of_trino(view: HiveView) -> None:
+    """Refuse a view that Trino or Presto has made: the text is a comment.
+
+    Raises:
+        UnreadableTableError: naming the view.
+    """
+    if _OF_TRINO.match(view.text):
+        raise UnreadableTableError(
+            f"{view.name} is a view that Trino or Presto has made. Its query is in their SQL, "
+            "which neither Hive nor Spark runs. So the statement was not run. Put the query, which "
+            "SHOW CREATE VIEW in Trino shows, into a model or a statement, in Spark's SQL, over "
+            "the tables behind the view."
+        )
+
+
+def without_sqlglot(view: HiveView) -> UnreadableTableError:
+    """Return the error for a view where the library that parses it is not installed."""
+    return UnreadableTableError(
+        f"{view.name} is a view of Hive's, and sqlglot, which parses the query of such a view, is "
+        "not installed. So the statement was not run. Install it: pip install 'hiveacid[views]'."
+    )
+
+
+def raise_error(problem: str, where: str) -> str:
+    """Return SQL of Spark's that fails for a value `x` of a view, while rows are computed.
+
+    The error names the view, the column and the value, as other errors do. `problem` goes on after
+    the value: "has characters …".
+    """
+    before = _literal(f"{where}: '")
+    after = _literal(
+        f"' {problem}. Put the view's query into a model or a statement, in Spark's SQL."
+    )
+    value = f"substring(cast(x as string), 1, {_MOST_LETTERS})"
+    return f"raise_error(concat({before}, {value}, {after}))"
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+@cache
+def warn_of_release(version: str, release: str) -> None:
+    """Warn, once in a process, that views are read as another release of Hive shows them."""
+    logger.warning(
+        "Views of Hive's are read as Hive %s shows them, and the metastore is that of Hive %s, of "
+        "which nobody has tried whether it shows the same rows. Compare a view with Hive. "
+        "`hive_views` chooses another release, or refuses.",
+        release,
+        version,
+    )
