@@ -47,7 +47,7 @@ $(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
 
 # Java starts from them in two thirds of the time; without them it starts, too.
 $(ARCHIVES): $(HIVE_READY) integration/support/class_archives.py integration/support/class_recordings.py
-	@$(BIN)/python -m integration.support.class_archives
+	@$(BIN)/python -m integration.support.class_recordings
 	@touch $@
 
 quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts (SPARK=, HIVE=)

@@ -17,8 +17,7 @@ from integration.support.differential import Differential
 from integration.support.emptied import Emptied
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.rebalanced import rebalance
-from integration.support.tables import FULL_ACID, INSERT_ONLY, swap_partitions
+from integration.support.tables import FULL_ACID, INSERT_ONLY, rebalance, swap_partitions
 
 # `make test` takes half of them, others with each fresh seed.
 pytestmark = pytest.mark.sampled(2)

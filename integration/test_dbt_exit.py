@@ -16,8 +16,8 @@ import pytest
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName, TransactionState
 from integration.support.dbt_project import SLOW, DbtProject
-from integration.support.held import hold_exclusive, locks_of_dbt, open_transactions
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import hold_exclusive, locks_of_dbt, open_transactions
 from integration.support.tables import in_long
 
 START_SECONDS = 120

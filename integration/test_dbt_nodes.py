@@ -11,9 +11,9 @@ from dbt_common.events.base_types import EventMsg
 from integration.support.crash_points import CONFIGS
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import NULL, canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import EXAMPLES, SCHEMAS
+from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
 from integration.test_dbt_run import once_finished
 

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import SLOW, DbtProject, finished, spark_settings
-from integration.support.held import locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
+from integration.support.metastore import locks_of_dbt
 from integration.support.tables import in_long
 
 SOURCE = "shop.orders"

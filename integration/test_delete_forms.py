@@ -13,9 +13,8 @@ import pytest
 
 from hiveacid.reader import deletes, scan
 from hiveacid.spark_lines import line_of
-from integration.support.differential import Differential, canonical
+from integration.support.differential import SPLITS, Differential, canonical, divided
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.scans import SPLITS, divided
 from integration.support.tables import FULL_ACID
 
 # `make test` takes half of these long ones, others with each fresh seed.

@@ -18,8 +18,8 @@ from integration.support.changes import Changes
 from integration.support.differential import Differential
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
+from integration.support.metastore import eventually
 from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long
-from integration.support.waiting import eventually
 
 TABLE = TableName("forgetting", "readings")
 BESIDE = TableName("forgetting", "beside")

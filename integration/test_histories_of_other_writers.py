@@ -14,8 +14,12 @@ from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground
 from integration.support.histories.other_writers import HIVE, OtherWriters
-from integration.support.histories.report import document_of_other_writers
-from integration.support.histories.running import Record, assert_sound, run
+from integration.support.histories.report import (
+    Record,
+    assert_sound,
+    document_of_other_writers,
+    run,
+)
 from integration.support.hive import HiveServer
 
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]

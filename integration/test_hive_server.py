@@ -27,7 +27,7 @@ from integration.support.hive import (
     HiveSqlError,
     HiveStartError,
 )
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually
 
 ORDERS = """
     CREATE TABLE orders (id INT, state STRING) STORED AS ORC

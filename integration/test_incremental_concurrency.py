@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from integration.support.crash_points import CrashPoint
 from integration.support.dbt_project import DbtProject, node_results
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import ORDERS, Incremental
+from integration.support.metastore import assert_nothing_held
 from integration.support.seeds import fresh_seed
 from integration.support.stopped_dbt import StoppedDbt, settings_like
 from integration.support.tables import in_long

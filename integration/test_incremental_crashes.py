@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from integration.support.crash_points import STEPS, CrashPoint, crash_points, document
 from integration.support.dbt_project import DbtProject
-from integration.support.held import locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import ORDERS, Incremental
+from integration.support.metastore import locks_of_dbt
 from integration.support.seeds import fresh_seed
 from integration.support.stopped_dbt import StoppedDbt, settings_like
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from hiveacid.metastore.connection import Channel
-from integration.support.dbt_project import DbtProject
+from integration.support.dbt_project import SOURCES, DbtProject, add_large_project
 from integration.support.hive import HiveClient
-from integration.support.large_project import SOURCES, add_large_project
 
 Calls = Counter[str]
 

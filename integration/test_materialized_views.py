@@ -15,7 +15,7 @@ from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.tables import FULL_ACID, INSERT_ONLY
-from integration.support.three_ways import ThreeWays
+from integration.support.targets import ThreeWays
 
 # `make test` takes half of these long ones, others with each fresh seed.
 pytestmark = pytest.mark.sampled(2, "stories")

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
+from integration.support.metastore import assert_nothing_held
 
 # `make test` takes half of these long ones, others with each fresh seed.
 pytestmark = pytest.mark.sampled(2, "stories")

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.quickstart.__main__ import MARTS, PROJECT, SHIPMENT_STATES, SOURCES, environment
-from integration.support.dbt_project import SMALL_JVM, DbtDirectory, failures, node_results
+from integration.support.dbt_project import DbtDirectory, failures, node_results, small_jvm
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held
 
 # `make test` takes half of these long ones, others with each fresh seed.
 pytestmark = pytest.mark.sampled(2, "stories")
@@ -192,7 +192,7 @@ def test_the_story(tmp_path: Path) -> None:
             "DBT_TARGET_PATH": str(tmp_path / "target"),
             "DBT_LOG_PATH": str(tmp_path / "logs"),
             # Its Sparks are those of a user, but for what Java compiles.
-            "SPARK_SUBMIT_OPTS": SMALL_JVM,
+            "SPARK_SUBMIT_OPTS": small_jvm(),
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -18,8 +18,7 @@ from pyspark.sql import SparkSession
 from integration.support.histories.history import Ground, Histories
 from integration.support.histories.hives import document_of
 from integration.support.histories.operations import QUERY_COMPACTION
-from integration.support.histories.report import document
-from integration.support.histories.running import Record, assert_sound, run
+from integration.support.histories.report import Record, assert_sound, document, run
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.

@@ -9,8 +9,7 @@ import pytest
 
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
-from integration.support.rebalanced import rebalance
-from integration.support.tables import FULL_ACID, compact_everywhere, setting
+from integration.support.tables import FULL_ACID, compact_everywhere, rebalance, setting
 
 PARTITIONED = "PARTITIONED BY (day date)"
 BOTH = f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS"

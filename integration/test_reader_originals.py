@@ -15,11 +15,16 @@ from hiveacid.reader import deletes, raw_rows, splits
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
-from integration.support.differential import Differential, canonical
+from integration.support.differential import SPLITS, Differential, canonical, divided, scanned
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.scans import SPLITS, divided, scanned
-from integration.support.stripes import convert_stripes, write_stripes
-from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
+from integration.support.tables import (
+    FULL_ACID,
+    INSERT_ONLY,
+    compact_everywhere,
+    convert_stripes,
+    setting,
+    write_stripes,
+)
 
 # `make test` takes a third of them: each kind of table is read by tests of dbt, too.
 pytestmark = pytest.mark.sampled(3)

@@ -25,9 +25,9 @@ from hiveacid.metastore.models import LockState, LockType, TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
-from integration.support.held import hold_exclusive
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.metastore import hold_exclusive
 
 _HOUSEKEEPER_SECONDS = 4
 """In which a housekeeper of Hive that works each second has done all it does."""

@@ -13,8 +13,8 @@ import yaml
 from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import SMALL, DbtDirectory, node_results
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held
 
 # `make test` takes half of these long ones, others with each fresh seed.
 pytestmark = pytest.mark.sampled(2, "stories")

@@ -14,8 +14,8 @@ from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.hdfs import HdfsServer
+from integration.support.hive.streaming import Batch
 from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
-from integration.support.streamed import Batch
 from integration.support.tables import FULL_ACID
 from integration.test_dbt_run import rows
 

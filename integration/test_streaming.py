@@ -27,10 +27,9 @@ from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.support.hive.streaming import StreamingClient
-from integration.support.streamed import Batch
+from integration.support.hive.streaming import Batch, StreamingClient
 from integration.support.tables import FULL_ACID
-from integration.support.three_ways import ThreeWays
+from integration.support.targets import ThreeWays
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 

@@ -12,9 +12,9 @@ import pytest
 
 from integration.support.dbt_process import DbtProcess
 from integration.support.dbt_project import DbtProject
-from integration.support.delta import delta_settings
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
+from integration.support.spark_packages import delta_settings
 
 SOURCE = "select id, amount, 'a' as part from {{ source('shop', 'orders') }}"
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from integration.support.dbt_project import DbtProject
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY
-from integration.support.three_ways import ThreeWays
+from integration.support.targets import ThreeWays
 
 pytestmark = pytest.mark.long
 

@@ -17,8 +17,8 @@ from hiveacid.spark_lines import line_of
 from hiveacid.sql.catalog import table_metadata
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
 
 # `make test` takes half of them, others with each fresh seed.

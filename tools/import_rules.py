@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = "hiveacid"
 ADAPTER = "dbt.adapters.hiveacid"
+INTEGRATION = "integration"
 
 LAYERS = (
     ("api",),
@@ -51,7 +52,7 @@ class Import:
 
 def main() -> int:
     """Print each breach; return 1 if there is any."""
-    breaches = list(find_breaches(read_imports(ROOT)))
+    breaches = list(find_breaches(read_imports(ROOT, LIBRARY, ADAPTER, INTEGRATION)))
     for breach in breaches:
         print(breach)
     if not breaches:
@@ -59,11 +60,11 @@ def main() -> int:
     return 1 if breaches else 0
 
 
-def read_imports(root: Path) -> list[Import]:
-    """Return the imports of all modules of the library and of the adapter below `root`."""
+def read_imports(root: Path, *packages: str) -> list[Import]:
+    """Return the imports of all modules of packages below `root`, of the product by default."""
     paths = {
         module_name(path.relative_to(root)): path
-        for package in (LIBRARY, ADAPTER)
+        for package in packages or (LIBRARY, ADAPTER)
         for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
     }
     return [

@@ -16,7 +16,7 @@ from hiveacid.metastore.security.opening import open_connection
 from hiveacid.metastore.security.settings import Kerberos, Security
 from hiveacid.metastore.thrift import INSERT_ONLY_TABLES, GetTablesRequest
 from integration.secured.ask import connect
-from integration.support.dbt_project import SMALL_JVM, DbtProject
+from integration.support.dbt_project import DbtProject, small_jvm
 from integration.support.hive import HiveClient
 from integration.support.hive.hdfs import HdfsServer
 from integration.support.hive.kdc import CLIENT, REALM
@@ -69,7 +69,7 @@ def make_project(
     spark: Mapping[str, str] | None = None,
 ) -> DbtProject:
     """Return a project whose Spark has its tables in the metastore of the sources."""
-    java = f"-Duser.timezone=UTC {SMALL_JVM} -Djava.security.krb5.conf={secured.kdc.conf}"
+    java = f"-Duser.timezone=UTC {small_jvm()} -Djava.security.krb5.conf={secured.kdc.conf}"
     uri = profile.get("metastore_uri", secured.metastore_uri)
     settings = {
         "spark.driver.extraJavaOptions": java,

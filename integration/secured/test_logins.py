@@ -32,7 +32,7 @@ from integration.support.hive.secured import (
     SecuredHive,
     SecuredMetastore3,
 )
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually
 
 
 class TestKerberos:

@@ -17,8 +17,7 @@ from integration.secured.test_dbt import make_project, run
 from integration.support.dbt_process import DbtProcess
 from integration.support.dbt_project import SLOW
 from integration.support.hive import HiveClient, HiveSettings
-from integration.support.hive.kdc import CLIENT
-from integration.support.hive.mit_kdc import VARIABLE, MitKdc, mit_programs
+from integration.support.hive.kdc import CLIENT, VARIABLE, MitKdc, mit_programs
 from integration.support.hive.secured import SecuredHive
 from integration.support.hive.server import free_ports
 

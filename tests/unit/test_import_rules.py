@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.import_rules import ROOT, find_breaches, read_imports
+from tools.import_rules import INTEGRATION, ROOT, find_breaches, read_imports
 
 
 def breaches(root: Path, **modules: str) -> list[str]:
@@ -19,6 +19,7 @@ def breaches(root: Path, **modules: str) -> list[str]:
 
 def test_the_code_keeps_them() -> None:
     assert list(find_breaches(read_imports(ROOT))) == []
+    assert list(find_breaches(read_imports(ROOT, INTEGRATION))) == []
 
 
 @pytest.mark.parametrize(

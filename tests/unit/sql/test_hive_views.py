@@ -12,7 +12,7 @@ from hiveacid.metastore.models import (
 from hiveacid.sql import hive_functions, hive_views
 from hiveacid.sql.hive_functions import ARGUMENTS, DIFFERENT, EQUAL, REWRITTEN, UNORDERED
 from hiveacid.sql.hive_views import refuse_of_trino, tables_in, translate
-from integration.support import hive_expressions, views_of_sites
+from integration.support.sql_files import cases_of, groups_of
 
 NAME = TableName("shop", "v")
 HIVE_4 = HiveSql("4.0.1", nulls_last=True)
@@ -125,8 +125,9 @@ def test_a_function_is_on_one_list():
 
 def test_each_number_of_arguments_was_tried(monkeypatch):
     """integration/test_hive_views.py has Hive evaluate these expressions and views."""
-    lists = (hive_expressions.OF_ROWS, hive_expressions.OF_GROUPS, hive_expressions.OF_WINDOWS)
-    texts = [f"SELECT {', '.join(expressions)} FROM d.t" for expressions in lists]
+    lists = groups_of("hive_expressions.sql").values()
+    texts = [f"SELECT {', '.join(it.statement for it in cases)} FROM d.t" for cases in lists]
+    views = [view.statement for view in cases_of("views_of_sites.sql")]
     tried = {name: set() for name in ARGUMENTS}
 
     def recorded(name, arguments):
@@ -134,7 +135,7 @@ def test_each_number_of_arguments_was_tried(monkeypatch):
         return hive_functions.translated(name, arguments)
 
     monkeypatch.setattr(hive_views, "translated", recorded)
-    for text in (*texts, *views_of_sites.READ.values()):
+    for text in (*texts, *views):
         assert problem(text) is None
     for name, numbers in ARGUMENTS.items():
         *_, last = wanted = [int(number.rstrip("+")) for number in numbers.split()]
