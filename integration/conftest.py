@@ -26,7 +26,6 @@ from integration.support.hive.jars import say
 from integration.support.hive.server import running_or_own
 from integration.support.incremental import Incremental
 from integration.support.metastore import assert_nothing_held
-from integration.support.samples import sample_header, take_sample
 from integration.support.spark_packages import (
     avro_jars,
     delta_settings,
@@ -58,13 +57,8 @@ LONGEST = (
 )
 
 
-def pytest_report_header() -> list[str]:
-    return sample_header()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest files start first."""
-    take_sample(config, items)
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
 
 

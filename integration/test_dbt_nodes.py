@@ -17,9 +17,6 @@ from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
 from integration.test_dbt_run import once_finished
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 ORDERS = "{{ source('shop', 'orders') }}"
 
 
@@ -67,7 +64,6 @@ DELETED = {
 }
 
 
-@pytest.mark.long
 def test_a_snapshot_follows_updates_and_deletes(
     project: DbtProject, hive_client: HiveClient, tables: Tables
 ) -> None:

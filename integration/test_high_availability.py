@@ -25,7 +25,7 @@ from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.postgres import Postgres
 from integration.support.metastore import eventually, hold_exclusive
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long("starts a PostgreSQL and three metastores")
 ORDERS = TableName("shop", "orders")
 TIMEOUT = 60
 

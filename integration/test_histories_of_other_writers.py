@@ -22,7 +22,7 @@ from integration.support.histories.report import (
 )
 from integration.support.hive import HiveServer
 
-pytestmark = [pytest.mark.long, pytest.mark.no_cover]
+pytestmark = [pytest.mark.long("an hour of random histories"), pytest.mark.no_cover]
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "random-histories-other-writers.md"
 

@@ -27,9 +27,6 @@ from integration.support.sql_files import cases_of, groups_of, sql_text
 from integration.support.tables import ACID
 from integration.support.targets import Tables
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 EXPRESSIONS = groups_of("hive_expressions.sql")
 
 
@@ -163,7 +160,7 @@ def test_every_function_is_evaluated_as_in_hive(
     assert functions_that_differ(hive_client, hive.metastore_uri, spark, held) == {}
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive 3 and evaluates every function there")
 def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSession) -> None:
     """What a Hive 3 evaluates in another way is refused, or reading it fails."""
     settings = HiveSettings(txn_timeout=60)
@@ -226,7 +223,7 @@ def test_shows_what_hive_shows(
     assert wrong == {}
 
 
-@pytest.mark.long
+@pytest.mark.long("a hundred views, two minutes")
 def test_shows_what_hive_shows_of_views_of_sites(
     hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
 ) -> None:

@@ -279,7 +279,7 @@ class Losses:
         assert all(part in text for part in case.told), text
 
 
-@pytest.mark.long
+@pytest.mark.long("three minutes: every loss with every way of a model")
 def test_each_loss_and_what_is_done(incremental: Incremental, hive: HiveServer) -> None:
     losses = Losses(incremental, hive)
     losses.make()

@@ -48,7 +48,7 @@ def project(dbt_project: DbtProject, hive_client: HiveClient) -> DbtProject:
     return dbt_project
 
 
-@pytest.mark.long
+@pytest.mark.long("200 models, two minutes")
 def test_the_metastore_is_asked_once(
     project: DbtProject, calls: Calls, hive_client: HiveClient
 ) -> None:

@@ -34,9 +34,6 @@ from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.metastore import assert_nothing_held
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 EXAMPLES = Path(__file__).parent.parent / "examples" / "library"
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 

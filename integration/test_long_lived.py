@@ -30,9 +30,6 @@ from integration.support.dbt_project import SLOW, DbtProject, finished
 from integration.support.hive import HiveClient
 from integration.support.metastore import assert_nothing_held, locks_of_dbt
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 COUNT_TWICE = """
 {% macro count_twice(source) %}
   {% set found = [] %}

@@ -23,9 +23,6 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.metastore import is_cleaned
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 LOCKS = ("Opened transaction", "One snapshot of")
 
 

@@ -14,9 +14,6 @@ from integration.support.hive import HiveClient
 from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 ORDERS = "{{ source('shop', 'orders') }}"
 OPTIMIZED = {"read": "optimized"}
 

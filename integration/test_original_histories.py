@@ -20,7 +20,7 @@ from integration.support.histories.originals import (
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = [pytest.mark.no_cover, pytest.mark.long]
+pytestmark = [pytest.mark.no_cover, pytest.mark.long("twenty minutes of histories")]
 
 
 @pytest.fixture

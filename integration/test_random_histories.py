@@ -22,7 +22,7 @@ from integration.support.histories.report import Record, assert_sound, document,
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = [pytest.mark.no_cover, pytest.mark.sampled(2, "stories")]
+pytestmark = pytest.mark.no_cover
 
 _DOCUMENT = document_of("random-histories")
 
@@ -45,7 +45,7 @@ def test_random_histories(histories: Histories, record_property: Record) -> None
     assert_sound(histories)
 
 
-@pytest.mark.long
+@pytest.mark.long("two hours")
 def test_random_histories_for_hours(histories: Histories, record_property: Record) -> None:
     """Goes on after a mismatch, and writes docs/random-histories.md, or a page by the Hive."""
 

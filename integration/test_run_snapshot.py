@@ -525,7 +525,6 @@ class TestStrictHive:
                 snapshot.end()
 
 
-@pytest.mark.long
 def test_a_metastore_that_forgets_open_write_ids_is_refused() -> None:
     """Hive itself shows the row of a transaction that is open."""
     settings = HiveSettings(reaper_interval=1, extra={MIN_HISTORY_WRITE_IDS: "true"})

@@ -16,9 +16,6 @@ from integration.support.dbt_project import SMALL, DbtDirectory, node_results
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.metastore import assert_nothing_held
 
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
-
 PROJECT = Path(__file__).parent / "projects" / "same_shop"
 
 ACID_TABLES = """
@@ -197,7 +194,10 @@ def copy_plainly(
 
 @pytest.mark.parametrize(
     "runs",
-    [pytest.param(1, id="once"), pytest.param(2, id="over changes", marks=pytest.mark.long)],
+    [
+        pytest.param(1, id="once"),
+        pytest.param(2, id="over changes", marks=pytest.mark.long("builds it a second time")),
+    ],
 )
 def test_a_project_of_dbt_spark_runs_unchanged(
     runs: int,

@@ -18,7 +18,7 @@ from integration.support.spark_cluster import WORKERS, SparkCluster
 from integration.support.tables import SMALL_TABLES, convert_stripes, write_stripes
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a cluster of Spark")
 def test_rows_are_hives(
     hive: HiveServer,
     hive_client: HiveClient,

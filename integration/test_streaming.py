@@ -153,7 +153,7 @@ def hive_3(tmp_path: Path) -> Iterator[HiveServer]:
         yield server
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive 3 and its streaming client")
 def test_hives_streaming_client(hive_3: HiveServer, spark: SparkSession, tmp_path: Path) -> None:
     """A batch left open, one aborted in the middle, one closed late, one killed; Hive's answers."""
     with (

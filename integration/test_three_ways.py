@@ -15,7 +15,7 @@ from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY
 from integration.support.targets import ThreeWays
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long("dbt over files of other writers; the reader's tests read such files")
 
 
 def write_times(path: Path, first: int) -> Path:

@@ -21,9 +21,6 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 ORDERS = "{{ source('shop', 'orders') }}"
 VIEW = "{{ config(materialized='view') }}"

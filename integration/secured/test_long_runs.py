@@ -26,7 +26,7 @@ RUN_SECONDS = 600
 RECONNECT_SECONDS = 25
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.long("runs of ten minutes, and longer than a ticket"),
     pytest.mark.skipif(
         mit_programs() is None,
         reason=f"There is no krb5kdc on the PATH or below ${VARIABLE}: Debian's krb5-kdc has it",

@@ -192,8 +192,7 @@ def document(outcomes: Mapping[CrashPoint, str], today: dt.date, seconds: float)
         "steps, the process is killed (`kill -9`). An ordinary run follows, and each target is "
         "compared with Hive's own answer; a further run has to find no changes. No stage, backup, "
         "directory, lock or transaction may be left. `make long` does so for all formats and "
-        "writes this page; `make test` does so for some steps on Parquet, others with each fresh "
-        "seed.",
+        "writes this page; `make test` does so for a fifth of them.",
         "",
         f"The last long run: {today.isoformat()}, {len(outcomes)} steps, {right} right, "
         f"{seconds / 60:.0f} minutes.",

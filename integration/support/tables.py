@@ -10,6 +10,7 @@ from typing import Any
 
 import pyorc
 import pytest
+from _pytest.mark import ParameterSet
 
 from hiveacid.acid.layout import BucketProperty
 from hiveacid.metastore.client import MetastoreClient
@@ -38,23 +39,13 @@ STORAGES = {
 }
 
 
-def in_storages(*storages: str, in_long: tuple[str, ...] = ()) -> pytest.MarkDecorator:
-    """The parameters `format` and `properties` of a test, for some of `STORAGES`.
-
-    For those `in_long` only `make long` runs it: they take the same way through the reader.
-    """
-    return pytest.mark.parametrize(
-        ("format", "properties"),
-        [
-            *(pytest.param(*STORAGES[name], id=name) for name in storages),
-            *(pytest.param(*STORAGES[n], id=n, marks=pytest.mark.long) for n in in_long),
-        ],
-    )
+#: The mark of a value of a parameter with which a test repeats what another value shows.
+REPEATS = pytest.mark.long("goes through the code as another value of the parameter does")
 
 
-def in_long(*values: object) -> list[object]:
-    """Values of a parameter with which only `make long` runs a test."""
-    return [pytest.param(value, marks=pytest.mark.long) for value in values]
+def storage(name: str, *marks: pytest.MarkDecorator) -> ParameterSet:
+    """Return one of `STORAGES` as the parameters `format` and `properties` of a test."""
+    return pytest.param(*STORAGES[name], id=name, marks=marks)
 
 
 def make_table(client: HiveClient, table: str, columns: str, rows: str, storage: str) -> None:

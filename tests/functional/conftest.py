@@ -18,7 +18,6 @@ from dbt.adapters.hiveacid.spark.driver import root_session
 from hiveacid.metastore import thrift
 from integration.support.dbt_project import LASTING_MEMORY, SMALL, lasting_jvm
 from integration.support.hive.jars import say
-from integration.support.samples import sample_header, take_sample
 from integration.support.spark_packages import delta_settings, iceberg_jars, iceberg_settings
 from tests.unit.metastore.thrift_server import ThriftServer
 
@@ -114,13 +113,8 @@ DBTS_OWN = (
 LONGEST = ("test_state_stores.py", "test_materializations.py")
 
 
-def pytest_report_header() -> list[str]:
-    return sample_header()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest files start first; ignore dbt's own warnings."""
-    take_sample(config, items)
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
     for item in items:
         if HERE in item.path.parents:

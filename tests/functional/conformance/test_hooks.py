@@ -25,8 +25,9 @@ def check_context(context, state, project):
     assert context["thread_id"]
 
 
-#: They run as dbt-spark's do; `make conformance` runs these.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.conformance(
+    "they run as dbt-spark's do; test_dbt_nodes.py has hooks over a source"
+)
 
 
 class TableOfHooks:

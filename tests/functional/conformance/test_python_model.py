@@ -22,6 +22,7 @@ class TestPythonModel(BasePythonModelTests):
     pass
 
 
+@pytest.mark.conformance("dbt-core's configuration alone")
 @pytest.mark.skipif(
     "meta_get" not in dbt_function_key_words,
     reason="this dbt-core's Python models have no meta_get",
