@@ -77,7 +77,7 @@ def is_excerpt(block: str, text: str) -> bool:
 
 
 def test_every_block_has_a_language_that_is_checked() -> None:
-    languages = ("sql", "yaml", "python", "sh", "mermaid")
+    languages = ("sql", "yaml", "python", "sh", "mermaid", "diff")
     every = sum(len(_FENCE.findall(d.read_text(encoding="utf-8"))) for d in DOCUMENTS)
     assert len(blocks(*languages)) == every
     assert blocks("sql") and blocks("yaml") and blocks("sh")
