@@ -68,6 +68,8 @@ class DeltaTypes(SparkTypes, Delta):
 
 
 class Ddl:
+    created: str
+
     @pytest.fixture(scope="class")
     def expected_sql(self):
         return f"""
@@ -80,6 +82,8 @@ class Ddl:
 
 
 class DdlOfQuoted:
+    created: str
+
     @pytest.fixture(scope="class")
     def expected_sql(self):
         return f"""

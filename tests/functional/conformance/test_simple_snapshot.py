@@ -31,6 +31,8 @@ differs_in_sql_of_dbt = pytest.mark.conformance(
 class SnapshotOfSeed:
     """The snapshot of a table that a test makes itself."""
 
+    file_format: str
+
     @pytest.fixture(scope="class")
     def snapshots(self):
         # In the snapshot itself: a test may overwrite the project's configuration.

@@ -69,7 +69,8 @@ def test_the_nodes_that_did_not_succeed_are_tried_again(command):
 
 def test_a_warning_counts_where_dbt_says_so(command, monkeypatch):
     monkeypatch.setattr(retry, "RETRYABLE_STATUSES", {*retry.RETRYABLE_STATUSES, NodeStatus.Warn})
-    assert "test.f" in retried_nodes(command(RESULTS))
+    retried = retried_nodes(command(RESULTS))
+    assert retried is not None and "test.f" in retried
 
 
 def test_the_results_are_those_of_state(command):

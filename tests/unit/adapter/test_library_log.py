@@ -1,6 +1,7 @@
 """What the library logs: in dbt's log, and nowhere else."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from dbt.adapters.hiveacid.library_log import install_log_handler
 def roots_records():
     """The records that a handler of Python's root logger gets, as snowplow_tracker adds one."""
     records = []
-    handler = logging.Handler()
+    handler: Any = logging.Handler()
     handler.emit = records.append
     logging.root.addHandler(handler)
     yield records

@@ -17,7 +17,7 @@ from dbt.adapters.hiveacid.selected_nodes import find_acid_readers
 from hiveacid.errors import SnapshotEndedError
 
 sys.path.append(str(Path(__file__).parent.parent / "snapshots"))
-from fake_metastore import ORDERS, FakeMetastore  # noqa: E402
+from tests.unit.snapshots.fake_metastore import ORDERS, FakeMetastore  # noqa: E402
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from hiveacid.errors import MetastoreError, SnapshotEndedError
 
 sys.path.append(str(Path(__file__).parent.parent / "snapshots"))
-from fake_metastore import ORDERS, FakeMetastore  # noqa: E402
+from tests.unit.snapshots.fake_metastore import ORDERS, FakeMetastore  # noqa: E402
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def make(metastore, monkeypatch):
                 is_command=is_command,
             )
         )
-        made[-1].kept = reports
+        made[-1].kept = reports  # type: ignore[attr-defined]
         return made[-1]
 
     yield make_run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import event, given
@@ -167,7 +168,7 @@ class Model:
 def histories(draw):
     """A warehouse; and the write ids, the rows and the state as they once were."""
     warehouse = Warehouse(originals=draw(st.sampled_from([[], [1, 2, 3]])))
-    since = None
+    since: tuple[Any, Any] | None = None
     for _ in range(2):
         for kind, state, victims in draw(st.lists(writes, max_size=5)):
             warehouse.write(kind, state, victims)
@@ -180,6 +181,7 @@ def histories(draw):
         if since is None:
             seen = warehouse.valid(len(warehouse.states))
             since = Model(warehouse).state(seen), warehouse.rows_of(seen)
+    assert since is not None
     return warehouse, *since
 
 

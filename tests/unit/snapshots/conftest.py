@@ -1,8 +1,8 @@
 import pytest
-from fake_metastore import CUSTOMERS, ORDERS, FakeMetastore
 
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
+from tests.unit.snapshots.fake_metastore import CUSTOMERS, ORDERS, FakeMetastore
 
 
 @pytest.fixture

@@ -198,6 +198,7 @@ def test_each_number_of_arguments_was_tried(monkeypatch):
 )
 def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason):
     found = translate(view(text), HIVE_4)
+    assert found.problem is not None
     assert part in found.problem[0]
     assert reason in found.problem[1]
     with pytest.raises(UnreadableTableError) as error:
