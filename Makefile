@@ -19,8 +19,6 @@ DBTS ?= 1.10.23 1.12.6
 PYTEST := $(BIN)/python -m pytest
 # Each kind of tests has a file of its own: kinds that run side by side do not write into one.
 MEASURED = COVERAGE_FILE=.coverage.$@ $(PYTEST) --cov --cov-report=
-# Of tests that show once more what others show, a part, others each time.
-SAMPLED = SAMPLES=some $(MEASURED)
 # Processes that tests run in, each with a Spark, and a Hive of 1 GB where they need one: 3.5 GB.
 # With Hive each waits a third of its time: three of them fill two cores, also when those without
 # are done. More would only take their time to get warm.
@@ -47,7 +45,7 @@ $(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
 
 # Java starts from them in two thirds of the time; without them it starts, too.
 $(ARCHIVES): $(HIVE_READY) integration/support/class_archives.py integration/support/class_recordings.py
-	@$(BIN)/python -m integration.support.class_archives
+	@$(BIN)/python -m integration.support.class_recordings
 	@touch $@
 
 quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts (SPARK=, HIVE=)
@@ -80,15 +78,13 @@ unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(UNIT_WORKERS) tests/unit
 
 functional: $(ARCHIVES) ## Tests on a local Spark, dbt's own with them but for what `make conformance` adds
-	$(SAMPLED) -n $(FUNCTIONAL_WORKERS) $(BY_CLASS) -m "not long" tests/functional
+	$(MEASURED) -n $(FUNCTIONAL_WORKERS) $(BY_CLASS) -m "not conformance" tests/functional
 
 integration: $(ARCHIVES) ## Tests against a real Hive
-	$(SAMPLED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
+	$(MEASURED) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" integration
 
 long: $(ARCHIVES) ## Tests against a real Hive that take minutes each; with HIVE=3.1.3 random histories in that Hive
 	$(if $(HIVE),HISTORIES_HIVE=$(HIVE) $(PYTEST) -m long $(HISTORIES),$(PYTEST) -m long integration)
-	$(if $(HIVE),,$(PYTEST) -n $(WORKERS) --dist loadfile -m "sampled and not long" integration)
-	$(if $(HIVE),,$(PYTEST) $(BY_CLASS) -n $(WORKERS) -m "sampled and not long" --ignore=tests/functional/conformance tests/functional)
 	$(if $(HIVE),,HISTORIES_COMPACTION=query HISTORIES_MINUTES=30 INCREMENTAL_HISTORIES=12 $(PYTEST) -m long $(HISTORIES))
 
 conformance: $(ARCHIVES) ## All of dbt's own adapter tests, on every format; writes docs/conformance.md

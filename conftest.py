@@ -28,6 +28,23 @@ pytest.register_assert_rewrite(
 # Each test's project has dbt's and our macros anew: dbt keeps what it has parsed of them.
 enable_test_caching()
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that `make test` leaves out without a reason.
+
+    `make test` runs each test that has no mark `long` or `conformance`.
+    """
+    unreasoned = [
+        item.nodeid
+        for item in items
+        for mark in item.iter_markers()
+        if mark.name in ("long", "conformance")
+        and not (len(mark.args) == 1 and isinstance(mark.args[0], str) and mark.args[0].strip())
+    ]
+    if unreasoned:
+        raise pytest.UsageError("a mark needs one reason: " + ", ".join(unreasoned))
+
+
 # What CI says of a commit must not depend on luck; a developer's runs look for new examples.
 # Nor on what else its machine has to do.
 hypothesis.settings.register_profile(

@@ -42,11 +42,10 @@ from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.tables import PinnedTable
 from integration.support.dbt_project import DbtProject, node_results
-from integration.support.delta import delta_settings
 from integration.support.hive import HiveServer
 from integration.support.hive.jars import say
-from integration.support.iceberg import iceberg_jars, iceberg_settings
 from integration.support.incremental import EXAMPLES, SCHEMAS
+from integration.support.spark_packages import delta_settings, iceberg_jars, iceberg_settings
 
 FORMATS: Mapping[str, Mapping[str, str]] = {
     "delta": {"file_format": "delta", "tblproperties": "{'delta.enableDeletionVectors': 'true'}"},

@@ -54,7 +54,7 @@ from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.metastore_calls import counted_calls
+from integration.support.metastore import counted_calls
 
 T = TypeVar("T")
 

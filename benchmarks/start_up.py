@@ -19,9 +19,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from integration.support.dbt_project import DbtProject
+from integration.support.dbt_project import SOURCES, DbtProject, add_large_project
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.large_project import SOURCES, add_large_project
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "ls": ("ls", "--quiet"),

@@ -10,27 +10,29 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.support.avro import avro_jars
 from integration.support.dbt_project import (
-    LASTING_JVM,
     LASTING_MEMORY,
     DbtProject,
+    lasting_jvm,
     spark_settings,
 )
-from integration.support.delta import delta_settings
 from integration.support.differential import CONTRADICTIONS, Differential
-from integration.support.held import assert_nothing_held
 from integration.support.histories.history import IN_TEST
 from integration.support.histories.hives import histories_hive
 from integration.support.histories.operations import QUERY_COMPACTION
 from integration.support.histories.report import SUMMARY
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
-from integration.support.hive.running import running_or_own
-from integration.support.iceberg import iceberg_jars, iceberg_settings
+from integration.support.hive.server import running_or_own
 from integration.support.incremental import Incremental
-from integration.support.samples import sample_header, take_sample
-from integration.support.small_tables import make_small_tables
+from integration.support.metastore import assert_nothing_held
+from integration.support.spark_packages import (
+    avro_jars,
+    delta_settings,
+    iceberg_jars,
+    iceberg_settings,
+)
+from integration.support.tables import make_small_tables
 from integration.support.targets import Tables
 
 #: The files that take longest, in this order. They start first: otherwise one worker of
@@ -55,13 +57,8 @@ LONGEST = (
 )
 
 
-def pytest_report_header() -> list[str]:
-    return sample_header()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest files start first."""
-    take_sample(config, items)
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
 
 
@@ -154,7 +151,7 @@ def hive_client(hive_session: HiveClient, database: str) -> HiveClient:
 
 @pytest.fixture(scope="session")
 def small_tables(hive: HiveServer, hive_session: HiveClient) -> str:
-    """The database that holds the tables of `small_tables.py`, for tests that only read."""
+    """The database that holds the tables of `small_tables.sql`, for tests that only read."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     hive_session.execute(f"CREATE DATABASE {name}")
     make_small_tables(hive, hive_session, name)
@@ -168,7 +165,7 @@ def spark(hive: HiveServer) -> Iterator[SparkSession]:
     It has the module for Avro, and a catalog that is Hive's metastore; Delta and Iceberg where the
     line of Spark has them (`hiveacid/spark_lines.py`).
     """
-    settings = {**spark_settings(hive, LASTING_JVM), **delta_settings(say)}
+    settings = {**spark_settings(hive, lasting_jvm()), **delta_settings(say)}
     settings["spark.driver.memory"] = LASTING_MEMORY
     settings |= iceberg_settings(hive.work / "lake")
     jars = [settings.get("spark.jars"), *map(str, [*avro_jars(say), *iceberg_jars(say)])]

@@ -17,11 +17,7 @@ from integration.support.differential import Differential
 from integration.support.emptied import Emptied
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.rebalanced import rebalance
-from integration.support.tables import FULL_ACID, INSERT_ONLY, swap_partitions
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
+from integration.support.tables import FULL_ACID, INSERT_ONLY, rebalance, swap_partitions
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
@@ -32,7 +28,7 @@ def changes(differential: Differential) -> Changes:
     return Changes(differential)
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute; the same operations on a partitioned table are always run")
 def test_a_plain_table(
     changes: Changes,
     differential: Differential,
@@ -125,7 +121,6 @@ def test_a_rebalanced_base(
     assert plan.is_empty
 
 
-@pytest.mark.long
 def test_files_without_statistics(changes: Changes, hive_client: HiveClient, database: str) -> None:
     """A row index stride of 0 leaves them out: the row ids of deletes are in no footer."""
     table = f"{database}.unindexed"
@@ -270,7 +265,6 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
         assert [row[0] for row in story.remember("after").shown] == ["3"], "Hive keeps the rows"
 
 
-@pytest.mark.long
 def test_original_and_loaded_files(
     changes: Changes, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:

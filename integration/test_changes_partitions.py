@@ -12,7 +12,7 @@ import pytest
 from integration.support.changes import Changes, Story, directories
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
-from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long, swap_partitions
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS, swap_partitions
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def changes(differential: Differential) -> Changes:
     return Changes(differential)
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute of dropped, added and moved partitions")
 @pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full acid", "insert-only"])
 def test_partitions_that_come_with_their_files(
     changes: Changes,
@@ -82,7 +82,7 @@ def test_partitions_that_come_with_their_files(
     story.then("INSERT INTO {t} VALUES (6, 'f', 'y')")
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute of compactions")
 def test_originals_that_are_compacted_alone(
     changes: Changes, hive: HiveServer, hive_client: HiveClient, database: str
 ) -> None:
@@ -148,7 +148,7 @@ def test_files_of_before_a_table_was_insert_only(
     story.then("INSERT INTO {t} VALUES (4, 1)")
 
 
-@pytest.mark.parametrize("kind", ["minor", *in_long("major")])
+@pytest.mark.parametrize("kind", ["minor", pytest.param("major", marks=REPEATS)])
 def test_compacted_partitions_that_swap_their_names(
     changes: Changes, hive_client: HiveClient, database: str, kind: str
 ) -> None:

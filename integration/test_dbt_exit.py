@@ -16,9 +16,9 @@ import pytest
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName, TransactionState
 from integration.support.dbt_project import SLOW, DbtProject
-from integration.support.held import hold_exclusive, locks_of_dbt, open_transactions
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.tables import in_long
+from integration.support.metastore import hold_exclusive, locks_of_dbt, open_transactions
+from integration.support.tables import REPEATS
 
 START_SECONDS = 120
 """A dbt process with a Spark of its own takes 15 seconds to its first model on an idle machine."""
@@ -70,7 +70,7 @@ def start() -> Iterator[Callable[[DbtProject], subprocess.Popen[str]]]:
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, *in_long(signal.SIGINT)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=REPEATS)])
 def test_a_signal_ends_transaction_and_jobs_within_five_seconds(
     slow_project: DbtProject,
     start: Callable[[DbtProject], subprocess.Popen[str]],
@@ -149,7 +149,7 @@ def test_ctrl_c_while_a_lock_is_waited_for_ends_the_run_at_once(
     assert "Cancelling: dbt ends once Spark has stopped what it is running" in output
 
 
-@pytest.mark.long
+@pytest.mark.long("waits for the metastore's timeout")
 def test_after_kill_9_the_metastore_ends_the_transaction(
     slow_project: DbtProject,
     start: Callable[[DbtProject], subprocess.Popen[str]],

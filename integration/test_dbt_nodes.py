@@ -11,14 +11,11 @@ from dbt_common.events.base_types import EventMsg
 from integration.support.crash_points import CONFIGS
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import NULL, canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import EXAMPLES, SCHEMAS
+from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
 from integration.test_dbt_run import once_finished
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
 
 ORDERS = "{{ source('shop', 'orders') }}"
 
@@ -67,7 +64,6 @@ DELETED = {
 }
 
 
-@pytest.mark.long
 def test_a_snapshot_follows_updates_and_deletes(
     project: DbtProject, hive_client: HiveClient, tables: Tables
 ) -> None:

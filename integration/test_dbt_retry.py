@@ -7,8 +7,8 @@ import threading
 from dbt_common.events.base_types import EventMsg
 
 from integration.support.dbt_project import DbtProject, finished
-from integration.support.held import assert_nothing_held, locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held, locks_of_dbt
 
 FAILS_FIRST = "{% if var('bad', true) %}raise_error('no'){% else %}id{% endif %} as id"
 

@@ -11,8 +11,8 @@ from dbt_common.events.base_types import EventMsg
 
 from hiveacid.metastore.client import MetastoreClient
 from integration.support.dbt_project import SLOW, DbtProject, finished, node_results
-from integration.support.held import assert_nothing_held, locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held, locks_of_dbt
 
 SOURCES = ("orders", "customers", "events")
 

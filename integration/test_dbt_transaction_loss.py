@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import SLOW, DbtProject, finished, spark_settings
-from integration.support.held import locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
-from integration.support.tables import in_long
+from integration.support.metastore import locks_of_dbt
+from integration.support.tables import REPEATS
 
 SOURCE = "shop.orders"
 
@@ -165,7 +165,7 @@ class AbortWhileReading(threading.Thread):
             self.transaction = abort_transaction(client)
 
 
-@pytest.mark.long
+@pytest.mark.long("waits for longer than the metastore's timeout")
 def test_a_run_longer_than_the_timeout_keeps_its_transaction(
     make_project: MakeProject, spark: SparkSession, database: str
 ) -> None:
@@ -266,7 +266,15 @@ def test_heartbeats_find_the_loss_and_stop_the_models_that_read(
 
 
 @pytest.mark.parametrize(
-    "name", ["rebuilt", "iceberg", *in_long("delta", "appended", "overwritten", "merged")]
+    "name",
+    [
+        "rebuilt",
+        "iceberg",
+        pytest.param("delta", marks=REPEATS),
+        pytest.param("appended", marks=REPEATS),
+        pytest.param("overwritten", marks=REPEATS),
+        pytest.param("merged", marks=REPEATS),
+    ],
 )
 def test_a_loss_that_no_heartbeat_finds_leaves_the_target_as_it_was(
     make_project: MakeProject,
@@ -310,7 +318,7 @@ def test_a_file_that_vanishes_after_a_loss_that_no_heartbeat_finds(
     assert outcome(project) == {"gone": lost("gone", transaction)}
 
 
-@pytest.mark.parametrize("stored", [*in_long(False), True])
+@pytest.mark.parametrize("stored", [pytest.param(False, marks=REPEATS), True])
 def test_a_data_test_that_reads_after_a_loss_does_not_pass(
     make_project: MakeProject,
     hasty_hive: HiveServer,

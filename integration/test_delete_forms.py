@@ -13,13 +13,9 @@ import pytest
 
 from hiveacid.reader import deletes, scan
 from hiveacid.spark_lines import line_of
-from integration.support.differential import Differential, canonical
+from integration.support.differential import SPLITS, Differential, canonical, divided
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.scans import SPLITS, divided
 from integration.support.tables import FULL_ACID
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
 
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "bitmaps": {},
@@ -79,7 +75,7 @@ def test_all_forms_show_hives_rows(
         differential.check(table, where="id > 250")
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute of files with several stripes")
 def test_all_forms_in_files_of_several_stripes(
     differential: Differential, hive_client: HiveClient, hive: HiveServer, database: str
 ) -> None:

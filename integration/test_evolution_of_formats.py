@@ -16,14 +16,13 @@ from hiveacid.errors import UnreadableTableError
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveSqlError
 from integration.support.hive.client import Row
-from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS
 from integration.test_reader_evolution import PAIRS, VALUES, check_nested
 
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
-
 FORMATS = ("TEXTFILE", "PARQUET", "AVRO")
-EVERY_FORMAT = pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO")])
+EVERY_FORMAT = pytest.mark.parametrize(
+    "format", ["TEXTFILE", "PARQUET", pytest.param("AVRO", marks=REPEATS)]
+)
 
 SAME = "the same rows"
 NEITHER = "neither reads it"
@@ -111,8 +110,8 @@ def test_every_widening(
 LENGTHS = ("char(10)", "varchar(3)", "decimal(10,2)", "decimal(20,4)")
 
 
-@pytest.mark.parametrize("lengths", [False, pytest.param(True, marks=pytest.mark.long)])
-@pytest.mark.parametrize("format", ["PARQUET", *in_long("AVRO")])
+@pytest.mark.parametrize("lengths", [False, pytest.param(True, marks=REPEATS)])
+@pytest.mark.parametrize("format", ["PARQUET", pytest.param("AVRO", marks=REPEATS)])
 def test_widenings_that_hive_cannot_read(
     differential: Differential, hive_client: HiveClient, database: str, format: str, lengths: bool
 ) -> None:
@@ -194,8 +193,19 @@ STEPS = {
 FIRST, REORDERED, WHOLESALE, DROP = [*STEPS][3:7]
 
 
-@pytest.mark.parametrize("layout", ["partitioned", *in_long("plain", "cascade")])
-@pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("AVRO", "JSONFILE")])
+@pytest.mark.parametrize(
+    "layout",
+    ["partitioned", pytest.param("plain", marks=REPEATS), pytest.param("cascade", marks=REPEATS)],
+)
+@pytest.mark.parametrize(
+    "format",
+    [
+        "TEXTFILE",
+        "PARQUET",
+        pytest.param("AVRO", marks=REPEATS),
+        pytest.param("JSONFILE", marks=REPEATS),
+    ],
+)
 def test_columns_added_renamed_moved_and_dropped(
     differential: Differential, hive_client: HiveClient, database: str, format: str, layout: str
 ) -> None:
@@ -319,12 +329,12 @@ CHANGES = {
             pytest.param(format, INSERT_ONLY, cascade, id=f"{format}-{name}", marks=marks)
             for name, cascade, marks in (
                 ("own columns", "", ()),
-                ("cascade", " CASCADE", pytest.mark.long),
+                ("cascade", " CASCADE", REPEATS),
             )
             for format in FORMATS
         ),
         # Hive reads ORC by the table's columns in either case.
-        pytest.param("ORC", INSERT_ONLY, "", id="ORC-own columns", marks=pytest.mark.long),
+        pytest.param("ORC", INSERT_ONLY, "", id="ORC-own columns", marks=REPEATS),
         pytest.param("ORC", FULL_ACID, "", id="full acid-own columns"),
     ],
 )

@@ -11,16 +11,16 @@ import pytest
 
 from integration.support.differential import Differential, canonical
 from integration.support.faults import FAULTS, noticed_by_unit_tests
-from integration.support.small_tables import TABLES
+from integration.support.tables import SMALL_TABLES
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", SMALL_TABLES)
 def test_rows_are_hives(differential: Differential, small_tables: str, table: str) -> None:
     differential.check(f"{small_tables}.{table}")
 
 
 @pytest.mark.parametrize(
-    "fault", [name for name, fault in FAULTS.items() if fault.noticed_by in TABLES]
+    "fault", [name for name, fault in FAULTS.items() if fault.noticed_by in SMALL_TABLES]
 )
 def test_a_fault_in_the_reader_is_noticed(
     differential: Differential,
@@ -68,5 +68,6 @@ def test_a_unit_test_notices_a_fault(outcomes: Outcomes, fault: str) -> None:
 def test_every_fault_has_a_kind_of_test_that_is_run() -> None:
     tests = {fault.noticed_by for fault in FAULTS.values()}
     assert all(
-        test in TABLES or test.startswith(("tests/unit/", "tests/functional/")) for test in tests
+        test in SMALL_TABLES or test.startswith(("tests/unit/", "tests/functional/"))
+        for test in tests
     )

@@ -23,7 +23,7 @@ from integration.support.differential import Differential
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.config import ON_MAPREDUCE
-from integration.support.tables import FULL_ACID, INSERT_ONLY
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS
 
 ACID_FILE = (
     "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
@@ -53,7 +53,7 @@ CHANGES: list[Record] = [(1, 1, 0, 0, 2, (1, "new")), (2, 1, 0, 1, 2, None)]
 @pytest.mark.parametrize(
     "stride",
     [
-        pytest.param(10_000, id="with statistics", marks=pytest.mark.long),
+        pytest.param(10_000, id="with statistics", marks=REPEATS),
         pytest.param(0, id="without statistics"),
     ],
 )
@@ -114,7 +114,7 @@ def merging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
         yield server
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own whose compactions merge files")
 def test_compactions_that_put_files_together(merging: HiveServer, spark: SparkSession) -> None:
     with HiveClient(merging.hs2_port, log=merging.log) as client:
         client.execute(ON_MAPREDUCE)
@@ -161,7 +161,7 @@ LOSING = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own whose compactions merge files")
 def test_compactions_that_put_files_together_lose_others(
     merging: HiveServer, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -187,7 +187,7 @@ def test_compactions_that_put_files_together_lose_others(
             assert sorted(differential.check(table, where="id > 1").rows) == [(3, "x"), (4, "x")]
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own whose compactions merge files")
 @pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full_acid", "insert_only"])
 def test_a_compaction_below_an_open_write_has_its_write_ids_reversed(
     merging: HiveServer, spark: SparkSession, properties: str

@@ -18,8 +18,8 @@ from integration.support.changes import Changes
 from integration.support.differential import Differential
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS
 
 TABLE = TableName("forgetting", "readings")
 BESIDE = TableName("forgetting", "beside")
@@ -80,7 +80,7 @@ def test_a_row_that_hive_hides_again(forgetful: Differential, metastore: Metasto
     assert str(changes.check(str(TABLE), seen).new_write_ids) == "1, 4"
 
 
-@pytest.mark.parametrize("kind", ["major", *in_long("minor")])
+@pytest.mark.parametrize("kind", ["major", pytest.param("minor", marks=REPEATS)])
 def test_a_compaction_above_the_high_watermark(
     kind: str, forgetful: Differential, metastore: MetastoreClient
 ) -> None:

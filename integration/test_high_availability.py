@@ -21,12 +21,11 @@ from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.dbt_project import SLOW, DbtProject
-from integration.support.held import hold_exclusive
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.postgres import Postgres
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually, hold_exclusive
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long("starts a PostgreSQL and three metastores")
 ORDERS = TableName("shop", "orders")
 TIMEOUT = 60
 

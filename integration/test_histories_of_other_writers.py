@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground
 from integration.support.histories.other_writers import HIVE, OtherWriters
-from integration.support.histories.report import write_other_writers
-from integration.support.histories.running import Record, assert_sound, run
+from integration.support.histories.report import Record, assert_sound, run, write_other_writers
 from integration.support.hive import HiveServer
 
-pytestmark = [pytest.mark.long, pytest.mark.no_cover]
+pytestmark = [pytest.mark.long("an hour of random histories"), pytest.mark.no_cover]
 
 
 @pytest.fixture

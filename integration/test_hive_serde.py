@@ -18,9 +18,6 @@ from integration.support.differential import Differential
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY
 
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
-
 _SERDE = "org.apache.hadoop.hive.serde2"
 _RCFILE = (
     "STORED AS INPUTFORMAT 'org.apache.hadoop.hive.ql.io.RCFileInputFormat' "

@@ -27,7 +27,7 @@ from integration.support.hive import (
     HiveSqlError,
     HiveStartError,
 )
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually
 
 ORDERS = """
     CREATE TABLE orders (id INT, state STRING) STORED AS ORC
@@ -140,7 +140,7 @@ def test_lost_transaction_is_reaped(tmp_path: Path) -> None:
         assert eventually(lambda: state() != "OPEN", seconds=3 + 2 * 1 + 2)
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own")
 def test_tables_are_translated_on_request(tmp_path: Path) -> None:
     """As in production: what is not transactional becomes an external table."""
     sql = "CREATE TABLE plain (id INT) STORED AS ORC"
@@ -152,7 +152,7 @@ def test_tables_are_translated_on_request(tmp_path: Path) -> None:
     assert kinds == ["EXTERNAL_TABLE"]
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own")
 def test_server_dies_with_its_starter(tmp_path: Path) -> None:
     """Even kill -9 of the starting process leaves no Java process behind."""
     program = (
@@ -174,7 +174,7 @@ def test_server_dies_with_its_starter(tmp_path: Path) -> None:
     assert eventually(lambda: not is_running(java))
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own on another file system")
 def test_a_partition_that_changes_under_a_query_is_not_taken_for_empty(tmp_path: Path) -> None:
     """On Hadoop's own file system: on the tests' the statement fails before, and is asked again."""
     settings = HiveSettings(extra={"fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem"})

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,25 @@ from hiveacid.errors import InvalidSettingError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import HiveView, TableName
 from hiveacid.sql.hive_views.refusals import warn_of_release
-from integration.support import hive_expressions, views_of_sites
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.small_tables import ACID
+from integration.support.metastore import assert_nothing_held
+from integration.support.sql_files import cases_of, groups_of, sql_text
+from integration.support.tables import ACID
 from integration.support.targets import Tables
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
+EXPRESSIONS = groups_of("hive_expressions.sql")
+
+
+def expressions_noted(**notes: str) -> frozenset[str]:
+    """Return the expressions that have these notes in `hive_expressions.sql`."""
+    cases = chain.from_iterable(EXPRESSIONS.values())
+    return frozenset(it.statement for it in cases if notes.items() <= it.notes.items())
+
+
+#: Expressions whose decimals have more digits before the point in Spark.
+WIDER = expressions_noted(decimals="wider")
 
 Types = list[tuple[str, str]]
 """Columns and their types, as `DataFrame.dtypes` has them."""
@@ -103,7 +113,7 @@ def differences(
         wrong = [(key, f"ours {a}", f"Hive's {b}") for key, a, b in pairs if a != b]
         if wrong:
             found[name] = wrong[:4]
-        elif type_[1] != types[n][1] and name not in hive_expressions.WIDER:
+        elif type_[1] != types[n][1] and name not in WIDER:
             found[name] = (f"ours {type_[1]}", f"Hive's {types[n][1]}")
     return found
 
@@ -130,18 +140,11 @@ def functions_that_differ(
     left_out: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """By expression: Hive's values and ours, where they differ."""
-    lists = (
-        ("of_rows", "id", hive_expressions.OF_ROWS, ""),
-        ("of_groups", "b", hive_expressions.OF_GROUPS, "GROUP BY b"),
-        ("of_windows", "id", hive_expressions.OF_WINDOWS, ""),
-    )
-    views = {
-        name: (key, [it for it in expressions if it not in left_out], tail)
-        for name, key, expressions, tail in lists
-    }
     found: dict[str, Any] = {}
     with hiveacid.snapshot(session, metastore_uri, []) as snapshot:
-        for name, (key, expressions, tail) in views.items():
+        for name, cases in EXPRESSIONS.items():
+            key, tail = ("b", "GROUP BY b") if name == "of_groups" else ("id", "")
+            expressions = [it.statement for it in cases if it.statement not in left_out]
             columns = ", ".join(f"{it} AS c{n}" for n, it in enumerate(expressions))
             query = f"SELECT {key}, {columns} FROM every_type {tail}"
             client.execute(f"CREATE VIEW {name} AS {query}")
@@ -155,11 +158,11 @@ def test_every_function_is_evaluated_as_in_hive(
     hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
 ) -> None:
     """A unit test has the lists of functions: each is called here, or in the views of sites."""
-    hive_client.script(hive_expressions.SETUP)
+    hive_client.script(sql_text("every_type.sql"))
     assert functions_that_differ(hive_client, hive.metastore_uri, spark, held) == {}
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive 3 and evaluates every function there")
 def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSession) -> None:
     """What a Hive 3 evaluates in another way is refused, or reading it fails."""
     settings = HiveSettings(txn_timeout=60)
@@ -169,8 +172,8 @@ def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSe
     ):
         client.execute("CREATE DATABASE views")
         client.execute("USE views")
-        client.script(hive_expressions.SETUP)
-        left_out = hive_expressions.NOT_IN_HIVE_3
+        client.script(sql_text("every_type.sql"))
+        left_out = expressions_noted(hive3="refused")
         client.execute("CREATE VIEW old_days AS SELECT id, month(da) AS m FROM every_type")
         for number, expression in enumerate(sorted(left_out)):
             over = f"SELECT {expression} AS x FROM every_type"
@@ -185,159 +188,33 @@ def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSe
                     pytest.fail(f"{expression} was read")
         client.execute("DELETE FROM every_type WHERE da < '1582-10-15'")
         uri = server.metastore_uri
-        left_out |= hive_expressions.FAILS_IN_HIVE_3
+        left_out |= expressions_noted(hive3="fails")
         assert functions_that_differ(client, uri, spark, "views", left_out) == {}
 
 
-SHOP = f"""
-CREATE TABLE orders (id int, customer_id int, status string, amount decimal(9,2), placed timestamp,
-  tags array<string>, lines map<string,int>, address struct<city:string,zip:int>)
-  PARTITIONED BY (day string) {ACID};
-CREATE TABLE flat (id int, customer_id int, status string, amount decimal(9,2), placed timestamp,
-  city string, zip int, day string) {ACID};
-INSERT INTO flat VALUES
-  (1, 1, 'new', 10.5, '2024-11-01 08:00:00', 'Bern', 3000, '2024-11-01'),
-  (2, 1, 'open', 7, '2024-11-01 23:30:00', 'Basel', 4000, '2024-11-01'),
-  (3, 2, 'open', 3.25, '2024-11-02 10:00:00', null, null, '2024-11-02'),
-  (4, null, 'lost', 1, null, 'Chur', 7000, '2024-11-02'),
-  (5, 3, null, null, '2024-11-03 00:00:00', null, 0, '2024-11-03');
-INSERT INTO orders PARTITION (day) SELECT id, customer_id, status, amount, placed,
-  CASE id WHEN 1 THEN array('a', 'b') WHEN 4 THEN array('c', cast(null AS string))
-    WHEN 5 THEN array('a') END,
-  CASE id WHEN 1 THEN map('x', 1) WHEN 2 THEN map('y', 2) WHEN 4 THEN map('z', cast(null AS int))
-    END,
-  CASE WHEN id <> 3 THEN named_struct('city', city, 'zip', zip) END, day FROM flat;
-CREATE TABLE customers (id int, name varchar(20), grade char(3), vip boolean)
-  CLUSTERED BY (id) INTO 2 BUCKETS {ACID};
-INSERT INTO customers VALUES (1, 'Ann', 'a', true), (2, 'Bob', 'b', false), (3, 'Cy', 'a', null),
-  (4, 'Di', null, true);
-CREATE TABLE rates (currency string, rate double) STORED AS TEXTFILE
-  TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only');
-INSERT INTO rates VALUES ('CHF', 1), ('EUR', 1.25), ('USD', 0.5);
-CREATE TABLE regions (city string, region string) STORED AS PARQUET
-  TBLPROPERTIES ('transactional'='false');
-INSERT INTO regions VALUES ('Bern', 'middle'), ('Chur', 'east');
-UPDATE orders SET status = 'paid' WHERE id = 1;
-DELETE FROM customers WHERE id = 4
-"""
-
-VIEWS = {
-    "two_columns": "SELECT id, status FROM orders",
-    "everything": "SELECT * FROM orders",
-    "later_days": "SELECT day, id FROM orders WHERE day >= '2024-11-02'",
-    "renamed (number, state)": "SELECT id, upper(status) FROM orders",
-    "unnamed": "SELECT id, id + 1, upper(status), 'x' FROM orders",
-    "typed": "SELECT id, cast(amount AS varchar(4)) AS short, cast(status AS char(6)) AS padded,"
-    " cast(id AS bigint) AS big, cast(day AS date) AS on_day FROM orders",
-    "joined": "SELECT o.id, c.name, c.grade FROM orders o JOIN customers c ON o.customer_id = c.id",
-    "left_joined": "SELECT o.id, c.name FROM orders o LEFT OUTER JOIN customers c"
-    " ON o.customer_id = c.id AND c.vip",
-    "full_joined": "SELECT o.id, c.id AS c FROM orders o FULL OUTER JOIN customers c"
-    " ON o.customer_id = c.id",
-    "semi_joined": "SELECT c.id FROM customers c LEFT SEMI JOIN orders o ON o.customer_id = c.id",
-    "crossed": "SELECT o.id, r.currency, o.amount * r.rate AS money FROM orders o"
-    " CROSS JOIN rates r",
-    "comma": "SELECT o.id, c.name FROM orders o, customers c WHERE o.customer_id = c.id",
-    "three": "SELECT o.id, c.name, g.region FROM orders o JOIN customers c ON o.customer_id = c.id"
-    " LEFT JOIN regions g ON o.address.city = g.city",
-    "grouped": "SELECT customer_id, count(*) AS n, sum(amount) AS total, avg(amount) AS mean,"
-    " min(placed) AS first_one FROM orders GROUP BY customer_id",
-    "of_days": "SELECT day, count(DISTINCT customer_id) AS n FROM orders GROUP BY day"
-    " HAVING count(*) > 1",
-    "by_expression": "SELECT substr(day, 1, 7) AS month, count(*) FROM orders"
-    " GROUP BY substr(day, 1, 7)",
-    "rolled": "SELECT day, status, count(*) AS n, max(amount) AS m FROM orders"
-    " GROUP BY day, status WITH ROLLUP",
-    "in_sets": "SELECT day, status, count(*) AS n FROM orders GROUP BY day, status"
-    " GROUPING SETS ((day), (day, status), ())",
-    "no_group": "SELECT count(*) AS n, max(amount) AS most FROM orders",
-    "different": "SELECT DISTINCT status, day FROM orders",
-    "numbered": "SELECT id, row_number() OVER (PARTITION BY day ORDER BY amount DESC) AS r,"
-    " sum(amount) OVER (PARTITION BY customer_id) AS s, lag(id) OVER (ORDER BY id) AS before"
-    " FROM orders",
-    "ranked": "SELECT * FROM (SELECT id, day, rank() OVER (PARTITION BY day ORDER BY amount) AS r"
-    " FROM orders) x WHERE r = 1",
-    "all_of_two": "SELECT id, status FROM orders UNION ALL SELECT id, grade FROM customers",
-    "either": "SELECT id FROM orders UNION SELECT id FROM customers",
-    "in_both": "SELECT id FROM orders INTERSECT SELECT id FROM customers",
-    "one_only": "SELECT id FROM orders EXCEPT SELECT id FROM customers",
-    "with_ctes": "WITH late AS (SELECT * FROM orders WHERE day > '2024-11-01'),"
-    " few AS (SELECT id, status FROM late WHERE id < 5) SELECT f.id, f.status FROM few f",
-    "shadowed": "WITH customers AS (SELECT 7 AS id) SELECT c.id, o.id AS o FROM customers c"
-    " CROSS JOIN orders o",
-    "inside": "SELECT id FROM orders WHERE customer_id IN (SELECT id FROM customers WHERE vip)",
-    "not_inside": "SELECT id FROM orders WHERE customer_id NOT IN"
-    " (SELECT id FROM customers WHERE grade = 'b')",
-    "existing": "SELECT c.id FROM customers c WHERE EXISTS"
-    " (SELECT 1 FROM orders o WHERE o.customer_id = c.id AND o.amount > 5)",
-    "exploded": "SELECT id, tag FROM orders LATERAL VIEW explode(tags) t AS tag",
-    "outer_exploded": "SELECT id, pos, tag FROM orders"
-    " LATERAL VIEW OUTER posexplode(tags) t AS pos, tag",
-    "exploded_map": "SELECT o.id, k, v FROM orders o LATERAL VIEW explode(lines) t AS k, v",
-    "stacked": "SELECT id, what, much FROM orders"
-    " LATERAL VIEW stack(2, 'id', id, 'amount', cast(amount AS int)) t AS what, much",
-    "inlined": "SELECT id, a, b FROM orders"
-    " LATERAL VIEW inline(array(struct(id, 'x'), struct(id + 1, 'y'))) t AS a, b",
-    "nested": "SELECT id, address.city, tags[0] AS tag, lines['x'] AS x, address FROM orders",
-    "made": "SELECT id, array(id, 2) AS a, map('k', id) AS m, named_struct('n', id) AS s,"
-    " struct(id, status) AS t FROM orders",
-    "topmost": "SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 3",
-    "sorted": "SELECT id FROM orders SORT BY id",
-    "cases": "SELECT id, CASE WHEN amount > 5 THEN 'much' WHEN amount IS NULL THEN 'none' ELSE"
-    " 'few' END AS c, if(status = 'open', 1, 0) AS o, nvl(status, '-') AS s FROM orders",
-    "dates": "SELECT id, to_date(day) AS d, year(placed) AS y, date_format(placed, 'yyyyMM') AS m,"
-    " datediff(placed, '2024-10-01') AS n, date_add(day, 1) AS next_one FROM orders",
-    "above": "SELECT a.id, a.name FROM joined a WHERE a.id > 1",
-    "above_above (x)": "SELECT max(b.id) FROM above b JOIN renamed r ON b.id = r.number",
-    "quoted": "SELECT id AS `a b`, status AS `select` FROM orders WHERE status = 'it\\'s'"
-    " OR status LIKE '%e_' OR status = \"paid\"",
-    "constants": "SELECT c.id, 1.50 AS d, 10L AS l, 1e2 AS e, date '2024-01-05' AS day, true AS t"
-    " FROM customers c",
-    "windowed_groups": "SELECT day, sum(amount) AS s, rank() OVER (ORDER BY sum(amount) DESC) AS r"
-    " FROM orders GROUP BY day",
-    "scalar": "SELECT id, (SELECT max(rate) FROM rates) AS most FROM orders",
-    "partitioned": "SELECT id, status, day FROM orders WHERE day = '2024-11-01' AND placed >"
-    " '2024-11-01 12:00:00'",
-}
-"""Views and their queries."""
-
-LEFT_TO_LONG = frozenset(
-    """
-    by_expression cases comma constants dates different either everything existing exploded
-    exploded_map full_joined grouped in_both in_sets inside later_days left_joined no_group
-    numbered of_days one_only ranked scalar semi_joined two_columns windowed_groups
-    """.split()
-)
-"""Views of which each is translated as another one, or as the expressions above."""
+#: Views over the tables of `shop.sql`, and their queries.
+VIEWS = {case.name: case.statement for case in cases_of("views_of_shop.sql")}
 
 
 def names_of(views: dict[str, str]) -> list[str]:
     return [name.partition(" ")[0] for name in views]
 
 
-@pytest.mark.parametrize(
-    "views",
-    [
-        {name: query for name, query in VIEWS.items() if name not in LEFT_TO_LONG},
-        pytest.param({name: VIEWS[name] for name in LEFT_TO_LONG}, marks=pytest.mark.long),
-    ],
-    ids=["some", "others"],
-)
 def test_shows_what_hive_shows(
-    views: dict[str, str], hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
+    hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
 ) -> None:
-    hive_client.script(SHOP)
-    for name, query in views.items():
+    hive_client.script(sql_text("shop.sql"))
+    for name, query in VIEWS.items():
         hive_client.execute(f"CREATE VIEW {name} AS {query}")
     wrong = {}
-    types = types_of(hive.metastore_uri, held, names_of(views))
+    types = types_of(hive.metastore_uri, held, names_of(VIEWS))
     session = spark.newSession()
     # The session's own settings do not count, but for its time zone.
     session.conf.set("spark.sql.ansi.enabled", "true")
     for moment in ("before", "after"):
         with hiveacid.snapshot(session, hive.metastore_uri, []) as snapshot:
             # Every view follows the tables behind it in the same way.
-            for name in names_of(views)[:: 1 if moment == "before" else 7]:
+            for name in names_of(VIEWS)[:: 1 if moment == "before" else 7]:
                 frame = snapshot.sql(f"select * from {held}.{name}")
                 ours = sorted(tuple(map(shown, row)) for row in frame.collect())
                 hives = hive_client.query(f"SELECT * FROM {held}.{name}")
@@ -349,18 +226,20 @@ def test_shows_what_hive_shows(
     assert wrong == {}
 
 
-@pytest.mark.long
+@pytest.mark.long("a hundred views, two minutes")
 def test_shows_what_hive_shows_of_views_of_sites(
     hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
 ) -> None:
     """A hundred views, and two minutes; the others show what is special in each."""
-    hive_client.script(views_of_sites.SETUP)
-    for name, query in views_of_sites.READ.items():
-        hive_client.execute(f"CREATE VIEW {name} AS {query}")
+    hive_client.script(sql_text("sites.sql"))
+    views = cases_of("views_of_sites.sql")
+    for view in views:
+        hive_client.execute(f"CREATE VIEW {view.name} AS {view.statement}")
     wrong = {}
-    types = types_of(hive.metastore_uri, held, views_of_sites.READ)
+    names = [view.name for view in views]
+    types = types_of(hive.metastore_uri, held, names)
     with hiveacid.snapshot(spark, hive.metastore_uri, []) as snapshot:
-        for name in views_of_sites.READ:
+        for name in names:
             frame = snapshot.sql(f"select * from {held}.{name}")
             ours = sorted(tuple(map(shown, row)) for row in frame.collect())
             hives = hive_client.query(f"SELECT * FROM {held}.{name}")
@@ -382,7 +261,7 @@ def test_another_release_is_read_as_the_nearest_with_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Hive 4.1 and Cloudera's 3.1.3000 say other versions; here a Hive 4.0.1 says one."""
-    hive_client.script(SHOP)
+    hive_client.script(sql_text("shop.sql"))
     for name in ON_ANOTHER_RELEASE:
         hive_client.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
     server_info = MetastoreClient.server_info
@@ -477,78 +356,16 @@ def test_plain_tables_with_char(
         assert snapshot.sql(f"select n from {held}.plain_nested").collect() == [(0,)]
 
 
+#: Views that cannot be read exactly, and words of the reasons.
 REFUSED = {
-    "hashed": ("SELECT hash(id) AS h FROM orders", "it is Java's hash"),
-    "now": ("SELECT id FROM orders WHERE placed < current_timestamp", "it depends on the moment"),
-    "zone": ("SELECT from_unixtime(id) AS u FROM orders", "it depends on the time zone of Hive"),
-    "unknown": ("SELECT soundex(status) AS s FROM orders", "it differs for texts with other"),
-    "untried": (
-        "SELECT reflect('java.lang.Math', 'abs', id) AS r FROM orders",
-        "functions that were tried",
-    ),
-    "spread": ("SELECT stddev(id) AS s FROM orders", "it is that of the population in Hive"),
-    "any_order": ("SELECT collect_set(id) AS s FROM orders", "the order in its result is chance"),
-    "any_rows": ("SELECT id FROM orders LIMIT 2", "LIMIT without ORDER BY shows rows by chance"),
-    "later": ("SELECT placed + interval '1' day AS p FROM orders", "it was not tried in Hive"),
-    "sampled": ("SELECT id FROM orders TABLESAMPLE (BUCKET 1 OUT OF 2 ON id) s", "cannot parse it"),
-    "scripted": ("SELECT transform(id) USING 'cat' AS (a) FROM orders", "was not tried in Hive"),
-    "file_names": ("SELECT INPUT__FILE__NAME AS f FROM orders", "virtual columns are Hive's own"),
-    "compared": ("SELECT id FROM orders WHERE status > id", "Hive compares or converts a string"),
-    "flag": ("SELECT cast(status AS boolean) AS b FROM orders", "a string with boolean in another"),
-    "flag_text": (
-        "SELECT cast(vip AS string) AS s FROM customers",
-        "from boolean to string differs",
-    ),
-    "blanks": ("SELECT id FROM customers WHERE grade = 'a '", "passes over blanks at the end"),
-    "joined_array": (
-        "SELECT concat_ws(',', tags) AS t FROM orders",
-        "Hive writes a NULL in an array as text",
-    ),
-    "in_place": ("SELECT tags, sort_array(tags) AS s FROM orders", "Hive sorts the array where it"),
-    "shared": (
-        "SELECT split(status, 'e')[0] AS f, sort_array(split(status, 'e')) AS s FROM orders",
-        "also what is computed twice",
-    ),
-    "many_digits": (
-        "SELECT cast(amount AS decimal(38,10)) * amount AS m FROM orders",
-        "of products that may have more than 38 digits",
-    ),
-    "mixed": (
-        "SELECT amount AS m FROM orders UNION ALL SELECT id FROM orders",
-        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
-    ),
-    "mixed_less": (
-        "SELECT id FROM orders EXCEPT SELECT amount FROM orders",
-        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
-    ),
-    "mixed_small": (
-        "SELECT amount FROM orders UNION ALL SELECT cast(id AS smallint) FROM orders",
-        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
-    ),
-    "mixed_sets": (
-        "SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount FROM orders",
-        "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers",
-    ),
-    "inner_type": (
-        "SELECT q.x FROM (SELECT amount / cast(id AS bigint) AS x FROM orders) q",
-        "in a query inside of the view it has another type in Hive than in Spark",
-    ),
-    "around": (
-        "SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s"
-        " FROM orders",
-        "of a range around the present value",
-    ),
-    "by_number": ("SELECT count(*) AS n FROM orders GROUP BY 1", "hive.groupby.position.alias"),
-    "above_hashed": ("SELECT h FROM hashed WHERE h > 1", "it is Java's hash"),
-    "unions": ("SELECT create_union(0, id, 'a') AS u FROM orders", "functions that were tried"),
+    case.name: (case.statement, case.notes["reason"]) for case in cases_of("refused_views.sql")
 }
-"""Views that cannot be read exactly, and words of the reasons."""
 
 
 def test_is_refused_with_its_reason(
     hive_client: HiveClient, hive: HiveServer, spark: SparkSession, held: str
 ) -> None:
-    hive_client.script(SHOP)
+    hive_client.script(sql_text("shop.sql"))
     for name, (query, _) in REFUSED.items():
         hive_client.execute(f"CREATE VIEW {name} AS {query}")
     hive_client.execute("CREATE VIEW of_regions AS SELECT region, hash(city) AS h FROM regions")
@@ -589,7 +406,7 @@ def test_sources_that_are_views(
     dbt_project: DbtProject, hive_client: HiveClient, held: str, tables: Tables
 ) -> None:
     """Two views are one snapshot, whose tables are locked in one request."""
-    hive_client.script(SHOP)
+    hive_client.script(sql_text("shop.sql"))
     for name in ("joined", "above", "grouped", "quoted"):
         hive_client.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
     hive_client.execute(f"CREATE VIEW states AS {VIEWS['two_columns']}")

@@ -12,8 +12,8 @@ import pytest
 from dbt_common.events.base_types import EventMsg
 
 from integration.support.dbt_project import DbtProject, finished
-from integration.support.held import assert_nothing_held, locks_of_dbt, open_transactions
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held, locks_of_dbt, open_transactions
 
 ORDERS = "select id from {{ source('shop', 'orders') }}"
 

@@ -16,7 +16,7 @@ import pytest
 from integration.support.changes import Changes, Story
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveSqlError
-from integration.support.tables import INSERT_ONLY, in_long
+from integration.support.tables import INSERT_ONLY, REPEATS
 
 RECURSIVE = "mapreduce.input.fileinputformat.input.dir.recursive"
 
@@ -29,7 +29,7 @@ def client(hive_client: HiveClient) -> Iterator[HiveClient]:
     hive_client.execute(f"SET {RECURSIVE}=false")
 
 
-@pytest.mark.parametrize("format", ["ORC", "PARQUET", *in_long("TEXTFILE")])
+@pytest.mark.parametrize("format", ["ORC", "PARQUET", pytest.param("TEXTFILE", marks=REPEATS)])
 def test_an_imported_table(
     differential: Differential, client: HiveClient, database: str, tmp_path: Path, format: str
 ) -> None:

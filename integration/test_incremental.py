@@ -20,7 +20,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.long
+@pytest.mark.long("two minutes: runs dbt many times over one story")
 def test_every_kind_of_target_follows_one_history(
     incremental: Incremental, hive: HiveServer, hive_client: HiveClient, database: str
 ) -> None:
@@ -108,7 +108,7 @@ def test_lost_partitions_are_compared_by_row_id(incremental: Incremental) -> Non
     assert "base_0000004" in messages["strict"]
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_keys_of_a_model(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
@@ -267,7 +267,7 @@ def test_a_model_of_several_sources(incremental: Incremental) -> None:
     assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "third")]
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_columns_that_come_and_are_renamed(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
@@ -314,7 +314,7 @@ def test_columns_that_come_and_are_renamed(incremental: Incremental) -> None:
     assert states == [("2", "new"), ("3", "new"), ("4", "new")]
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_a_strategy_of_the_users_own(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
@@ -340,7 +340,6 @@ def test_a_strategy_of_the_users_own(incremental: Incremental) -> None:
     assert set(incremental.run().values()) == {"OK, no changes"}
 
 
-@pytest.mark.long
 def test_a_model_that_has_lost_a_column(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -1,11 +1,10 @@
 """Two processes run the same models at the same time: nothing is lost, and nothing comes twice.
 
-`make test` takes half of the cases of `CASES`, as a fresh seed or that of CONCURRENCY_SEED chooses.
+`make test` runs `CASES`, `make long` those of `MORE` as well.
 """
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,10 @@ from pyspark.sql import SparkSession
 
 from integration.support.crash_points import CrashPoint
 from integration.support.dbt_project import DbtProject, node_results
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import ORDERS, Incremental
-from integration.support.seeds import fresh_seed
+from integration.support.metastore import assert_nothing_held
 from integration.support.stopped_dbt import StoppedDbt, settings_like
-from integration.support.tables import in_long
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
 
 FASTER, REPLACES = "at the same time and was faster", "is about to replace"
 
@@ -57,16 +51,6 @@ MORE: dict[CrashPoint, tuple[str | None, str | None]] = {
 }
 
 
-SEED = fresh_seed("CONCURRENCY_SEED")
-
-
-def some_cases() -> dict[CrashPoint, tuple[str | None, str | None]]:
-    """Return half of the cases, `REBUILT` among them."""
-    others = [point for point in CASES if point != REBUILT]
-    chosen = {REBUILT, *random.Random(SEED).sample(others, len(others) // 2)}
-    return {point: errors for point, errors in CASES.items() if point in chosen}
-
-
 @pytest.fixture
 def project(tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession) -> DbtProject:
     """A project whose runs do not wait long for each other."""
@@ -74,7 +58,15 @@ def project(tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession
     return DbtProject(path, hive, database, profile={"lock_timeout": 3}, spark=settings_like(spark))
 
 
-@pytest.mark.parametrize("cases", [some_cases(), *in_long(CASES | MORE)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "cases",
+    [
+        pytest.param(CASES, id="some"),
+        pytest.param(
+            CASES | MORE, id="all", marks=pytest.mark.long("17 models, each run three times")
+        ),
+    ],
+)
 def test_two_runs_at_the_same_time(
     project: DbtProject,
     hive_client: HiveClient,
@@ -83,7 +75,6 @@ def test_two_runs_at_the_same_time(
     tmp_path: Path,
     cases: dict[CrashPoint, tuple[str | None, str | None]],
 ) -> None:
-    print(f"CONCURRENCY_SEED={SEED}")
     hive, models = hive_client, [point.model for point in cases]
     for source in ("orders", "events"):
         hive.script(ORDERS.format(clause="").replace("TABLE orders", f"TABLE {source}"))

@@ -12,9 +12,6 @@ from integration.support.differential import canonical
 from integration.support.hive import HiveServer
 from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
 
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
-
 ALL_BY_KEY, ALL_BY_ROW_ID = (
     model.replace("where status <> 'hidden'", "") for model in (BY_KEY, BY_ROW_ID)
 )

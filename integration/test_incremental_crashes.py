@@ -1,12 +1,11 @@
 """A run that is killed at any step leaves what the next run makes right.
 
-`make test` kills at a third of the steps of `SHORT`; a fresh seed, or CRASHES_SEED, chooses them.
+`make test` kills at the steps of `SHORT`, `make long` at every step on every format.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,14 +15,10 @@ from pyspark.sql import SparkSession
 
 from integration.support.crash_points import STEPS, CrashPoint, crash_points, document
 from integration.support.dbt_project import DbtProject
-from integration.support.held import locks_of_dbt
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import ORDERS, Incremental
-from integration.support.seeds import fresh_seed
+from integration.support.metastore import locks_of_dbt
 from integration.support.stopped_dbt import StoppedDbt, settings_like
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
 
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 
@@ -142,8 +137,6 @@ def crashes(
     return Crashes(Incremental(project, hive_client, spark, database), hive, tmp_path)
 
 
-#: What chooses the steps of a short run.
-SEED = fresh_seed("CRASHES_SEED")
 #: Every step of the format that has the most, each once; the others are done by `make long`.
 SHORT = [
     *crash_points("parquet", ["by unique_key", "appending"]),
@@ -159,12 +152,12 @@ SHORT = [
 
 
 def test_a_run_that_is_killed_is_made_right_by_the_next(crashes: Crashes) -> None:
-    outcomes = crashes.kill(random.Random(SEED).sample(SHORT, len(SHORT) // 3))
+    outcomes = crashes.kill(SHORT)
     wrong = {point.model: text for point, text in outcomes.items() if text != "right"}
-    assert wrong == {}, f"CRASHES_SEED={SEED}"
+    assert wrong == {}
 
 
-@pytest.mark.long
+@pytest.mark.long("every step on every format, and the metastore's timeout")
 @pytest.mark.parametrize("file_format", STEPS)
 def test_a_run_that_is_killed_at_any_step(crashes: Crashes, file_format: str) -> None:
     """Waits for the metastore's timeout, and writes docs/crash-points.md."""

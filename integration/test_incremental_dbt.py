@@ -14,9 +14,6 @@ from integration.support.differential import canonical
 from integration.support.hive import HiveClient
 from integration.support.incremental import BY_KEY, LAKE, MODELS, ORDERS, Incremental
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 PARTITIONED = BY_KEY.replace("unique_key='id'", "unique_key='id', partition_by='status'")
 LOG = """{{ config(materialized='incremental', incremental_strategy='acid_changes') }}
 select id, amount * 2 as twice, status from {{ acid_changes(source('shop', 'log')) }}"""
@@ -40,7 +37,7 @@ models:
 """
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path: Path) -> None:
     hive = incremental.hive
     hive.script(ORDERS.format(clause=""))
@@ -110,7 +107,7 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
         assert len(incremental.rows(node.node.name)) == 5
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_rows_of_another_strategy_are_not_brought_again(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.execute(
@@ -146,7 +143,7 @@ def test_rows_of_another_strategy_are_not_brought_again(incremental: Incremental
         assert incremental.rows(name, "id") == [("1",), ("2",)], name
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_constraints_stay_when_a_target_is_built_anew(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))
@@ -222,7 +219,7 @@ def test_commands_of_dbt(incremental: Incremental) -> None:
     assert incremental.warnings == []
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_clone_and_defer(
     incremental: Incremental, hive_client: HiveClient, tmp_path: Path, other_schema: str
 ) -> None:
@@ -259,7 +256,6 @@ def test_clone_and_defer(
     assert incremental.warnings == []
 
 
-@pytest.mark.long
 def test_models_that_cannot_be_brought_up_to_date(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -28,7 +28,7 @@ from integration.support.histories.targets import MODELS
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = [pytest.mark.no_cover, pytest.mark.sampled(2, "stories")]
+pytestmark = pytest.mark.no_cover
 
 Record = Callable[[str, object], None]
 
@@ -60,7 +60,7 @@ def test_targets_follow_random_histories(histories: FedHistories, record_propert
     _assert_right(histories)
 
 
-@pytest.mark.long
+@pytest.mark.long("thirty histories, an hour")
 def test_targets_follow_many_histories(histories: FedHistories, record_property: Record) -> None:
     """Goes on after a mismatch, and writes its section of docs/random-histories.md."""
 

@@ -43,7 +43,7 @@ def in_lake(
     return Incremental(project, hive_client, spark, database)
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute; steps on Iceberg are among the crash points that are always run")
 def test_a_run_that_dies_is_made_right_by_the_next(
     in_lake: Incremental, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ MODEL = """{{{{ config(materialized='incremental', incremental_strategy='acid_ch
 FIELDS = ", ".join(f"'field {i}', id" for i in range(30))
 
 
-@pytest.mark.long
+@pytest.mark.long("two minutes: keys of every type")
 def test_keys_of_all_kinds(incremental: Incremental, hive: HiveServer) -> None:
     client, project = incremental.hive, incremental.project
     client.script(ORDERS.format(clause=""))

@@ -33,11 +33,11 @@ CONFIGS = {
 }
 """By value of `on_history_loss`, what else a model says, and its column of row ids."""
 
-Step = str | Callable[["Place"], object]
+Step = str | Callable[["TableInHive"], object]
 
 
 @dataclass(frozen=True)
-class Place:
+class TableInHive:
     """Where a table is: its name with the database, and its directory."""
 
     hive: HiveClient
@@ -54,16 +54,16 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Case:
+class Loss:
     """A table, what is done to it once targets have its rows, and what is said of that.
 
-    `told` are parts of what names the losses. `by_row_ids` says that row ids can make up for them.
+    `named` are parts of what names the losses. `by_row_ids` says that row ids can make up for them.
     `after` are changes without a loss, which come last.
     """
 
     make: tuple[Step, ...]
     change: tuple[Step, ...]
-    told: tuple[str, ...]
+    named: tuple[str, ...]
     after: tuple[Step, ...]
     by_row_ids: bool = False
     full_acid: bool = True
@@ -83,7 +83,7 @@ def compact(kind: str, partition: str | None = None) -> Step:
     return lambda place: place.hive.compact(place.table, kind, clause)
 
 
-def move(place: Place) -> None:
+def move(place: TableInHive) -> None:
     """The files of partition a lie elsewhere from now on."""
     elsewhere = place.directory.with_name(f"{place.directory.name}_elsewhere")
     shutil.move(place.directory / "p=a", elsewhere)
@@ -100,7 +100,7 @@ OVERWRITE = (
 )
 
 CASES = {
-    "parts": Case(
+    "parts": Loss(
         (
             f"CREATE TABLE {{t}} {PARTED} {ORC}",
             f"INSERT INTO {{t}} VALUES {rows(*PARTS)}",
@@ -138,7 +138,7 @@ CASES = {
         ),
         by_row_ids=True,
     ),
-    "originals": Case(
+    "originals": Loss(
         (
             f"CREATE TABLE {{t}} {COLUMNS} STORED AS ORC TBLPROPERTIES ('transactional'='false')",
             "INSERT INTO {t} VALUES (1, 10, 'new'), (2, 20, 'new'), (3, 30, 'hidden')",
@@ -155,7 +155,7 @@ CASES = {
         ("UPDATE {t} SET amount = amount + 1",),
         by_row_ids=True,
     ),
-    "places": Case(
+    "places": Loss(
         (f"CREATE TABLE {{t}} {PARTED} {ORC}", f"INSERT INTO {{t}} VALUES {rows('a', 'b', 'c')}"),
         (
             move,
@@ -173,7 +173,7 @@ CASES = {
         ("UPDATE {t} SET amount = amount + 1",),
     ),
     # With as many writes as the other one; RENAME takes a write id, too.
-    "another": Case(
+    "another": Loss(
         tuple(
             statement
             for table, status in (("{t}", "new"), ("{t}_other", "other"))
@@ -186,7 +186,7 @@ CASES = {
         ("it is another table of the name (id ", "(new write ids: 1-2)"),
         ("UPDATE {t} SET amount = amount + 1",),
     ),
-    "logs": Case(
+    "logs": Loss(
         (
             f"CREATE TABLE {{t}} {PARTED} {LOG}",
             f"INSERT INTO {{t}} VALUES {rows(*LOGS)}",
@@ -220,7 +220,7 @@ class Losses:
     def __init__(self, incremental: Incremental, hive: HiveServer) -> None:
         self.dbt = incremental
         self.places = {
-            name: Place(
+            name: TableInHive(
                 incremental.hive,
                 f"{incremental.database}.{name}",
                 hive.warehouse / f"{incremental.database}.db" / name,
@@ -276,10 +276,10 @@ class Losses:
         else:
             assert level == "warn", text
             assert f"is built anew from the whole of {table}: " in text
-        assert all(part in text for part in case.told), text
+        assert all(part in text for part in case.named), text
 
 
-@pytest.mark.long
+@pytest.mark.long("three minutes: every loss with every way of a model")
 def test_each_loss_and_what_is_done(incremental: Incremental, hive: HiveServer) -> None:
     losses = Losses(incremental, hive)
     losses.make()
@@ -298,7 +298,7 @@ def test_each_loss_and_what_is_done(incremental: Incremental, hive: HiveServer) 
         assert status == "error"
         table = losses.places[name].table
         assert f"cannot be brought up to date from the changes of {table}: " in message
-        assert all(part in message for part in case.told), message
+        assert all(part in message for part in case.named), message
         assert "Run it with --full-refresh, or set `on_history_loss`" in message
         assert incremental.rows(f"{name}_error", "*") == before[name]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from integration.support.incremental import LAKE, ORDERS, Incremental
 
 _FORMATS = {"delta": "file_format='delta'", "iceberg": LAKE}
@@ -49,7 +47,6 @@ def _models() -> dict[str, str]:
     return models
 
 
-@pytest.mark.long
 def test_predicates_and_columns_of_a_merge(incremental: Incremental) -> None:
     hive, project = incremental.hive, incremental.project
     hive.script(ORDERS.format(clause=""))

@@ -8,9 +8,6 @@ from integration.support.dbt_project import node_results
 from integration.support.differential import NULL, canonical
 from integration.support.incremental import LAKE, ORDERS, Incremental
 
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
-
 _FORMATS = {
     "parquet": "file_format='parquet'",
     "orc": "file_format='orc'",
@@ -55,7 +52,7 @@ def _with(*parts: str) -> list[str]:
     return [name for name in MODELS if set(parts) & set(name.split("_"))]
 
 
-@pytest.mark.long
+@pytest.mark.long("two minutes: runs dbt many times over one story")
 def test_columns_come_and_go(incremental: Incremental) -> None:
     hive = incremental.hive
     hive.script(ORDERS.format(clause=""))

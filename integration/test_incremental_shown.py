@@ -20,7 +20,7 @@ _MODELS = {
 _ZONE = "America/New_York"
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_rows_that_are_shown_otherwise_now(incremental: Incremental) -> None:
     hive, project, database = incremental.hive, incremental.project, incremental.database
     hive.script(

@@ -14,9 +14,6 @@ from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveServer
 from integration.support.incremental import BY_KEY, MODELS, ORDERS, Incremental, files_below
 
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
-
 TARGETS = {
     "delta_key": MODELS["delta_key"],
     "iceberg_ids": MODELS["iceberg_ids"],
@@ -42,7 +39,7 @@ def _has_state(incremental: Incremental, model: str, write_ids: str) -> bool:
     return any(source in line and f'"{source}:{write_ids}:' in line for line in lines)
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute: runs dbt many times over one story")
 def test_states_are_shown_removed_and_never_made_of_nothing(
     incremental: Incremental, tmp_path: Path, other_schema: str
 ) -> None:

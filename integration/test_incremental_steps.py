@@ -32,7 +32,7 @@ BACKLOG = (
 )
 
 
-@pytest.mark.long
+@pytest.mark.long("two minutes: each write id of a backlog is a run")
 def test_each_step_of_a_backlog(incremental: Incremental, hive: HiveServer) -> None:
     """With a minor compaction of what is not seen yet, and transactions that commit late.
 

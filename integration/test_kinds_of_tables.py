@@ -21,18 +21,18 @@ from hiveacid.errors import ConcurrentDdlError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import LockState, TableName
 from hiveacid.spark_lines import ALL_TESTS, LINES, line_of
-from integration.support.avro import LOCK_FILES
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical, collected, null_partitions
-from integration.support.held import assert_nothing_held
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.support.hive.running import (
+from integration.support.hive.server import (
     assert_passes_beside,
     running_hive,
     running_or_own,
 )
-from integration.support.kinds_of_tables import ACID, PLAIN, SELECTED, TABLES, make_all_kinds
+from integration.support.metastore import assert_nothing_held
+from integration.support.spark_packages import LOCK_FILES
+from integration.support.tables import ACID, KINDS_OF_TABLES, PLAIN, make_all_kinds
 from integration.test_reader_types import TIMES
 
 KINDS = "kinds_of_tables"
@@ -143,23 +143,24 @@ def test_models_have_the_rows_of_the_hive_that_wrote_them(
     server, client = writer
     profile = {"metastore_uri": server.metastore_uri}
     project = DbtProject(tmp_path / "project", hive, database, profile=profile)
-    project.sources(*TABLES, schema=KINDS)
+    project.sources(*(kind.name for kind in KINDS_OF_TABLES), schema=KINDS)
     project.models(
         **{
-            f"of_{table}": f"select {SELECTED.get(table, '*')} "
-            f"from {{{{ source('shop', '{table}') }}}}"
-            for table in TABLES
+            f"of_{kind.name}": f"select {kind.notes.get('selected', '*')} "
+            f"from {{{{ source('shop', '{kind.name}') }}}}"
+            for kind in KINDS_OF_TABLES
         }
     )
     project.succeed("build")
     assert_nothing_held(client, KINDS)
     differing = {}
-    for table in TABLES:
+    for kind in KINDS_OF_TABLES:
+        table = kind.name
         model = spark.newSession().table(f"{database}.of_{table}")
         expected = [
             null_partitions(row, 1, len(row)) for row in client.query(f"SELECT * FROM {table}")
         ]
-        if table in SELECTED:
+        if "selected" in kind.notes:
             # What the client of a Hive 3 makes of an array.
             expected = [
                 tuple(v.decode() if isinstance(v, bytes) else v for v in r) for r in expected

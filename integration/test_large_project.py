@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from hiveacid.metastore.connection import Channel
-from integration.support.dbt_project import DbtProject
+from integration.support.dbt_project import SOURCES, DbtProject, add_large_project
 from integration.support.hive import HiveClient
-from integration.support.large_project import SOURCES, add_large_project
 
 Calls = Counter[str]
 
@@ -49,7 +48,7 @@ def project(dbt_project: DbtProject, hive_client: HiveClient) -> DbtProject:
     return dbt_project
 
 
-@pytest.mark.long
+@pytest.mark.long("200 models, two minutes")
 def test_the_metastore_is_asked_once(
     project: DbtProject, calls: Calls, hive_client: HiveClient
 ) -> None:

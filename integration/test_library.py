@@ -28,14 +28,11 @@ from pyspark.sql import functions as F
 
 import hiveacid
 from hiveacid.spark_lines import line_of
-from integration.support.dbt_project import SLOW, SMALL_JVM
+from integration.support.dbt_process import WITHOUT_DBT
+from integration.support.dbt_project import SLOW, small_jvm
 from integration.support.differential import Differential, canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.without_dbt import WITHOUT_DBT
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
+from integration.support.metastore import assert_nothing_held
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "library"
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
@@ -52,7 +49,7 @@ class PlainSpark:
             "spark.ui.enabled": "false",
             "spark.log.level": "ERROR",
             "spark.sql.shuffle.partitions": "2",
-            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {SMALL_JVM}",
+            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {small_jvm()}",
         }
         named = shlex.join(f"--conf={name}={value}" for name, value in settings.items())
         # Not in a file: its directory would stand on the class path before Spark's jars.

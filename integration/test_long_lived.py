@@ -27,11 +27,8 @@ from dbt_common.events.event_manager_client import get_event_manager
 from dbt.adapters.hiveacid import HiveAcidAdapter
 from hiveacid.errors import SnapshotEndedError
 from integration.support.dbt_project import SLOW, DbtProject, finished
-from integration.support.held import assert_nothing_held, locks_of_dbt
 from integration.support.hive import HiveClient
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
+from integration.support.metastore import assert_nothing_held, locks_of_dbt
 
 COUNT_TWICE = """
 {% macro count_twice(source) %}

@@ -15,10 +15,7 @@ from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.tables import FULL_ACID, INSERT_ONLY
-from integration.support.three_ways import ThreeWays
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
+from integration.support.targets import ThreeWays
 
 VIEWS = {
     "full_acid": "STORED AS ORC TBLPROPERTIES ('transactional'='true') "
@@ -91,7 +88,7 @@ def test_they_show_what_hive_shows_stale_or_not(
     assert compare() == []
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute; that such views are read right is always run")
 def test_models_over_them(
     hive: HiveServer,
     hive_client: HiveClient,

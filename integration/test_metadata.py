@@ -20,11 +20,8 @@ from hiveacid.snapshots.tables import look_up_unlocked
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import is_cleaned
 from integration.support.tables import FULL_ACID, INSERT_ONLY
-from integration.support.waiting import is_cleaned
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
 
 LOCKS = ("Opened transaction", "One snapshot of")
 

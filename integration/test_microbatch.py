@@ -11,12 +11,10 @@ from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import EXAMPLES, LAKE, SCHEMAS
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
+from integration.support.metastore import assert_nothing_held
+from integration.support.tables import REPEATS
 
 FORMATS = {
     "of_parquet": "file_format='parquet'",
@@ -87,8 +85,8 @@ class Together:
     "model",
     [
         "of_parquet",
-        pytest.param("of_delta", marks=pytest.mark.long),
-        pytest.param("of_lake", marks=pytest.mark.long),
+        pytest.param("of_delta", marks=REPEATS),
+        pytest.param("of_lake", marks=REPEATS),
     ],
 )
 def test_batches_at_the_same_time(

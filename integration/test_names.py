@@ -10,12 +10,9 @@ import pytest
 from hiveacid.sql.clauses import render_read
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient
+from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
 
 ORDERS = "{{ source('shop', 'orders') }}"
 OPTIMIZED = {"read": "optimized"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from integration.support.hive import HiveServer
-from integration.support.hive.running import assert_passes_beside
+from integration.support.hive.server import assert_passes_beside
 from tools.dbt_line import NEWEST
 
 

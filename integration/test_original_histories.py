@@ -20,7 +20,7 @@ from integration.support.histories.originals import (
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = [pytest.mark.no_cover, pytest.mark.long]
+pytestmark = [pytest.mark.no_cover, pytest.mark.long("twenty minutes of histories")]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_random_histories_of_converted_tables(
 
 def test_random_histories_on_a_cluster(tmp_path: Path) -> None:
     minutes = os.environ.get("HISTORIES_MINUTES") or "10"
-    program = "integration.support.histories.on_cluster"
+    program = "integration.support.histories.originals"
     # A process of its own, since a process has one Spark.
     done = subprocess.run(
         [sys.executable, "-m", program, str(tmp_path), minutes],

@@ -16,11 +16,8 @@ import hiveacid
 from hiveacid.errors import InvalidSettingError
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.tables import INSERT_ONLY, in_long, setting
+from integration.support.tables import INSERT_ONLY, REPEATS, setting
 from integration.test_reader_types import TIMES, ZONES
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
 
 ZONE = "America/New_York"
 IMPALA = b"impala version 4.1.0 (build 1.0)"
@@ -132,7 +129,8 @@ SHOWN = ["id", "cast(at AS string)"]
     "writer",
     [
         *("arrow_int96", "impala", "arrow_micros", "arrow_utc", "spark_int96"),
-        *in_long("arrow_millis", "spark_micros"),
+        pytest.param("arrow_millis", marks=REPEATS),
+        pytest.param("spark_micros", marks=REPEATS),
     ],
 )
 def test_files_of_other_writers(elsewhere: Differential, tmp_path: Path, writer: str) -> None:
@@ -189,7 +187,7 @@ def test_without_the_zone_only_its_timestamps_are_refused(
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-@pytest.mark.parametrize("format", ["PARQUET", *in_long("AVRO")])
+@pytest.mark.parametrize("format", ["PARQUET", pytest.param("AVRO", marks=REPEATS)])
 def test_what_a_hive_elsewhere_has_written(
     elsewhere: Differential, format: str, legacy: bool
 ) -> None:
@@ -261,7 +259,7 @@ def test_old_times_that_a_spark_wrote_in_its_legacy_calendar(
             frame.where("id = 0").collect()
 
 
-@pytest.mark.parametrize("where", ["TBLPROPERTIES", *in_long("SERDEPROPERTIES")])
+@pytest.mark.parametrize("where", ["TBLPROPERTIES", pytest.param("SERDEPROPERTIES", marks=REPEATS)])
 def test_columns_by_position(elsewhere: Differential, tmp_path: Path, where: str) -> None:
     """Within each file; what a file lacks is NULL, whatever it is called elsewhere."""
     pair = pyarrow.struct([("k", pyarrow.int32()), ("l", pyarrow.string())])

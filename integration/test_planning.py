@@ -17,10 +17,15 @@ from hiveacid.reader.footer_cache import FooterCache
 from hiveacid.reader.orc_footers import OrcFooter, OrcFooters
 from hiveacid.reader.read import to_dataframe
 from integration.support.dbt_project import DbtProject, node_results
-from integration.support.differential import Differential, canonical, collected, null_partitions
+from integration.support.differential import (
+    Differential,
+    canonical,
+    collected,
+    null_partitions,
+    scanned,
+)
 from integration.support.hive import HiveClient
-from integration.support.metastore_calls import counted_calls
-from integration.support.scans import scanned
+from integration.support.metastore import counted_calls
 from integration.test_dbt_run import rows
 
 

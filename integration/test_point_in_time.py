@@ -28,9 +28,6 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.instants import Past
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 
 @pytest.fixture
 def past(differential: Differential, hive_client: HiveClient, database: str) -> Past:
@@ -251,7 +248,7 @@ class EarlierInstants(Histories):
         self.pasts.setdefault(world.table, new).look_back()
 
 
-@pytest.mark.long
+@pytest.mark.long("random histories for minutes")
 def test_random_histories(
     hive_in_test: HiveServer,
     spark: SparkSession,

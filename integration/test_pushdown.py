@@ -9,9 +9,8 @@ from pyspark.sql import DataFrame
 
 import hiveacid
 from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
-from integration.support.differential import Differential, canonical, collected
+from integration.support.differential import Differential, canonical, collected, scanned
 from integration.support.hive import HiveClient
-from integration.support.scans import scanned
 
 ROWS = 60_000
 """Six row groups of ORC's default size in one file."""

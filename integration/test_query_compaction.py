@@ -16,7 +16,7 @@ from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.config import ON_MAPREDUCE
 from integration.support.tables import FULL_ACID
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long("starts a Hive whose compactions run on Tez")
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 

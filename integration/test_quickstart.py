@@ -13,13 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.quickstart.__main__ import MARTS, PROJECT, SHIPMENT_STATES, SOURCES, environment
-from integration.support.dbt_project import SMALL_JVM, DbtDirectory, failures, node_results
+from integration.support.dbt_project import DbtDirectory, failures, node_results, small_jvm
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
+from integration.support.metastore import assert_nothing_held
 
 #: The marts as Hive itself computes them.
 MARTS_BY_HIVE = {
@@ -79,7 +76,7 @@ def assert_marts_are_hives(hive: HiveClient) -> None:
         assert rows, mart
 
 
-@pytest.mark.long
+@pytest.mark.long("another copy of the quickstart; test_offline.py has `parse` and `ls`")
 def test_before_any_run(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("parse")
     listed = quickstart.succeed("ls", "--output", "name").result
@@ -97,7 +94,7 @@ def test_before_any_run(quickstart: DbtDirectory, hive_session: HiveClient) -> N
     assert [tuple(row) for row in node.agate_table.rows] == expected
 
 
-@pytest.mark.long
+@pytest.mark.long("another copy of the quickstart, a minute")
 def test_builds_follow_hives_changes(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("build")
     assert_marts_are_hives(hive_session)
@@ -112,7 +109,7 @@ def test_builds_follow_hives_changes(quickstart: DbtDirectory, hive_session: Hiv
     assert changes["bytes_read"] < 0.05 * changes["bytes"]
 
 
-@pytest.mark.long
+@pytest.mark.long("another copy of the quickstart, a minute")
 def test_run_then_test_show_and_docs(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("run")
     assert_marts_are_hives(hive_session)
@@ -133,7 +130,7 @@ def test_run_then_test_show_and_docs(quickstart: DbtDirectory, hive_session: Hiv
     assert list(orders) == ["order_id", "customer_id", "amount", "status", "order_date"]
 
 
-@pytest.mark.long
+@pytest.mark.long("another copy of the quickstart, a minute")
 def test_an_empty_run_reads_nothing(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     quickstart.succeed("run")
     quickstart.succeed("run", "--empty")
@@ -145,7 +142,7 @@ def test_an_empty_run_reads_nothing(quickstart: DbtDirectory, hive_session: Hive
     assert_marts_are_hives(hive_session)
 
 
-@pytest.mark.long
+@pytest.mark.long("another copy of the quickstart, a minute")
 def test_retry_takes_up_what_failed(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     model = quickstart.path / "models" / "marts" / "daily_revenue.sql"
     right = model.read_text(encoding="utf-8")
@@ -167,7 +164,7 @@ def test_retry_takes_up_what_failed(quickstart: DbtDirectory, hive_session: Hive
     assert_marts_are_hives(hive_session)
 
 
-@pytest.mark.long
+@pytest.mark.long("another copy of the quickstart, a minute")
 def test_one_process_runs_dbt_twice(quickstart: DbtDirectory, hive_session: HiveClient) -> None:
     transactions = []
     for _ in range(2):
@@ -192,7 +189,7 @@ def test_the_story(tmp_path: Path) -> None:
             "DBT_TARGET_PATH": str(tmp_path / "target"),
             "DBT_LOG_PATH": str(tmp_path / "logs"),
             # Its Sparks are those of a user, but for what Java compiles.
-            "SPARK_SUBMIT_OPTS": SMALL_JVM,
+            "SPARK_SUBMIT_OPTS": small_jvm(),
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

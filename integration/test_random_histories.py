@@ -17,12 +17,11 @@ from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground, Histories
 from integration.support.histories.operations import QUERY_COMPACTION
-from integration.support.histories.report import write_reads
-from integration.support.histories.running import Record, assert_sound, run
+from integration.support.histories.report import Record, assert_sound, run, write_reads
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
-pytestmark = [pytest.mark.no_cover, pytest.mark.sampled(2, "stories")]
+pytestmark = pytest.mark.no_cover
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def test_random_histories(histories: Histories, record_property: Record) -> None
     assert_sound(histories)
 
 
-@pytest.mark.long
+@pytest.mark.long("two hours")
 def test_random_histories_for_hours(histories: Histories, record_property: Record) -> None:
     """Goes on after a mismatch, and writes its section of docs/random-histories.md."""
 

@@ -10,10 +10,7 @@ from pyspark.sql import DataFrame
 
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient, HiveSqlError
-from integration.support.tables import FULL_ACID, in_storages
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import FULL_ACID, REPEATS, storage
 
 _TEXTS = ("string", "char(3)", "char(10)", "varchar(3)", "varchar(10)")
 _DECIMALS = ("decimal(9,0)", "decimal(10,2)", "decimal(20,4)")
@@ -58,7 +55,7 @@ FLOAT_VALUES = ("1.25", "-64")
 PAIRS = [(old, new) for old, news in WIDENINGS.items() for new in news]
 
 
-@in_storages("full acid", in_long=("orc",))
+@pytest.mark.parametrize(("format", "properties"), [storage("full acid"), storage("orc", REPEATS)])
 def test_every_widening_that_hive_allows(
     differential: Differential,
     hive_client: HiveClient,
@@ -91,7 +88,7 @@ def test_every_widening_that_hive_allows(
     _check_widened(differential, hive_client, table)
 
 
-@pytest.mark.long
+@pytest.mark.long("asks Hive for every pair of types; our reader is not in it")
 def test_hive_allows_no_other_change_of_a_type(hive_client: HiveClient, database: str) -> None:
     """Else `WIDENINGS` would be too short."""
     types = sorted({*WIDENINGS, *_TEXTS, *_DECIMALS, "boolean", "binary"})
@@ -130,7 +127,10 @@ def test_added_and_renamed_columns_go_by_position(
     differential.check(table)
 
 
-@in_storages("full acid", in_long=("orc", "parquet"))
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [storage("full acid"), storage("orc", REPEATS), storage("parquet", REPEATS)],
+)
 def test_columns_that_swap_their_names(
     differential: Differential,
     hive_client: HiveClient,
@@ -192,7 +192,10 @@ def test_replaced_columns(
     differential.check(table, where=filter)
 
 
-@in_storages("full acid", "text", in_long=("orc", "avro"))
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [storage("full acid"), storage("text"), storage("orc", REPEATS), storage("avro", REPEATS)],
+)
 def test_columns_of_one_partition_changed(
     differential: Differential,
     hive_client: HiveClient,
@@ -254,7 +257,10 @@ def test_nested_fields_added_and_renamed(
     assert refused == []
 
 
-@in_storages("full acid", "parquet", in_long=("avro",))
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [storage("full acid"), storage("parquet", REPEATS), storage("avro", REPEATS)],
+)
 def test_texts_made_shorter(
     differential: Differential,
     hive_client: HiveClient,

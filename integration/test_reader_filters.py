@@ -9,10 +9,7 @@ import pytest
 
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
-from integration.support.tables import in_long, make_table
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import REPEATS, make_table
 
 #: Types, and values at their edges.
 EDGES = {
@@ -73,7 +70,15 @@ def _filters() -> list[str]:
     return filters
 
 
-@pytest.mark.parametrize("storage", ["full acid", *in_long("parquet", "originals", "orc")])
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "full acid",
+        pytest.param("parquet", marks=REPEATS),
+        pytest.param("originals", marks=REPEATS),
+        pytest.param("orc", marks=REPEATS),
+    ],
+)
 def test_a_filter_on_every_type(
     differential: Differential, hive_client: HiveClient, database: str, storage: str
 ) -> None:
@@ -103,7 +108,15 @@ def test_a_filter_on_every_type(
     differential.check_filters(table, filters, ["id"])
 
 
-@pytest.mark.parametrize("storage", ["full acid", "originals", "parquet", *in_long("orc")])
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "full acid",
+        "parquet",
+        pytest.param("originals", marks=REPEATS),
+        pytest.param("orc", marks=REPEATS),
+    ],
+)
 def test_a_filter_on_texts_that_utf_8_and_utf_16_order_otherwise(
     differential: Differential, hive_client: HiveClient, database: str, storage: str
 ) -> None:
@@ -130,7 +143,16 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(
-    "storage", ["full acid", "parquet", "text", *in_long("originals", "orc", "avro", "json")]
+    "storage",
+    [
+        "full acid",
+        "parquet",
+        pytest.param("text", marks=REPEATS),
+        pytest.param("originals", marks=REPEATS),
+        pytest.param("orc", marks=REPEATS),
+        pytest.param("avro", marks=REPEATS),
+        pytest.param("json", marks=REPEATS),
+    ],
 )
 def test_texts_with_a_length_compare_as_in_hive(
     differential: Differential, hive_client: HiveClient, database: str, storage: str

@@ -12,10 +12,7 @@ from pyspark.errors import SparkRuntimeException
 from hiveacid.errors import UnreadableTableError
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
-from integration.support.tables import INSERT_ONLY, in_storages
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import INSERT_ONLY, storage
 
 EVERY_TYPE = {
     "t": "tinyint",
@@ -46,7 +43,10 @@ SHOWN = [
 ]
 
 
-@in_storages("text", "json", "avro", "parquet", "full acid")
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [storage("text"), storage("json"), storage("avro"), storage("parquet"), storage("full acid")],
+)
 def test_every_type(
     differential: Differential,
     hive_client: HiveClient,

@@ -9,8 +9,7 @@ import pytest
 
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
-from integration.support.rebalanced import rebalance
-from integration.support.tables import FULL_ACID, compact_everywhere, setting
+from integration.support.tables import FULL_ACID, REPEATS, compact_everywhere, rebalance, setting
 
 PARTITIONED = "PARTITIONED BY (day date)"
 BOTH = f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS"
@@ -20,9 +19,9 @@ BOTH = f"{PARTITIONED} CLUSTERED BY (id) INTO 2 BUCKETS"
     "storage",
     [
         # What these three show, the table that is both shows, too.
-        pytest.param("", id="plain", marks=pytest.mark.long),
-        pytest.param("CLUSTERED BY (id) INTO 3 BUCKETS", id="bucketed", marks=pytest.mark.long),
-        pytest.param(PARTITIONED, id="partitioned", marks=pytest.mark.long),
+        pytest.param("", id="plain", marks=REPEATS),
+        pytest.param("CLUSTERED BY (id) INTO 3 BUCKETS", id="bucketed", marks=REPEATS),
+        pytest.param(PARTITIONED, id="partitioned", marks=REPEATS),
         pytest.param(BOTH, id="both"),
     ],
 )
@@ -32,7 +31,7 @@ def test_full_acid(
     _check_a_life(differential, hive_client, f"{database}.orders", storage, FULL_ACID)
 
 
-@pytest.mark.long
+@pytest.mark.long("a minute of an older layout of the same files")
 def test_full_acid_as_of_old(
     differential: Differential, hive_client: HiveClient, database: str
 ) -> None:

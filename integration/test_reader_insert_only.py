@@ -9,10 +9,7 @@ import pytest
 
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
-from integration.support.tables import INSERT_ONLY, in_long
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import INSERT_ONLY, REPEATS
 
 FORMATS = {
     "orc": "STORED AS ORC",
@@ -40,7 +37,7 @@ _TYPES = "id int, what string, amount decimal(10,2), at timestamp"
                 FORMATS[format],
                 layout,
                 id=f"{name}-{format}",
-                marks=[] if (name, format) in SHORT else [pytest.mark.long],
+                marks=[] if (name, format) in SHORT else [REPEATS],
             )
             for name, layout in LAYOUTS.items()
             for format in FORMATS
@@ -97,7 +94,7 @@ def test_insert_only(
     assert differential.check(table).rows == []
 
 
-@pytest.mark.parametrize("format", ["AVRO", *in_long("JSONFILE")])
+@pytest.mark.parametrize("format", ["AVRO", pytest.param("JSONFILE", marks=REPEATS)])
 def test_compacted_avro_and_json(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:
@@ -128,7 +125,15 @@ def test_compacted_avro_and_json(
             hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (x int)")
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", "PARQUET", *in_long("ORC", "AVRO")])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "PARQUET",
+        pytest.param("TEXTFILE", marks=REPEATS),
+        pytest.param("ORC", marks=REPEATS),
+        pytest.param("AVRO", marks=REPEATS),
+    ],
+)
 def test_partitions_keep_their_columns(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:
@@ -157,7 +162,15 @@ def test_partitions_keep_their_columns(
     differential.check(table, where="a LIKE '%c%'")
 
 
-@pytest.mark.parametrize("format", ["ORC", *in_long("TEXTFILE", "PARQUET", "AVRO")])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "ORC",
+        pytest.param("TEXTFILE", marks=REPEATS),
+        pytest.param("PARQUET", marks=REPEATS),
+        pytest.param("AVRO", marks=REPEATS),
+    ],
+)
 def test_made_from_a_query_and_renamed(
     differential: Differential, hive_client: HiveClient, database: str, format: str
 ) -> None:

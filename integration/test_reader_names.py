@@ -8,10 +8,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.formatting import quoted
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
-from integration.support.tables import FULL_ACID, make_table
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import FULL_ACID, REPEATS, make_table
 
 ACID_NAMES = [
     "operation",
@@ -36,8 +33,8 @@ ODD_NAMES = ["a b", "we`ird", "1", 'x"y', "a\\b", "a<b", "x'y", "(x)", "日本"]
     ("storage", "names"),
     [
         ("full acid", ACID_NAMES + ODD_NAMES),
-        pytest.param("originals", ACID_NAMES + ODD_NAMES, marks=pytest.mark.long),
-        pytest.param("orc", ACID_NAMES + ODD_NAMES, marks=pytest.mark.long),
+        pytest.param("originals", ACID_NAMES + ODD_NAMES, marks=REPEATS),
+        pytest.param("orc", ACID_NAMES + ODD_NAMES, marks=REPEATS),
         ("parquet", ACID_NAMES),
     ],
     ids=["full acid", "originals", "orc", "parquet"],

@@ -15,14 +15,17 @@ from hiveacid.reader import deletes, raw_files
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.verify import verify
 from integration.support.changes import Changes, Story
-from integration.support.differential import Differential, canonical
+from integration.support.differential import SPLITS, Differential, canonical, divided, scanned
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.scans import SPLITS, divided, scanned
-from integration.support.stripes import convert_stripes, write_stripes
-from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, setting
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import (
+    FULL_ACID,
+    INSERT_ONLY,
+    REPEATS,
+    compact_everywhere,
+    convert_stripes,
+    setting,
+    write_stripes,
+)
 
 PARTITIONED = "PARTITIONED BY (p int)"
 BUCKETED = "CLUSTERED BY (id) INTO 2 BUCKETS"
@@ -55,14 +58,14 @@ def convert(client: HiveClient, table: str, properties: str = FULL_ACID) -> None
     ("layout", "properties"),
     [
         # What these four show, the table that is both shows, too.
-        pytest.param("", "", id="plain", marks=pytest.mark.long),
-        pytest.param(PARTITIONED, "", id="partitioned", marks=pytest.mark.long),
-        pytest.param(BUCKETED, "", id="bucketed", marks=pytest.mark.long),
+        pytest.param("", "", id="plain", marks=REPEATS),
+        pytest.param(PARTITIONED, "", id="partitioned", marks=REPEATS),
+        pytest.param(BUCKETED, "", id="bucketed", marks=REPEATS),
         pytest.param(
             f"{PARTITIONED} {BUCKETED}",
             ", 'bucketing_version'='1'",
             id="both, older buckets",
-            marks=pytest.mark.long,
+            marks=REPEATS,
         ),
         pytest.param(f"{PARTITIONED} {BUCKETED}", "", id="both"),
     ],
@@ -102,7 +105,7 @@ def test_original_files(
     "layout",
     [
         pytest.param("", id="plain"),
-        pytest.param(PARTITIONED, id="partitioned", marks=pytest.mark.long),
+        pytest.param(PARTITIONED, id="partitioned", marks=REPEATS),
     ],
 )
 def test_original_files_compacted_by_themselves(
@@ -131,8 +134,8 @@ def test_original_files_compacted_by_themselves(
     ("format", "layout"),
     [
         # These two take the same way through the plan.
-        pytest.param("ORC", f"{PARTITIONED} {BUCKETED}", id="orc, both", marks=pytest.mark.long),
-        pytest.param("TEXTFILE", BUCKETED, id="text, bucketed", marks=pytest.mark.long),
+        pytest.param("ORC", f"{PARTITIONED} {BUCKETED}", id="orc, both", marks=REPEATS),
+        pytest.param("TEXTFILE", BUCKETED, id="text, bucketed", marks=REPEATS),
         pytest.param("PARQUET", PARTITIONED, id="parquet, partitioned"),
     ],
 )
@@ -206,7 +209,7 @@ def test_original_files_of_insert_only_tables(
     assert len(differential.check(table, where="id > 1").rows) == 3
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own")
 def test_a_hive_that_shows_original_files(tmp_path: Path, spark: SparkSession) -> None:
     """Its metastore has the setting, too."""
     settings = HiveSettings(extra={"hive.mm.allow.originals": "true"})

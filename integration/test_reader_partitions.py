@@ -12,7 +12,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.columns import NULL_PARTITION
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.tables import FULL_ACID, INSERT_ONLY, in_long, in_storages
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS, storage
 
 
 def test_odd_partition_values_dropped_and_truncated_partitions(
@@ -80,7 +80,10 @@ PARTITION_COLUMNS = {
 }
 
 
-@in_storages("full acid", in_long=("parquet", "text"))
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [storage("full acid"), storage("parquet", REPEATS), storage("text", REPEATS)],
+)
 def test_partition_columns_of_every_type(
     differential: Differential,
     hive_client: HiveClient,
@@ -187,7 +190,10 @@ def test_deletes_across_partitions_of_several_types(
         differential.check(table, where="b = -2 AND id > 4")
 
 
-@in_storages("full acid", in_long=("parquet", "text"))
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [storage("full acid"), storage("parquet", REPEATS), storage("text", REPEATS)],
+)
 def test_decimal_partitions_through_their_life(
     hive: HiveServer,
     differential: Differential,
@@ -261,7 +267,10 @@ def test_partitions_repeat_row_ids(
     assert len(differential.check(table, where="p IN (1, 2)").rows) == 30
 
 
-@pytest.mark.parametrize("format", ["TEXTFILE", *in_long("ORC", "PARQUET")])
+@pytest.mark.parametrize(
+    "format",
+    ["TEXTFILE", pytest.param("ORC", marks=REPEATS), pytest.param("PARQUET", marks=REPEATS)],
+)
 def test_dynamic_writes_to_a_partition_with_its_own_location(
     hive: HiveServer,
     differential: Differential,
@@ -303,7 +312,7 @@ def test_dynamic_writes_to_a_partition_with_its_own_location(
 
 
 @pytest.mark.parametrize("new", ["varchar(3)", "char(3)"])
-@in_storages("full acid", "text")
+@pytest.mark.parametrize(("format", "properties"), [storage("full acid"), storage("text")])
 def test_a_partition_column_that_became_shorter(
     differential: Differential,
     hive_client: HiveClient,

@@ -13,7 +13,7 @@ from hiveacid.reader.verify import verify
 from integration.support.differential import Differential
 from integration.support.histories.writer import OpenWriter, delete_together, insert_together
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.tables import FULL_ACID, in_long, in_storages
+from integration.support.tables import FULL_ACID, REPEATS, storage
 
 
 @contextmanager
@@ -24,8 +24,12 @@ def kept_open(client: MetastoreClient, writer: OpenWriter) -> Iterator[None]:
     assert client.heartbeat(writer.txn_id) is TransactionState.OPEN
 
 
-@pytest.mark.parametrize("partitioned", [*in_long(False), True], ids=["plain", "partitioned"])
-@in_storages("full acid", "text", in_long=("orc",))
+@pytest.mark.parametrize(
+    "partitioned", [pytest.param(False, marks=REPEATS), True], ids=["plain", "partitioned"]
+)
+@pytest.mark.parametrize(
+    ("format", "properties"), [storage("full acid"), storage("text"), storage("orc", REPEATS)]
+)
 def test_uncommitted_and_aborted_work_is_not_shown(
     differential: Differential,
     hive_client: HiveClient,

@@ -15,10 +15,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.verify import verify
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
-from integration.support.tables import FULL_ACID, INSERT_ONLY, in_storages, setting
-
-# `make test` takes a third of them: each kind of table is read by tests of dbt, too.
-pytestmark = pytest.mark.sampled(3)
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS, setting, storage
 
 TIMES = [
     "0001-01-01 00:00:00",
@@ -45,7 +42,17 @@ ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 #: What stands before the name of the setting by which Hive reads files that name no calendar.
 GREGORIAN_DEFAULT = {"parquet": "date.", "avro": ""}
 
-EVERY_FORMAT = in_storages("full acid", "parquet", "json", "text", in_long=("orc", "avro"))
+EVERY_FORMAT = pytest.mark.parametrize(
+    ("format", "properties"),
+    [
+        storage("full acid"),
+        storage("parquet"),
+        storage("text"),
+        storage("json", REPEATS),
+        storage("orc", REPEATS),
+        storage("avro", REPEATS),
+    ],
+)
 
 
 def test_old_dates_in_files_of_sparks(
@@ -169,7 +176,9 @@ def test_types_and_names_in_files_of_others(
         differential.check(f"{database}.orc")
 
 
-@in_storages("full acid", "parquet", "text")
+@pytest.mark.parametrize(
+    ("format", "properties"), [storage("full acid"), storage("parquet"), storage("text", REPEATS)]
+)
 def test_times_show_the_same_clock_in_every_session(
     differential: Differential,
     hive_client: HiveClient,
@@ -192,7 +201,7 @@ def test_times_show_the_same_clock_in_every_session(
         assert frame.where("day = date '1500-03-01'").count() == 1
 
 
-@in_storages("full acid", "parquet")
+@pytest.mark.parametrize(("format", "properties"), [storage("full acid"), storage("parquet")])
 def test_nested_times_show_the_same_clock_in_every_session(
     differential: Differential,
     hive_client: HiveClient,

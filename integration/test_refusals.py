@@ -319,7 +319,7 @@ def test_directories_that_do_not_exist(
     assert differential.check(f"{database}.parted").rows == []
 
 
-@pytest.mark.long
+@pytest.mark.long("asks Hive alone, for the documents")
 def test_what_hive_makes_of_what_is_refused(
     differential: Differential, hive: HiveServer, make_table: MakeTable, database: str
 ) -> None:

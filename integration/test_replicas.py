@@ -123,7 +123,7 @@ def test_a_compaction_of_this_metastore_is_none_of_another(
             assert sorted(row.id for row in changes.rows.select("id").collect()) == ids
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own, which REPL LOAD fills")
 def test_what_repl_load_brings(tmp_path: Path, spark: SparkSession) -> None:
     """Hive 4.0.1 leaves the transaction of the source out of the name of a base, and shows it."""
     extra = {

@@ -25,9 +25,9 @@ from hiveacid.metastore.models import LockState, LockType, TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
-from integration.support.held import hold_exclusive
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.metastore import hold_exclusive
 
 _HOUSEKEEPER_SECONDS = 4
 """In which a housekeeper of Hive that works each second has done all it does."""
@@ -538,7 +538,6 @@ class TestStrictHive:
                 snapshot.end()
 
 
-@pytest.mark.long
 def test_a_metastore_that_forgets_open_write_ids_is_refused() -> None:
     """Hive itself shows the row of a transaction that is open."""
     settings = HiveSettings(reaper_interval=1, extra={MIN_HISTORY_WRITE_IDS: "true"})

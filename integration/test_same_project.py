@@ -13,11 +13,8 @@ import yaml
 from pyspark.sql import SparkSession
 
 from integration.support.dbt_project import SMALL, DbtDirectory, node_results
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
-
-# `make test` takes half of these long ones, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2, "stories")
+from integration.support.metastore import assert_nothing_held
 
 PROJECT = Path(__file__).parent / "projects" / "same_shop"
 
@@ -197,7 +194,10 @@ def copy_plainly(
 
 @pytest.mark.parametrize(
     "runs",
-    [pytest.param(1, id="once"), pytest.param(2, id="over changes", marks=pytest.mark.long)],
+    [
+        pytest.param(1, id="once"),
+        pytest.param(2, id="over changes", marks=pytest.mark.long("builds it a second time")),
+    ],
 )
 def test_a_project_of_dbt_spark_runs_unchanged(
     runs: int,

@@ -14,8 +14,8 @@ from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.hdfs import HdfsServer
+from integration.support.hive.streaming import Batch
 from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
-from integration.support.streamed import Batch
 from integration.support.tables import FULL_ACID
 from integration.test_dbt_run import rows
 
@@ -27,7 +27,7 @@ def hdfs() -> Iterator[HdfsServer]:
         yield server
 
 
-@pytest.mark.long
+@pytest.mark.long("starts an HDFS and a Hive on it")
 def test_tables_on_hdfs(
     hdfs: HdfsServer,
     hive: HiveServer,
@@ -74,7 +74,7 @@ def test_tables_on_hdfs(
     assert rows(hive_client, "joined") == [(1, 11, "may 1"), (2, 20, "may 1")]
 
 
-@pytest.mark.long
+@pytest.mark.long("starts an HDFS and a Hive on it")
 def test_files_under_construction_on_hdfs(
     hdfs: HdfsServer,
     hive_client: HiveClient,
@@ -109,7 +109,7 @@ def test_files_under_construction_on_hdfs(
     story.then(lambda: None)
 
 
-@pytest.mark.long
+@pytest.mark.long("starts an HDFS and a Hive on it")
 def test_targets_on_hdfs(hdfs: HdfsServer, incremental: Incremental) -> None:
     hive, database = incremental.hive, incremental.database
     root = f"location_root='{hdfs.uri}/targets/{database}'"

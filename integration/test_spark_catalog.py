@@ -93,7 +93,7 @@ def project(tmp_path: Path, hive: HiveServer, database: str) -> DbtProject:
     return project
 
 
-@pytest.mark.long
+@pytest.mark.long("a process with a Spark and a catalog of its own")
 def test_builds_follow_hive(
     project: DbtProject, hive_client: HiveClient, database: str, tmp_path: Path
 ) -> None:

@@ -14,12 +14,11 @@ import pytest
 
 from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.small_tables import TABLES
 from integration.support.spark_cluster import WORKERS, SparkCluster
-from integration.support.stripes import convert_stripes, write_stripes
+from integration.support.tables import SMALL_TABLES, convert_stripes, write_stripes
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a cluster of Spark")
 def test_rows_are_hives(
     hive: HiveServer,
     hive_client: HiveClient,
@@ -38,7 +37,7 @@ def test_rows_are_hives(
     convert_stripes(hive_client, stripes, tmp_path / "stripes")
     hive_client.execute(f"DELETE FROM {stripes} WHERE id % 13 = 0 OR id BETWEEN 14000 AND 15000")
     small_splits = {"spark.sql.files.maxPartitionBytes": "7001"}
-    tables = [clock, stripes, *(f"{small_tables}.{table}" for table in TABLES)]
+    tables = [clock, stripes, *(f"{small_tables}.{table}" for table in SMALL_TABLES)]
     with SparkCluster(tmp_path) as cluster:
         done = _read(hive, cluster, tables, tmp_path, small_splits)
         assert done.returncode == 0, f"{done.stderr[-2000:]}\n{cluster.told()}"
@@ -60,7 +59,7 @@ def _read(
     directory: Path,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.CompletedProcess[str]:
-    """Return what `integration.support.read_tables` answers on a cluster, with more settings."""
+    """Return what `integration.support.spark_cluster` answers on a cluster, with more settings."""
     settings = {
         "spark.master": cluster.master,
         "spark.driver.host": "127.0.0.1",
@@ -79,7 +78,7 @@ def _read(
     }
     return subprocess.run(
         [
-            *(sys.executable, "-m", "integration.support.read_tables"),
+            *(sys.executable, "-m", "integration.support.spark_cluster"),
             *("--metastore", hive.metastore_uri),
             *(f"--conf={key}={value}" for key, value in settings.items()),
             *tables,

@@ -1,13 +1,11 @@
 """The swap, attacked: SQL that names ACID tables anywhere shows Hive's rows, or is refused by name.
 
-Each case of the corpus runs over ACID tables in one snapshot, and over plain copies in plain Spark.
-`make test` (SAMPLES=some) compares a tenth of the queries, as CORPUS_SEED or a fresh seed chooses.
+Each case of `integration/data/corpus` runs over ACID tables in one snapshot, and over plain copies
+in plain Spark.
 """
 
 from __future__ import annotations
 
-import math
-import random
 import re
 import uuid
 from collections.abc import Callable, Iterator
@@ -27,30 +25,24 @@ import hiveacid
 from hiveacid.errors import HiveAcidError
 from hiveacid.spark_lines import line_of
 from hiveacid.sql.statement import check_syntax
-from integration.support.dbt_project import SMALL
-from integration.support.differential import canonical
-from integration.support.hive import HiveClient, HiveServer, HiveSqlError
-from integration.support.samples import takes_samples
-from integration.support.seeds import fresh_seed
-from integration.support.sql_corpus import Case, cases, commands, fails, reads, refused
-from integration.support.sql_corpus.sides import (
+from integration.support.corpus import (
     IS_NEWEST_GRAMMAR,
     TABLES,
     Side,
     Sides,
     make_sides,
 )
-from integration.support.tables import in_long
+from integration.support.dbt_project import SMALL
+from integration.support.differential import canonical
+from integration.support.hive import HiveClient, HiveServer, HiveSqlError
+from integration.support.sql_files import Case, cases_of, groups_of
 
 Sql = Callable[[str], DataFrame]
 
-SHOWN = {**reads.GROUPS, **commands.GROUPS}
-
-#: Writing a Delta or Iceberg table takes seconds.
-IN_LONG = ("lake tables",)
-
-#: What chooses the cases that a sample compares.
-SEED = fresh_seed("CORPUS_SEED")
+SHOWN = {**groups_of("corpus/reads.sql"), **groups_of("corpus/commands.sql")}
+EXPLAINED = cases_of("corpus/explained.sql")
+FAILING = groups_of("corpus/fails.sql")
+REFUSED = groups_of("corpus/refused.sql")
 
 SETTINGS = {
     **SMALL,
@@ -127,7 +119,7 @@ class Corpus:
             problem = judge(case)
             if problem is not None:
                 found.append(f"{case.text}\n        {problem}")
-        assert not found, "\n".join([f"CORPUS_SEED={SEED}", *found])
+        assert not found, "\n".join(found)
 
     def is_in_grammar(self, case: Case) -> bool:
         """Return whether this line of Spark can parse a case, and has stored what the case names.
@@ -139,7 +131,7 @@ class Corpus:
         if any(re.search(rf"{re.escape(name)}\b", case.text) for name in self.sides.lacking):
             return False
         try:
-            for text in case.statements(self.sides.acid.placeholders()):
+            for text in case.fill(self.sides.acid.placeholders()):
                 check_syntax(self.session, text)
         except ParseException:
             return False
@@ -171,7 +163,7 @@ class Corpus:
             return f"does not fail in plain Spark: {copy}"
         if not isinstance(acid, Failed):
             return f"does not fail: {acid}"
-        if case.text in fails.IN_OTHER_WORDS.get(LINE, ()):
+        if LINE in case.notes.get("other_words", "").split():
             return None
         ours, expected = (spoken(self.sides, failed.error) for failed in (acid, copy))
         return None if ours == expected else f"{ours}\n        not {expected}"
@@ -280,7 +272,7 @@ def counting_rows() -> type:
 def run(sql: Sql, side: Side, case: Case) -> list[Shown] | Failed:
     """Return what the statements of a case show, or the first failure."""
     shown: list[Shown] = []
-    statements = case.statements(side.placeholders())
+    statements = case.fill(side.placeholders())
     for text in statements:
         try:
             shown.append(show(sql(text), side))
@@ -337,22 +329,14 @@ def test_spark_itself_shows_other_rows(corpus: Corpus, table: str) -> None:
     assert len(expected) == len(shown) > 0
 
 
-# One in one: in `make long` it runs with those that are sampled.
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    "group", [*(name for name in SHOWN if name not in IN_LONG), *in_long(*IN_LONG)]
-)
+@pytest.mark.parametrize("group", SHOWN)
 def test_shows_what_plain_copies_show(corpus: Corpus, group: str) -> None:
-    """In all cases; in a sample in all commands, and a tenth of each group's queries."""
-    found = chosen = cases(group, SHOWN[group])
-    if takes_samples() and group in reads.GROUPS:
-        chosen = random.Random(f"{SEED}/{group}").sample(found, math.ceil(len(found) / 10))
-    corpus.assert_right([case for case in found if case in chosen], corpus.compare)
+    corpus.assert_right(SHOWN[group], corpus.compare)
 
 
-@pytest.mark.parametrize("group", fails.GROUPS)
+@pytest.mark.parametrize("group", FAILING)
 def test_errors_of_spark_speak_of_the_users_names(corpus: Corpus, group: str) -> None:
-    corpus.assert_right(cases(group, fails.GROUPS[group]), corpus.compare_errors)
+    corpus.assert_right(FAILING[group], corpus.compare_errors)
 
 
 def test_stored_views_are_read_by_no_one_else(corpus: Corpus) -> None:
@@ -366,10 +350,10 @@ def test_stored_views_are_read_by_no_one_else(corpus: Corpus) -> None:
         corpus.hive.query(f"SELECT * FROM {view}")
 
 
-@pytest.mark.parametrize("case", cases("explained", commands.EXPLAINED), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", EXPLAINED, ids=lambda case: case.name)
 def test_explained_plans_read_no_table_as_sparks_own(corpus: Corpus, case: Case) -> None:
     acid = corpus.sides.acid
-    (text,) = case.statements(acid.placeholders())
+    (text,) = case.fill(acid.placeholders())
     plan = "\n".join(row[0] for row in corpus.acid(text).collect())
     assert "Error occurred" not in plan
     assert set(scanned(plan, acid.tables)) == set()
@@ -381,14 +365,12 @@ def contents(corpus: Corpus) -> dict[str, object]:
     return corpus.contents()
 
 
-@pytest.mark.parametrize("group", refused.GROUPS)
+@pytest.mark.parametrize("group", REFUSED)
 def test_is_refused_by_name(corpus: Corpus, contents: dict[str, object], group: str) -> None:
     words = re.escape(corpus.sides.acid.tables)
     if group == "opaque":
         words += r"|IDENTIFIER|EXECUTE IMMEDIATE|BEGIN"
-    corpus.assert_right(
-        cases(group, refused.GROUPS[group]), lambda case: corpus.accept_refusal(case, words)
-    )
+    corpus.assert_right(REFUSED[group], lambda case: corpus.accept_refusal(case, words))
 
 
 def test_is_refused_by_a_lake_itself(corpus: Corpus, contents: dict[str, object]) -> None:
@@ -397,7 +379,7 @@ def test_is_refused_by_a_lake_itself(corpus: Corpus, contents: dict[str, object]
         is_error = isinstance(outcome, Failed) and not isinstance(outcome.error, RawRead)
         return None if is_error else str(outcome)
 
-    corpus.assert_right(cases("lakes themselves", refused.LAKES_THEMSELVES), accept)
+    corpus.assert_right(cases_of("corpus/refused_by_lakes.sql"), accept)
 
 
 def test_what_was_refused_has_changed_nothing(corpus: Corpus, contents: dict[str, object]) -> None:
@@ -413,7 +395,6 @@ def test_an_older_spark_lacks_few_cases(corpus: Corpus) -> None:
 def test_so_many_cases_are_equal_and_refused() -> None:
     """Each case is run by a test above, which fails unless the case ends as its group says."""
     equal, failing, refusals = (
-        sum(len(cases(group, text)) for group, text in groups.items())
-        for groups in (SHOWN, fails.GROUPS, refused.GROUPS)
+        sum(map(len, groups.values())) for groups in (SHOWN, FAILING, REFUSED)
     )
     assert (equal, failing, refusals) == (387, 50, 165)

@@ -29,10 +29,9 @@ from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
-from integration.support.hive.streaming import StreamingClient
-from integration.support.streamed import Batch
+from integration.support.hive.streaming import Batch, StreamingClient
 from integration.support.tables import FULL_ACID
-from integration.support.three_ways import ThreeWays
+from integration.support.targets import ThreeWays
 
 ORC = f"STORED AS ORC TBLPROPERTIES ({FULL_ACID})"
 
@@ -156,7 +155,7 @@ def hive_3(tmp_path: Path) -> Iterator[HiveServer]:
         yield server
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive 3 and its streaming client")
 def test_hives_streaming_client(hive_3: HiveServer, spark: SparkSession, tmp_path: Path) -> None:
     """A batch left open, one aborted in the middle, one closed late, one killed; Hive's answers."""
     with (

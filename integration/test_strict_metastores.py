@@ -12,9 +12,9 @@ import pytest
 
 from integration.support.dbt_process import DbtProcess
 from integration.support.dbt_project import DbtProject
-from integration.support.delta import delta_settings
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
+from integration.support.spark_packages import delta_settings
 
 SOURCE = "select id, amount, 'a' as part from {{ source('shop', 'orders') }}"
 
@@ -115,7 +115,7 @@ def tables_of_dbt(hive: HiveClient, name: str) -> set[str]:
     return {table for (table,) in hive.query(f"SHOW TABLES IN {name}") if "__dbt" in table}
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own, and a Spark")
 @pytest.mark.parametrize("kind", ["strict", "acid_by_default"])
 def test_with_a_location_root_every_table_is_external(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -141,7 +141,7 @@ def test_with_a_location_root_every_table_is_external(
     assert [path.name for path in root.iterdir() if "__dbt_stage" in path.name] == []
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own, and a Spark")
 def test_a_strict_metastore_is_named_with_what_to_do(strict: HiveServer, tmp_path: Path) -> None:
     with HiveClient(strict.hs2_port) as hive:
         fill(hive, "bare")
@@ -153,7 +153,7 @@ def test_a_strict_metastore_is_named_with_what_to_do(strict: HiveServer, tmp_pat
         assert tables_of_dbt(hive, "bare") == set()
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own, and a Spark")
 def test_orc_is_refused_before_anything_is_made(
     acid_by_default: HiveServer, tmp_path: Path
 ) -> None:

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from integration.support.dbt_project import DbtProject
 from integration.support.hive import HiveClient
 from integration.support.tables import INSERT_ONLY
-from integration.support.three_ways import ThreeWays
+from integration.support.targets import ThreeWays
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long("dbt over files of other writers; the reader's tests read such files")
 
 
 def write_times(path: Path, first: int) -> Path:

@@ -59,7 +59,7 @@ def properties(client: HiveClient, table: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a Hive of its own, and a Spark")
 def test_sources_are_read_and_targets_written_all_the_same(
     stock_hive: HiveServer, client: HiveClient, external: Path, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from integration.support.changes import Changes, Story, directories
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.tables import FULL_ACID, INSERT_ONLY, compact_everywhere, in_long
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS, compact_everywhere
 
 PARTITIONED = "PARTITIONED BY (p int)"
 
@@ -58,7 +58,9 @@ def create(client: HiveClient, table: str, partition: str, format: str, properti
     )
 
 
-@pytest.mark.parametrize("partition", [*in_long(""), PARTITIONED], ids=["plain", "partitioned"])
+@pytest.mark.parametrize(
+    "partition", [pytest.param("", marks=REPEATS), PARTITIONED], ids=["plain", "partitioned"]
+)
 def test_original_files(
     differential: Differential, client: HiveClient, database: str, partition: str
 ) -> None:
@@ -113,8 +115,8 @@ def test_original_files_of_buckets_in_a_directory(
     ("format", "partition"),
     [
         pytest.param("PARQUET", PARTITIONED, id="parquet, partitioned"),
-        pytest.param("ORC", "", id="orc", marks=pytest.mark.long),
-        pytest.param("TEXTFILE", "", id="text", marks=pytest.mark.long),
+        pytest.param("ORC", "", id="orc", marks=REPEATS),
+        pytest.param("TEXTFILE", "", id="text", marks=REPEATS),
     ],
 )
 def test_insert_only(

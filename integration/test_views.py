@@ -17,12 +17,9 @@ from hiveacid.spark_lines import line_of
 from hiveacid.sql.catalog import table_metadata
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
-from integration.support.held import assert_nothing_held
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held
 from integration.support.targets import Tables
-
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 ORDERS = "{{ source('shop', 'orders') }}"

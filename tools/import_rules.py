@@ -19,6 +19,7 @@ ALLOWED = ROOT / "tools" / "adapter_imports.txt"
 
 LIBRARY = "hiveacid"
 ADAPTER = "dbt.adapters.hiveacid"
+INTEGRATION = "integration"
 
 LAYERS = (
     ("api",),
@@ -57,7 +58,8 @@ class Import:
 
 def main() -> int:
     """Print each breach; return 1 if there is any."""
-    breaches = [*find_breaches(read_imports(ROOT)), *find_taken(ROOT, read_allowed())]
+    product = read_imports(ROOT, LIBRARY, ADAPTER, INTEGRATION)
+    breaches = [*find_breaches(product), *find_taken(ROOT, read_allowed())]
     for breach in breaches:
         print(breach)
     if not breaches:
@@ -65,11 +67,11 @@ def main() -> int:
     return 1 if breaches else 0
 
 
-def read_imports(root: Path) -> list[Import]:
-    """Return the imports of all modules of the library and of the adapter below `root`."""
+def read_imports(root: Path, *packages: str) -> list[Import]:
+    """Return the imports of all modules of packages below `root`, of the product by default."""
     paths = {
         module_name(path.relative_to(root)): path
-        for package in (LIBRARY, ADAPTER)
+        for package in packages or (LIBRARY, ADAPTER)
         for path in files_of(root, package)
     }
     return [

@@ -16,7 +16,7 @@ from hiveacid.metastore.security.opening import open_connection
 from hiveacid.metastore.security.settings import Kerberos, Security
 from hiveacid.metastore.thrift import INSERT_ONLY_TABLES, GetTablesRequest
 from integration.secured.ask import connect
-from integration.support.dbt_project import SMALL_JVM, DbtProject
+from integration.support.dbt_project import DbtProject, small_jvm
 from integration.support.hive import HiveClient
 from integration.support.hive.hdfs import HdfsServer
 from integration.support.hive.kdc import CLIENT, REALM
@@ -69,7 +69,7 @@ def make_project(
     spark: Mapping[str, str] | None = None,
 ) -> DbtProject:
     """Return a project whose Spark has its tables in the metastore of the sources."""
-    java = f"-Duser.timezone=UTC {SMALL_JVM} -Djava.security.krb5.conf={secured.kdc.conf}"
+    java = f"-Duser.timezone=UTC {small_jvm()} -Djava.security.krb5.conf={secured.kdc.conf}"
     uri = profile.get("metastore_uri", secured.metastore_uri)
     settings = {
         "spark.driver.extraJavaOptions": java,
@@ -152,7 +152,7 @@ def test_spark_without_a_login(
     assert "JavaPackage" not in output
 
 
-@pytest.mark.long
+@pytest.mark.long("a Spark of its own; a login that Spark lacks gives the same message")
 def test_spark_with_a_wrong_principal(
     secured: SecuredHive, shop: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +177,7 @@ def test_no_ticket(secured: SecuredHive, shop: str, cache: Path, tmp_path: Path)
     assert "Starting Spark" not in output
 
 
-@pytest.mark.long
+@pytest.mark.long("a process with a Spark of its own")
 def test_a_keytab_without_a_ticket_cache(
     secured: SecuredHive, shop: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +189,7 @@ def test_a_keytab_without_a_ticket_cache(
     assert not cache.exists()
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a metastore, and a process with a Spark of its own")
 def test_tls_around_kerberos(
     secured: SecuredHive, shop: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +212,7 @@ def test_tls_around_kerberos(
     assert code == 0 and f"TLSv1.3, GSSAPI with auth, as {CLIENT}" in output, output
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a metastore, and a process with a Spark of its own")
 def test_a_password(secured: SecuredHive, shop: str, tmp_path: Path) -> None:
     uri = secured.start_metastore(PLAIN_PROPERTIES)
     keys = {"auth": "ldap", "user": "dbt", "password": PASSWORD, "metastore_uri": uri}
@@ -223,7 +223,7 @@ def test_a_password(secured: SecuredHive, shop: str, tmp_path: Path) -> None:
     assert_no_secret(project, output + debug, PASSWORD)
 
 
-@pytest.mark.long
+@pytest.mark.long("starts a metastore, and a process with a Spark of its own")
 def test_a_json_web_token(secured: SecuredHive, shop: str, tmp_path: Path) -> None:
     issuer = secured.jwt_issuer()
     uri, token = secured.start_metastore(issuer.properties), issuer.token()
@@ -234,7 +234,7 @@ def test_a_json_web_token(secured: SecuredHive, shop: str, tmp_path: Path) -> No
     assert_no_secret(project, output, token)
 
 
-@pytest.mark.long
+@pytest.mark.long("starts an HDFS, and a process with a Spark of its own")
 def test_sources_and_targets_on_an_hdfs_with_kerberos(
     secured: SecuredHive, shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

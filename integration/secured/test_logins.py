@@ -32,7 +32,7 @@ from integration.support.hive.secured import (
     SecuredHive,
     SecuredMetastore3,
 )
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually
 
 
 class TestKerberos:
@@ -94,7 +94,7 @@ class TestKerberos:
         snapshot.end()
         assert "unless one gets through before" in caplog.text
 
-    @pytest.mark.long
+    @pytest.mark.long("starts a Hive 3 with Kerberos")
     def test_a_metastore_of_hive_3(self, secured: SecuredHive, cache: Path, tmp_path: Path) -> None:
         secured.kdc.kinit(cache)
         with (

@@ -17,8 +17,7 @@ from integration.secured.test_dbt import make_project, run
 from integration.support.dbt_process import DbtProcess
 from integration.support.dbt_project import SLOW
 from integration.support.hive import HiveClient, HiveSettings
-from integration.support.hive.kdc import CLIENT
-from integration.support.hive.mit_kdc import VARIABLE, MitKdc, mit_programs
+from integration.support.hive.kdc import CLIENT, VARIABLE, MitKdc, mit_programs
 from integration.support.hive.secured import SecuredHive
 from integration.support.hive.server import free_ports
 
@@ -27,7 +26,7 @@ RUN_SECONDS = 600
 RECONNECT_SECONDS = 25
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.long("runs of ten minutes, and longer than a ticket"),
     pytest.mark.skipif(
         mit_programs() is None,
         reason=f"There is no krb5kdc on the PATH or below ${VARIABLE}: Debian's krb5-kdc has it",

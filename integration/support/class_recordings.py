@@ -1,13 +1,24 @@
-"""A Hive and a Spark that do a little of everything, so that Java keeps the classes they load."""
+"""A Hive and a Spark that do a little of everything, so that Java keeps the classes they load.
+
+`python -m integration.support.class_recordings` makes the archives of `class_archives`.
+"""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration.support.class_archives import quoted_options
+from integration.support.class_archives import (
+    DIRECTORY,
+    HIVE_ARCHIVE,
+    QUIETLY,
+    SPARK_ARCHIVE,
+    quoted_options,
+)
 from integration.support.dbt_project import spark_settings
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 
@@ -89,3 +100,35 @@ def record_spark(options: list[str], work: Path) -> None:
         # It ends when its input ends, and writes what it has loaded.
         gateway.proc.stdin.close()
         gateway.proc.wait(300)
+
+
+def main() -> None:
+    """Make the archives, in place of those that are there.
+
+    The old ones go first: a Java that starts from an archive records none.
+    """
+    DIRECTORY.mkdir(exist_ok=True)
+    for archive in (HIVE_ARCHIVE, SPARK_ARCHIVE):
+        archive.unlink(missing_ok=True)
+    _make(HIVE_ARCHIVE, record_hive)
+    _make(SPARK_ARCHIVE, record_spark)
+
+
+def _make(archive: Path, record: Callable[[list[str], Path], None]) -> None:
+    with tempfile.TemporaryDirectory(dir=DIRECTORY) as directory:
+        written = Path(directory) / archive.name
+        try:
+            record([f"-XX:ArchiveClassesAtExit={written}", *QUIETLY], Path(directory))
+        except Exception as error:  # noqa: BLE001
+            print(f"No {archive.name}: Java will load classes from jars. {error}", flush=True)
+            return
+        if written.exists():
+            written.rename(archive)
+            size = archive.stat().st_size >> 20
+            print(f"{archive.name}: {size} MB of classes", flush=True)
+        else:
+            print(f"Java wrote no {archive.name}: it will load classes from jars", flush=True)
+
+
+if __name__ == "__main__":
+    main()

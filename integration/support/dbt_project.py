@@ -16,26 +16,14 @@ from dbt.contracts.graph import nodes
 from dbt_common.events.base_types import EventMsg
 
 from integration.support.class_archives import SPARK_ARCHIVE, archive_options, quoted_options
-from integration.support.hive import HiveServer
+from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.java import QUICK_START
 
 HAS_FUNCTIONS = hasattr(nodes, "FunctionNode")
 """Whether this dbt-core makes functions. 1.10 does not, and cannot import dbt's suites of them."""
 
-SMALL_JVM = (
-    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    f" -Xms1g -Xmn400m -XX:MetaspaceSize=300m {' '.join(QUICK_START)}"
-    f" {quoted_options(archive_options(SPARK_ARCHIVE))}"
-)
-"""For tables of a few rows: compiling Java code less well takes a quarter off the tests' time.
-
-Such a Java has room for 48 MB of code, which Spark's generated code has filled once. Heap and
-metaspace are large from the start: growing them would collect all garbage again and again.
-"""
-
 LASTING_MEMORY = "1600m"
-LASTING_JVM = f"{SMALL_JVM} -Xms{LASTING_MEMORY} -Xmn900m"
-"""For the Spark that many tests share: with more memory it collects garbage half as often."""
+"""Memory of the Spark that many tests share."""
 
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -61,8 +49,33 @@ SLOW = "reflect('java.lang.Thread', 'sleep', 200L)"
 """A SQL expression that takes 0.2 seconds a row."""
 
 
-def spark_settings(hive: HiveServer, java: str = SMALL_JVM) -> dict[str, str]:
-    """A small Spark whose tables live in Hive's metastore."""
+def small_jvm() -> str:
+    """Return options of a Java for tables of a few rows.
+
+    Compiling Java code less well takes a quarter off the tests' time. Such a Java has room for
+    48 MB of code, which Spark's generated code has filled once. Heap and metaspace are large from
+    the start: growing them would collect all garbage again and again.
+    """
+    return (
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+        f" -Xms1g -Xmn400m -XX:MetaspaceSize=300m {' '.join(QUICK_START)}"
+        f" {quoted_options(archive_options(SPARK_ARCHIVE))}"
+    )
+
+
+def lasting_jvm() -> str:
+    """Return the options of the Java of `LASTING_MEMORY`.
+
+    With more memory it collects garbage half as often.
+    """
+    return f"{small_jvm()} -Xms{LASTING_MEMORY} -Xmn900m"
+
+
+def spark_settings(hive: HiveServer, java: str | None = None) -> dict[str, str]:
+    """A small Spark whose tables live in Hive's metastore.
+
+    `java` are options of its Java, `small_jvm` without.
+    """
     return {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
@@ -71,7 +84,7 @@ def spark_settings(hive: HiveServer, java: str = SMALL_JVM) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # As the adapter sets it in dbt's sessions: casts and texts of decimals depend on it.
         "spark.sql.ansi.enabled": "false",
-        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {java}",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {java or small_jvm()}",
         "spark.hadoop.hive.metastore.uris": hive.metastore_uri,
         "spark.sql.hive.metastore.version": hive.spark_client,
         "spark.sql.hive.metastore.jars": "path",
@@ -257,3 +270,24 @@ def failures(result: dbtRunnerResult) -> str:
 def finished(event: EventMsg, node: str) -> bool:
     """Whether an event says that a node has finished."""
     return event.info.name == "NodeFinished" and event.data.node_info.node_name == node
+
+
+SOURCES = tuple(f"source_{number}" for number in range(40))
+MODELS = 200
+
+
+def add_large_project(project: DbtProject, hive: HiveClient, *others: str) -> None:
+    """Make the sources and those named `others`, and five models on each of the 40.
+
+    A source has the column `id` and no rows. `model_<n>` counts those of source n modulo 40.
+    """
+    for source in (*SOURCES, *others):
+        hive.execute(
+            f"CREATE TABLE {source} (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+        )
+    project.sources(*SOURCES, *others)
+    for number in range(MODELS):
+        source = SOURCES[number % len(SOURCES)]
+        project.models(
+            **{f"model_{number}": f"select count(*) as n from {{{{ source('shop', '{source}') }}}}"}
+        )

@@ -12,8 +12,8 @@ from hiveacid.metastore.models import TableName
 from integration.support.histories.actions import World
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import is_cleaned
 from integration.support.tables import INSERT_ONLY
-from integration.support.waiting import is_cleaned
 
 _ABORTED, _OPEN, _ELSEWHERE = range(3)
 """The writers."""

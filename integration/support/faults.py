@@ -47,7 +47,7 @@ FAULT_VARIABLE = "HIVEACID_FAULT"
 class Fault:
     """A fault, how it is planted, and the test that has to notice it.
 
-    `noticed_by` is one of the small tables of `small_tables.py`, or the id of another test.
+    `noticed_by` is one of `SMALL_TABLES`, or the id of another test.
     """
 
     plant: Callable[[pytest.MonkeyPatch], None]

@@ -22,7 +22,7 @@ from hiveacid.metastore.models import TableName
 from integration.support.dbt_project import SMALL
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient
-from integration.support.waiting import eventually
+from integration.support.metastore import eventually
 
 Shown = list[tuple[str, ...]]
 

@@ -16,11 +16,9 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.spark.driver import root_session
 from hiveacid.metastore import thrift
-from integration.support.dbt_project import LASTING_JVM, LASTING_MEMORY, SMALL
-from integration.support.delta import delta_settings
+from integration.support.dbt_project import LASTING_MEMORY, SMALL, lasting_jvm
 from integration.support.hive.jars import say
-from integration.support.iceberg import iceberg_jars, iceberg_settings
-from integration.support.samples import sample_header, take_sample
+from integration.support.spark_packages import delta_settings, iceberg_jars, iceberg_settings
 from tests.unit.metastore.thrift_server import ThriftServer
 
 HERE = Path(__file__).parent
@@ -56,7 +54,8 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
         "spark.driver.memory": LASTING_MEMORY,
         # As for the Derby of a Hive (`integration/support/hive/server.py`).
         "spark.driver.extraJavaOptions": (
-            f"{LASTING_JVM} -Dderby.system.durability=test -Dderby.language.statementCacheSize=1000"
+            f"{lasting_jvm()} -Dderby.system.durability=test "
+            "-Dderby.language.statementCacheSize=1000"
         ),
         "spark.ui.enabled": False,
         **SMALL,
@@ -114,13 +113,8 @@ DBTS_OWN = (
 LONGEST = ("test_state_stores.py", "test_materializations.py")
 
 
-def pytest_report_header() -> list[str]:
-    return sample_header()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest files start first; ignore dbt's own warnings."""
-    take_sample(config, items)
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
     for item in items:
         if HERE in item.path.parents:

@@ -4,9 +4,6 @@ import pytest
 import yaml
 from dbt.tests.util import relation_from_name, run_dbt, run_dbt_and_capture
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 MODEL = """{{{{ config(materialized='{materialized}', file_format=var('file_format', 'delta'),
     on_schema_change='fail', contract={{'enforced': true}}) }}}}
 select cast(if(id > 1, {{{{ var('last', 'id') }}}}, id) as bigint) as id from range(3)"""
@@ -52,9 +49,7 @@ class TestConstraints:
         models["of_a_model.sql"] = OF_A_MODEL
         return {**models, "contracts.yml": yaml.safe_dump({"models": contracts})}
 
-    @pytest.mark.parametrize(
-        "former", [None, "delta", pytest.param("parquet", marks=pytest.mark.long)]
-    )
+    @pytest.mark.parametrize("former", [None, "delta", "parquet"])
     def test_a_broken_constraint_leaves_the_former_table(self, project, former):
         if former is not None:
             run(project, "--full-refresh", file_format=former)

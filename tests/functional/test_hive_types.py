@@ -47,7 +47,8 @@ def test_spark_refuses_a_name_that_hive_writes_without_quotes(spark: Any, name: 
     hive_type = f"struct<{name}:int>"
     with pytest.raises(JAVA_ERRORS):
         parsed_by_spark(spark, hive_type)
-    assert spark_type(hive_type).names == [name]
+    struct: Any = spark_type(hive_type)
+    assert struct.names == [name]
 
 
 @pytest.mark.parametrize("refused", ["void", "real", "long", "timestamp_ntz", "struct<a int>"])

@@ -13,9 +13,6 @@ from dbt.adapters.hiveacid.impl import HiveAcidAdapter
 from dbt.adapters.hiveacid.metadata import schemas
 from hiveacid.errors import TransactionLostError
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 GOOD = "select id from range({{ var('rows', 3) }})"
 BAD = "select assert_true(id < 0) as checked from range(3)"
 INCREMENTAL = "{{ config(materialized='incremental') }} " + GOOD

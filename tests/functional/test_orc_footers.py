@@ -53,8 +53,8 @@ def test_stripes(spark: SparkSession, tmp_path: Path) -> None:
         pyorc.Writer(stream, "struct<id:int>", stripe_size=4096, compression=none) as writer,
     ):
         writer.writerows((row * 7919 % 10_007,) for row in range(10_000))
-    with path.open("rb") as stream:
-        own = [(it.bytes_offset, len(it)) for it in pyorc.Reader(stream).iter_stripes()]
+    with path.open("rb") as written:
+        own = [(it.bytes_offset, len(it)) for it in pyorc.Reader(written).iter_stripes()]
     assert len(own) > 3
     footer = OrcFooters().read(spark, [listed(path)])[listed(path)]
     assert list(footer.stripes) == own

@@ -4,6 +4,8 @@ import pytest
 from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt
 
+from integration.support.dbt_project import node_results
+
 SOURCES = """
 sources:
   - name: raw
@@ -118,7 +120,7 @@ class TestMistakes:
 
     def test_what_is_wrong_is_told(self, project):
         result = dbtRunner().invoke(["run"])
-        messages = {node.node.name: node.message for node in result.result.results}
+        messages = {node.node.name: str(node.message) for node in node_results(result)}
         assert (
             "Python model failing failed in models/failing.py, line 2: ZeroDivisionError: "
             "division by zero" in messages.pop("failing")

@@ -114,7 +114,6 @@ def test_a_row_id_is_what_the_position_says(session: SparkSession, files: list[D
     assert wrong(rows) == 0
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_change_nothing_before_planning_or_after(
     session: SparkSession, files: list[DataFile], setting: str

@@ -5,9 +5,6 @@ from datetime import date
 import pytest
 from dbt.tests.util import run_dbt, write_file
 
-# `make test` takes half of them, others with each fresh seed.
-pytestmark = pytest.mark.sampled(2)
-
 
 class TestPartitionedSeed:
     @pytest.fixture(scope="class")
@@ -66,9 +63,7 @@ class TestDeltaSeedAtALocation:
         root = tmp_path_factory.mktemp("seeds")
         return {"seeds": {"+file_format": "delta", "+location_root": f"file:{root}"}}
 
-    @pytest.mark.parametrize(
-        "flags", [[], pytest.param(["--full-refresh"], marks=pytest.mark.long)]
-    )
+    @pytest.mark.parametrize("flags", [[], ["--full-refresh"]])
     def test_it_has_the_rows_of_its_file_only(self, project, flags):
         for csv in (
             "id,rate\n1,1.5\n2,2.5\n",

@@ -23,8 +23,12 @@ from dbt.adapters.hiveacid.options import declared_options, option, parse_bool
 from hiveacid.jars.artifacts import read_lock
 from hiveacid.metastore.connection import parse_addresses
 from hiveacid.spark_lines import ALL_TESTS, LINES
-from integration.support import delta, iceberg
-from integration.support.lake_settings import PACKAGES, example_settings
+from integration.support.spark_packages import (
+    PACKAGES,
+    delta_lock,
+    example_settings,
+    iceberg_lock,
+)
 from tools import support_matrix
 from tools.configuration_reference import PROFILES, REFERENCE, options_table, reference
 
@@ -73,7 +77,7 @@ def is_excerpt(block: str, text: str) -> bool:
 
 
 def test_every_block_has_a_language_that_is_checked() -> None:
-    languages = ("sql", "yaml", "python", "sh", "mermaid")
+    languages = ("sql", "yaml", "python", "sh", "mermaid", "diff")
     every = sum(len(_FENCE.findall(d.read_text(encoding="utf-8"))) for d in DOCUMENTS)
     assert len(blocks(*languages)) == every
     assert blocks("sql") and blocks("yaml") and blocks("sh")
@@ -277,9 +281,7 @@ def test_a_declared_option_gets_into_the_reference() -> None:
     assert row == "| `read_deletes` | `true` |  | Show deleted rows. |"
 
 
-@pytest.mark.parametrize(
-    ("example", "lock_of"), [("lake", iceberg.iceberg_lock), ("delta", delta.delta_lock)]
-)
+@pytest.mark.parametrize(("example", "lock_of"), [("lake", iceberg_lock), ("delta", delta_lock)])
 def test_the_documents_name_the_jars_that_are_tested(
     example: str, lock_of: Callable[[str], Path | None]
 ) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from hiveacid.jars.artifacts import read_lock
 from hiveacid.spark_lines import ALL_TESTS, LINES, line_of, refuse_older_sparks
-from integration.support.delta import delta_lock
-from integration.support.iceberg import iceberg_lock
+from integration.support.spark_packages import delta_lock, iceberg_lock
 
 ROOT = Path(__file__).parents[2]
 

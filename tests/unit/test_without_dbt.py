@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from integration.support.without_dbt import WITHOUT_DBT
+from integration.support.dbt_process import WITHOUT_DBT
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
@@ -25,7 +26,6 @@ from integration.support.histories.shape import Column, Shape
 from integration.support.histories.table_state import Operation, TableState
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.hive.config import ON_MAPREDUCE
-from integration.support.seeds import fresh_seed
 
 _STEPS = (9, 16)
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(10,2)"))
@@ -138,7 +138,7 @@ class Ground:
         cls, hive: HiveServer, spark: SparkSession, scratch: Path, prefix: str
     ) -> Iterator[Ground]:
         """A new database `<prefix>_<seed>`; HISTORIES_SEED chooses the seed, else it is fresh."""
-        seed = fresh_seed("HISTORIES_SEED")
+        seed = int(os.environ.get("HISTORIES_SEED") or random.SystemRandom().randrange(2**32))
         database = f"{prefix}_{seed}"
         connect = partial(MetastoreClient, hive.metastore_uri, timeout=60)
         with HiveClient(hive.hs2_port, log=hive.log) as client, connect() as metastore:

@@ -1,10 +1,15 @@
-"""Histories of converted tables whose files have several stripes, under any settings of Spark's."""
+"""Histories of converted tables whose files have several stripes, under any settings of Spark's.
+
+`python -m integration.support.histories.originals DIRECTORY MINUTES` starts a Hive and a cluster of
+two executors of its own, and lets the histories take place there; HISTORIES_SEED chooses the seed.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,13 +26,16 @@ from hiveacid.changes.rows import inserted_rows
 from hiveacid.reader import raw_files, raw_rows
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.reader.raw_rows import RawScan
+from integration.support.dbt_project import spark_settings
 from integration.support.differential import Differential, canonical
 from integration.support.histories.actions import Step, World
-from integration.support.histories.history import COLUMNS, Ground, Histories
-from integration.support.histories.running import assert_sound
+from integration.support.histories.history import COLUMNS, IN_TEST, Ground, Histories
+from integration.support.histories.report import assert_sound
 from integration.support.histories.shape import Shape
 from integration.support.histories.table_state import TableState
 from integration.support.histories.writer import write_empty
+from integration.support.hive import HiveServer
+from integration.support.spark_cluster import WORKERS, SparkCluster
 
 _MANY = 4_000
 """Rows of a write that gives its files several stripes."""
@@ -249,3 +257,44 @@ def recorded(ways: Counter[str]) -> Iterator[None]:
             patches.enter_context(patch.object(RawScan, way, counting(way)))
         patches.enter_context(patch.object(raw_rows, "divide", divide))
         yield
+
+
+_UTC = "-Duser.timezone=UTC"
+
+_ON_CLUSTER = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": _UTC,
+    "spark.executor.extraJavaOptions": _UTC,
+    "spark.executor.memory": "512m",
+    # No task starts before both executors are there.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+    "spark.cores.max": str(WORKERS),
+}
+
+
+def main() -> None:
+    """Run histories; a mismatch, or fewer executors than two, is an AssertionError."""
+    directory, minutes = Path(sys.argv[1]), float(sys.argv[2])
+    with (
+        HiveServer(IN_TEST, work=directory / "hive") as hive,
+        SparkCluster(directory) as cluster,
+    ):
+        settings = {**spark_settings(hive), **_ON_CLUSTER, "spark.master": cluster.master}
+        spark = SparkSession.builder.config(map={**settings}).enableHiveSupport().getOrCreate()
+        try:
+            with Ground.make(hive, spark, directory, "original_histories") as ground:
+                histories = OriginalHistories(ground)
+                histories.prepare()
+                run_for(histories, minutes)
+                # The driver is in the list, too.
+                executors = spark._jsc.sc().statusTracker().getExecutorInfos()
+                assert len(executors) == WORKERS + 1, cluster.told()
+                assert_sound_in_all_ways(histories)
+        finally:
+            spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from integration.support.hive.class_jars import jar_of_files
+from integration.support.hive.java import jar_of_files
 
 VERSION = "3.1.3"
 SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"

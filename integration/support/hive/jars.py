@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hiveacid.jars.artifacts import Progress, fetch, read_lock
 from integration.support.hive import hive_3
-from integration.support.hive.class_jars import jar_of_jobs
+from integration.support.hive.java import jar_of_jobs
 
 HIVE_VERSION = "4.0.1"
 VERSIONS = (HIVE_VERSION, hive_3.VERSION)

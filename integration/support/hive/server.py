@@ -6,12 +6,17 @@ an embedded Derby database admits one process.
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -272,3 +277,52 @@ def free_ports(count: int) -> list[int]:
         if len(free) == count:
             return free
     raise HiveStartError(f"Fewer than {count} free ports in {_PORTS}")
+
+
+_ROOT = Path(__file__).parents[3]
+_VARIABLE = "HIVES_OF_TESTS"
+
+
+@contextmanager
+def running_or_own(
+    settings: HiveSettings, work: Path, version: str = HIVE_VERSION
+) -> Iterator[HiveServer]:
+    """Yield the Hive of a version that runs already, else one of this process with these settings.
+
+    `work` is the directory of the latter.
+    """
+    running = running_hive(version)
+    if running is not None:
+        yield running
+        return
+    with HiveServer(settings, work=work, version=version) as server:
+        yield server
+
+
+def assert_passes_beside(hives: Iterable[HiveServer], module: str, *arguments: str) -> None:
+    """Assert that a module of `tools` passes that runs tests with these Hives.
+
+    The Hives are of one version each.
+    """
+    told = {hive.version: [str(hive.work), hive.ports.metastore, hive.ports.hs2] for hive in hives}
+    ran = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=_ROOT,
+        env={**os.environ, _VARIABLE: json.dumps(told)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+def running_hive(version: str) -> HiveServer | None:
+    """Return the Hive of a version that this process was told of, None if it must start its own.
+
+    Who has started the Hive ends it.
+    """
+    told = json.loads(os.environ.get(_VARIABLE, "{}"))
+    if version not in told:
+        return None
+    work, metastore, hs2 = told[version]
+    return HiveServer(work=Path(work), ports=HivePorts(metastore, hs2), version=version)

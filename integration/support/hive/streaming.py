@@ -1,12 +1,16 @@
-"""Hive 3.1.3's streaming ingest: a writer of several transactions, as NiFi uses it."""
+"""Files of streaming writers: by Hive 3.1.3's client, as NiFi uses it, or made without a writer."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pyorc
+
+from hiveacid.acid.layout import BucketProperty
 from hiveacid.jars.artifacts import Progress, fetch, read_lock
 from integration.support.hive import hive_3
 from integration.support.hive.config import write_site
@@ -131,3 +135,36 @@ class StreamingWriter:
     def close(self) -> None:
         """Close the batch; transactions that have not begun are aborted."""
         self._connection.close()
+
+
+ACID_FILE = (
+    "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
+    "currentTransaction:bigint,row:struct<id:int,v:string>>"
+)
+BUCKET = BucketProperty(0, 0).encode()
+
+
+class Batch:
+    """A file of a batch as its writer leaves it, next to a side file."""
+
+    def __init__(self, delta: Path) -> None:
+        """Take the directory of the delta, which is there."""
+        self.file = delta / "bucket_00000"
+        self.side_file = delta / "bucket_00000_flush_length"
+
+    def write(self, write_ids: int) -> int:
+        """Two rows for each of the first write ids; the length of the file."""
+        with (
+            self.file.open("wb") as file,
+            pyorc.Writer(file, ACID_FILE, row_index_stride=0) as writer,
+        ):
+            writer.set_user_metadata(**{"hive.acid.version": b"2"})
+            for write_id in range(1, write_ids + 1):
+                for row in range(2):
+                    key = (0, write_id, BUCKET, row, write_id)
+                    writer.write((*key, (10 * write_id + row, f"of {write_id}")))
+        return self.file.stat().st_size
+
+    def flushed(self, *lengths: int, torn: bytes = b"") -> None:
+        """Let the side file have these lengths."""
+        self.side_file.write_bytes(struct.pack(f">{len(lengths)}q", *lengths) + torn)

@@ -6,7 +6,7 @@ form. What the methods themselves send to the database is translated (`spark_sql
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +21,36 @@ HERE = Path(__file__).parent
 collect_ignore = UNKNOWN_FILES
 
 
-#: Tests that repeat what another test has shown: an empty key is no key, a list of keys makes a
-#: longer condition of the same statement, and one statement updates and inserts; a new version of
-#: a row and a row that is gone are also in the test of a row that comes back. Our own tests add
-#: columns, ignore them, and read a source as empty. `make test` leaves them out.
-AGAIN = (
-    "test__bad_unique_key_list",
-    "test__constraints_correct_column_data_types",
-    "test__empty_unique_key_list",
-    "test__empty_str_unique_key",
-    "test__unary_unique_key_list",
-    "test__duplicated_unary_unique_key_list",
-    "test__no_unique_keys",
-    "test__trinary_unique_key_list",
-    "test__trinary_unique_key_list_no_update",
-    "test_clone_no_state",
-    "test_deletes_are_captured_by_snapshot",
-    "test_empty_mode",
-    "test_inserts_are_captured_by_snapshot",
-    "test_multi_column_unique_key",
-    "test_new_column_captured_by_snapshot",
-    "test_run_incremental_ignore",
-    "test_run_incremental_sync_all_columns",
-    "test_updates_are_captured_by_snapshot",
-)
+_ONE_STATEMENT = "one statement updates and inserts, whatever the keys"
+_OURS_OF_SCHEMAS = "our own is in test_incremental_schema.py"
+_IN_REVIVES = "a new version and a row that is gone are in the test of a row that comes back"
+
+ONLY_IN_CONFORMANCE: Mapping[str, str] = {
+    "test__bad_unique_key_list": _ONE_STATEMENT,
+    "test__constraints_correct_column_data_types": "dbt-core compares the types before our macros",
+    "test__empty_unique_key_list": _ONE_STATEMENT,
+    "test__empty_str_unique_key": _ONE_STATEMENT,
+    "test__unary_unique_key_list": _ONE_STATEMENT,
+    "test__duplicated_unary_unique_key_list": _ONE_STATEMENT,
+    "test__no_unique_keys": _ONE_STATEMENT,
+    "test__trinary_unique_key_list": _ONE_STATEMENT,
+    "test__trinary_unique_key_list_no_update": _ONE_STATEMENT,
+    "test_clone_no_state": "dbt-core refuses it before our macros are called",
+    "test_deletes_are_captured_by_snapshot": _IN_REVIVES,
+    "test_empty_mode": "our own is in test_python_models.py",
+    "test_inserts_are_captured_by_snapshot": _IN_REVIVES,
+    "test_multi_column_unique_key": "dbt-core makes one key of several columns",
+    "test_new_column_captured_by_snapshot": _OURS_OF_SCHEMAS,
+    "test_run_incremental_ignore": _OURS_OF_SCHEMAS,
+    "test_run_incremental_sync_all_columns": _OURS_OF_SCHEMAS,
+    "test_updates_are_captured_by_snapshot": _IN_REVIVES,
+}
+"""Methods of dbt's classes that repeat another one of the class, or of ours, and which."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test` leaves out, what it takes samples of, and all as not measured.
+    """Mark what `make test` leaves out, and all as not measured.
 
     Measured, dbt would take twice the time, and the other tests meet the same code. What our own
     tests build on is in dbt's basic tests.
@@ -57,10 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.no_cover)
-            if item.path.name != "test_basic.py":
-                item.add_marker(pytest.mark.sampled(3))
-            if item.name in AGAIN:
-                item.add_marker(pytest.mark.long)
+            if item.name in ONLY_IN_CONFORMANCE:
+                item.add_marker(pytest.mark.conformance(ONLY_IN_CONFORMANCE[item.name]))
 
 
 @pytest.fixture(scope="class", autouse=True)

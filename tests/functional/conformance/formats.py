@@ -41,10 +41,9 @@ class Iceberg(Format):
 
 
 class Again:
-    """What a class has shown on another format already: `make test` leaves it out, `make
-    conformance` runs it."""
+    """What another class has shown on another format."""
 
-    pytestmark = pytest.mark.long
+    pytestmark = pytest.mark.conformance("shown on another format")
 
 
 class AgainOnIceberg(Again, Iceberg):

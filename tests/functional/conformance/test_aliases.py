@@ -11,8 +11,7 @@ from dbt.tests.adapter.aliases.test_aliases import (
 
 from tests.functional.conformance.spark_sql import with_strings
 
-#: Names are dbt's; `make conformance` runs these.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.conformance("names are dbt-core's")
 
 
 class Strings:

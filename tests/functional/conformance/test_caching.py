@@ -1,5 +1,6 @@
 """dbt.tests.adapter.caching."""
 
+import pytest
 from dbt.tests.adapter.caching.test_caching import (
     BaseCachingLowercaseModel,
     BaseCachingSelectedSchemaOnly,
@@ -25,6 +26,7 @@ class TestCachingLowercaseModel(NoDatabase, BaseCachingLowercaseModel):
     pass
 
 
+@pytest.mark.conformance("shown with the other case")
 class TestCachingUppercaseModel(NoDatabase, BaseCachingUppercaseModel):
     pass
 
@@ -33,5 +35,6 @@ class TestCachingSelectedSchemaOnly(NoDatabase, BaseCachingSelectedSchemaOnly):
     pass
 
 
+@pytest.mark.conformance("dbt-core's cache alone")
 class TestNoPopulateCache(NoDatabase, BaseNoPopulateCache):
     pass

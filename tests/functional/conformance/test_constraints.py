@@ -68,6 +68,8 @@ class DeltaTypes(SparkTypes, Delta):
 
 
 class Ddl:
+    created: str
+
     @pytest.fixture(scope="class")
     def expected_sql(self):
         return f"""
@@ -80,6 +82,8 @@ class Ddl:
 
 
 class DdlOfQuoted:
+    created: str
+
     @pytest.fixture(scope="class")
     def expected_sql(self):
         return f"""
@@ -103,16 +107,17 @@ class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEq
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown of tables")
 class TestViewConstraintsColumnsEqual(SparkTypes, BaseViewConstraintsColumnsEqual):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown of tables")
 class TestIncrementalConstraintsColumnsEqual(SparkTypes, BaseIncrementalConstraintsColumnsEqual):
     pass
 
 
+@pytest.mark.conformance("shown on Delta, which enforces them")
 class TestConstraintsRuntimeDdlEnforcement(Ddl, SparkTypes, BaseConstraintsRuntimeDdlEnforcement):
     pass
 
@@ -123,21 +128,21 @@ class TestConstraintsRuntimeDdlEnforcementDelta(
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown of tables")
 class TestIncrementalConstraintsRuntimeDdlEnforcement(
     Ddl, SparkTypes, BaseIncrementalConstraintsRuntimeDdlEnforcement
 ):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown of tables")
 class TestIncrementalConstraintsRuntimeDdlEnforcementDelta(
     Ddl, DeltaTypes, BaseIncrementalConstraintsRuntimeDdlEnforcement
 ):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown on Delta, which enforces them")
 class TestModelConstraintsRuntimeEnforcement(
     Ddl, SparkTypes, BaseModelConstraintsRuntimeEnforcement
 ):
@@ -150,7 +155,7 @@ class TestModelConstraintsRuntimeEnforcementDelta(
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown on Delta, which enforces them")
 class TestConstraintQuotedColumn(DdlOfQuoted, SparkTypes, BaseConstraintQuotedColumn):
     pass
 
@@ -159,14 +164,14 @@ class TestConstraintQuotedColumnDelta(DdlOfQuoted, DeltaTypes, BaseConstraintQuo
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_contracts.py")
 class TestConstraintsRollbackDelta(DeltaTypes, BaseConstraintsRollback):
     @pytest.fixture(scope="class")
     def expected_error_messages(self):
         return ["violate the new CHECK constraint (`id` is not null)"]
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_contracts.py")
 class TestIncrementalConstraintsRollbackDelta(DeltaTypes, BaseIncrementalConstraintsRollback):
     @pytest.fixture(scope="class")
     def expected_error_messages(self):
@@ -177,6 +182,7 @@ class TestTableContractSqlHeader(SparkHeader, BaseTableContractSqlHeader):
     pass
 
 
+@pytest.mark.conformance("shown of tables")
 class TestIncrementalContractSqlHeader(SparkHeader, BaseIncrementalContractSqlHeader):
     pass
 
@@ -185,6 +191,6 @@ class TestIncrementalForeignKeyConstraint(SparkTypes, BaseIncrementalForeignKeyC
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown on Parquet")
 class TestIncrementalForeignKeyConstraintDelta(DeltaTypes, BaseIncrementalForeignKeyConstraint):
     pass

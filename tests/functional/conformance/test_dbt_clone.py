@@ -17,7 +17,7 @@ class TestClonePossibleDelta(Delta, BaseClonePossible):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("dbt-spark makes a view of it, without a macro of ours")
 class TestCloneNotPossibleDelta(Delta, BaseCloneNotPossible):
     pass
 

@@ -31,6 +31,7 @@ class TestDocsGenerate(BaseDocsGenerate):
         return base_expected_catalog(project, **SPARK, model_stats=no_stats())
 
 
+@pytest.mark.conformance("the references are dbt-core's alone")
 class TestDocsGenReferences(BaseDocsGenReferences):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project):

@@ -28,6 +28,7 @@ needs_empty_seeds = pytest.mark.skipif(
 )
 
 
+@pytest.mark.conformance("seeds are dbt-core's but for what test_seeds.py shows")
 class TestEmptySeedFlag(BaseTestEmptySeedFlag):
     @needs_empty_seeds
     def test_seed_empty_creates_table_with_zero_rows(self, project):
@@ -42,7 +43,7 @@ class TestEmptySeedFlag(BaseTestEmptySeedFlag):
         super().test_build_empty_with_seed(project)
 
 
-@pytest.mark.long
+@pytest.mark.conformance("dbt-core decides before our macros are called")
 class TestMetadataWithEmptyFlagIceberg(Iceberg, MetadataWithEmptyFlag):
     """In Iceberg, which drops columns of any table; its catalog here has no views."""
 

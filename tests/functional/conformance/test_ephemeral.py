@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from dbt.tests.adapter.ephemeral.test_ephemeral import (
     BaseEphemeralErrorHandling,
     BaseEphemeralMulti,
@@ -15,6 +16,7 @@ def executed(model):
     return " ".join(re.sub(r"test\d+_test_ephemeral", "schema", sql).split())
 
 
+@pytest.mark.conformance("dbt-core puts them into the SQL of others")
 class TestEphemeralMulti(BaseEphemeralMulti):
     def test_ephemeral_multi(self, project):
         """dbt's method compares with Postgres' statement for a view; Spark's is another."""
@@ -45,5 +47,6 @@ class TestEphemeralNested(BaseEphemeralNested):
         )
 
 
+@pytest.mark.conformance("dbt-core puts them into the SQL of others")
 class TestEphemeralErrorHandling(BaseEphemeralErrorHandling):
     pass

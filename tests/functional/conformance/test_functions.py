@@ -14,8 +14,8 @@ from dbt.tests.adapter.functions.test_udfs import (
     UDFsBasic,
 )
 
-#: `make conformance` runs it; tests/functional/test_sql_functions.py is about what is ours.
-pytestmark = pytest.mark.long
+#: tests/functional/test_sql_functions.py is about what is ours.
+pytestmark = pytest.mark.conformance("made by dbt-spark alone")
 
 
 class TestUDFsBasic(UDFsBasic):

@@ -1,6 +1,8 @@
 """dbt.tests.adapter.hooks."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -25,8 +27,9 @@ def check_context(context, state, project):
     assert context["thread_id"]
 
 
-#: They run as dbt-spark's do; `make conformance` runs these.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.conformance(
+    "they run as dbt-spark's do; test_dbt_nodes.py has hooks over a source"
+)
 
 
 class TableOfHooks:
@@ -36,6 +39,8 @@ class TableOfHooks:
 
 
 class ModelHooks(Delta, TableOfHooks):
+    get_ctx_vars: Callable[..., Any]
+
     def check_hooks(self, state, project, host, count=1):
         """dbt's method looks for Postgres' target: host, database, user."""
         for context in self.get_ctx_vars(state, count, project):

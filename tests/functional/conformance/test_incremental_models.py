@@ -105,12 +105,12 @@ class TestIncrementalOnSchemaChangeDelta(Again, BaseIncrementalOnSchemaChange):
         return {"models": {**DELTA, **MERGE, **by_name}}
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown on Parquet; ours are in test_incremental_schema.py")
 class TestIncrementalOnSchemaChangeIceberg(MergeIceberg, BaseIncrementalOnSchemaChange):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown on Iceberg")
 class TestMergeExcludeColumnsDelta(MergeDelta, BaseMergeExcludeColumns):
     pass
 
@@ -119,21 +119,21 @@ class TestMergeExcludeColumnsIceberg(MergeIceberg, BaseMergeExcludeColumns):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_incremental_merge.py")
 class TestIncrementalPredicatesDeleteInsertDelta(BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self):
         return {"models": {**DELTA, **MERGE, "+incremental_predicates": [NOT_2]}}
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_incremental_merge.py")
 class TestPredicatesDeleteInsertDelta(BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self):
         return {"models": {**DELTA, **MERGE, "+predicates": [NOT_2]}}
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_incremental_merge.py")
 class TestIncrementalPredicatesDeleteInsertIceberg(Iceberg, BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self):
@@ -141,7 +141,7 @@ class TestIncrementalPredicatesDeleteInsertIceberg(Iceberg, BaseIncrementalPredi
         return {"models": models, "seeds": ICEBERG}
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_microbatch.py")
 class TestMicrobatch(BaseMicrobatch):
     @pytest.fixture(scope="class")
     def microbatch_model_sql(self):

@@ -52,7 +52,7 @@ class TestPersistDocsIceberg(Iceberg, BasePersistDocs):
         return {"models": documented}
 
 
-@pytest.mark.long
+@pytest.mark.conformance("comments differ in dbt-core's part alone")
 class TestPersistDocsColumnMissing(BasePersistDocsColumnMissing):
     pass
 
@@ -65,7 +65,7 @@ class TestPersistDocsColumnMissingIceberg(AgainOnIceberg, BasePersistDocsColumnM
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("comments differ in dbt-core's part alone")
 class TestPersistDocsAllColumnsMissing(BasePersistDocsAllColumnsMissing):
     pass
 
@@ -78,7 +78,7 @@ class TestPersistDocsAllColumnsMissingIceberg(AgainOnIceberg, BasePersistDocsAll
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("comments differ in dbt-core's part alone")
 class TestPersistDocsQuotedColumnCaseSensitive(BasePersistDocsQuotedColumnCaseSensitive):
     pass
 
@@ -113,7 +113,7 @@ class TestPersistDocsQuotedDescriptionNotAppliedOnMismatchIceberg(
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("comments differ in dbt-core's part alone")
 class TestPersistDocsCommentOnQuotedColumn(BasePersistDocsCommentOnQuotedColumn):
     pass
 

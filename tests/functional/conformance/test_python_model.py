@@ -22,6 +22,7 @@ class TestPythonModel(BasePythonModelTests):
     pass
 
 
+@pytest.mark.conformance("dbt-core's configuration alone")
 @pytest.mark.skipif(
     "meta_get" not in dbt_function_key_words,
     reason="this dbt-core's Python models have no meta_get",
@@ -53,7 +54,7 @@ class TestPySpark(BasePySparkTests):
             "pandas_on_spark_df.py": PANDAS_ON_SPARK_MODEL,
         }
 
-    def test_different_dataframes(self, project, monkeypatch):
+    def test_different_dataframes(self, project, monkeypatch):  # type: ignore[override]
         """Koalas, the fourth kind, is a part of Spark since 3.2. The rows are looked at, too."""
         # pandas-on-Spark sets it, too, and warns that it was not.
         monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")

@@ -10,8 +10,7 @@ from dbt.tests.adapter.query_comment.test_query_comment import (
     BaseQueryComments,
 )
 
-#: Comments are dbt's; `make conformance` runs these.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.conformance("comments are dbt-core's")
 
 
 class TestQueryComments(BaseQueryComments):

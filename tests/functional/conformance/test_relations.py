@@ -11,7 +11,7 @@ class TestChangeRelationTypeValidator(BaseChangeRelationTypeValidator):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("shown on Parquet")
 class TestChangeRelationTypeValidatorDelta(Delta, BaseChangeRelationTypeValidator):
     pass
 

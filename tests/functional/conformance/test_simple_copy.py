@@ -6,14 +6,14 @@ from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBa
 from dbt.tests.util import get_connection
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_same_project.py")
 class TestSimpleCopy(SimpleCopyBase):
     @pytest.mark.skip(reason="Spark has materialized views in declarative pipelines only.")
     def test_simple_copy_with_materialized_views(self):
         pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_same_project.py")
 class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
     @pytest.fixture(scope="class")
     def project(self, project):
@@ -28,7 +28,7 @@ class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
         return project
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own is in test_same_project.py")
 class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target):

@@ -23,8 +23,7 @@ from dbt.tests.util import run_dbt
 
 from tests.functional.conformance.spark_sql import with_strings
 
-#: `make conformance` runs these; tests/functional/test_seeds.py is about what is ours.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.conformance("tests/functional/test_seeds.py is about what is ours")
 
 
 class TestBasicSeedTests(BaseBasicSeedTests):

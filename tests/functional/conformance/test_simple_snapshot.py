@@ -23,9 +23,15 @@ from dbt.tests.util import check_relations_equal, run_dbt
 from tests.functional.conformance.formats import AgainOnIceberg, Delta, Iceberg
 from tests.functional.conformance.spark_sql import without_database
 
+differs_in_sql_of_dbt = pytest.mark.conformance(
+    "differs in dbt's own SQL alone; staging and keys, which are ours, are in the others"
+)
+
 
 class SnapshotOfSeed:
     """The snapshot of a table that a test makes itself."""
+
+    file_format: str
 
     @pytest.fixture(scope="class")
     def snapshots(self):
@@ -45,12 +51,12 @@ class SourceWithNewColumn:
         """
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotCheckCols(Delta, BaseSnapshotCheckCols):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotTimestamp(Delta, BaseSnapshotTimestamp):
     pass
 
@@ -63,12 +69,12 @@ class TestSnapshotCheck(Delta, BaseSnapshotCheck):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotColumnNames(Delta, SnapshotOfSeed, BaseSnapshotColumnNames):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotDbtValidToCurrent(Delta, SnapshotOfSeed, BaseSnapshotDbtValidToCurrent):
     def test_valid_to_current(self, project):
         """Spark has no order of rows unless asked for one: they are looked up by their ids."""
@@ -98,14 +104,14 @@ class TestSnapshotDbtValidToCurrent(Delta, SnapshotOfSeed, BaseSnapshotDbtValidT
         check_relations_equal(project.adapter, ["snapshot_actual", "snapshot_expected"])
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotColumnNamesFromDbtProject(
     Delta, SnapshotOfSeed, BaseSnapshotColumnNamesFromDbtProject
 ):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotInvalidColumnNames(Delta, SnapshotOfSeed, BaseSnapshotInvalidColumnNames):
     pass
 
@@ -120,19 +126,19 @@ class TestSnapshotMultiUniqueKey(Delta, BaseSnapshotMultiUniqueKey):
         }
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewRecordTimestampMode(
     Delta, SnapshotOfSeed, timestamp_mode.BaseSnapshotNewRecordTimestampMode
 ):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewRecordCheckMode(Delta, SnapshotOfSeed, BaseSnapshotNewRecordCheckMode):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewRecordDbtValidToCurrent(
     Delta, valid_to_current.BaseSnapshotNewRecordDbtValidToCurrent
 ):
@@ -141,28 +147,28 @@ class TestSnapshotNewRecordDbtValidToCurrent(
         return {"snapshot.sql": without_database(valid_to_current._snapshot_actual_sql)}
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotEphemeralHardDeletes(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotEphemeralHardDeletes
 ):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewColumnTimestampStrategy(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotNewColumnTimestampStrategy
 ):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewColumnSpecificCheckCols(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotNewColumnSpecificCheckCols
 ):
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewColumnWithDeletes(
     Delta, SourceWithNewColumn, ephemeral.BaseSnapshotNewColumnWithDeletes
 ):
@@ -203,7 +209,7 @@ class TestSnapshotInvalidColumnNamesIceberg(AgainOnIceberg, TestSnapshotInvalidC
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotMultiUniqueKeyIceberg(Iceberg, TestSnapshotMultiUniqueKey):
     pass
 
@@ -212,7 +218,7 @@ class TestSnapshotNewRecordTimestampModeIceberg(AgainOnIceberg, TestSnapshotNewR
     pass
 
 
-@pytest.mark.long
+@differs_in_sql_of_dbt
 class TestSnapshotNewRecordCheckModeIceberg(Iceberg, TestSnapshotNewRecordCheckMode):
     pass
 

@@ -8,41 +8,41 @@ from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import
 )
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailures(BaseStoreTestFailures):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresLimit(BaseStoreTestFailuresLimit):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresAsInteractions(basic.StoreTestFailuresAsInteractions):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresAsProjectLevelOff(basic.StoreTestFailuresAsProjectLevelOff):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresAsProjectLevelView(basic.StoreTestFailuresAsProjectLevelView):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresAsProjectLevelEphemeral(basic.StoreTestFailuresAsProjectLevelEphemeral):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresAsGeneric(basic.StoreTestFailuresAsGeneric):
     pass
 
 
-@pytest.mark.long
+@pytest.mark.conformance("our own are in test_dbt_nodes.py")
 class TestStoreTestFailuresAsExceptions(basic.StoreTestFailuresAsExceptions):
     pass

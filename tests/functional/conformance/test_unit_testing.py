@@ -18,6 +18,7 @@ class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
     pass
 
 
+@pytest.mark.conformance("the casts are dbt-spark's")
 class TestUnitTestQuotedReservedWordColumnNames(quoted.BaseUnitTestQuotedReservedWordColumnNames):
     @pytest.fixture(scope="class")
     def models(self):
@@ -28,7 +29,7 @@ class TestUnitTestQuotedReservedWordColumnNames(quoted.BaseUnitTestQuotedReserve
         }
 
 
-@pytest.mark.long
+@pytest.mark.conformance("the casts are dbt-spark's")
 class TestUnitTestingTypes(BaseUnitTestingTypes):
     @pytest.fixture
     def data_types(self):
@@ -48,5 +49,6 @@ class TestUnitTestingTypes(BaseUnitTestingTypes):
         ]
 
 
+@pytest.mark.conformance("the casts are dbt-spark's")
 class TestUnitTestingVarcharFixtureNoTruncation(BaseUnitTestingVarcharFixtureNoTruncation):
     pass

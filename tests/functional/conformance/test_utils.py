@@ -52,8 +52,7 @@ from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
 from dbt.tests.adapter.utils.test_timestamps import BaseCurrentTimestamps
 from dbt.tests.adapter.utils.test_validate_sql import BaseValidateSqlMethod
 
-#: Those macros are dbt-spark's; `make conformance` runs them.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.conformance("the macros are dbt-spark's alone")
 
 
 class TestTypeBigInt(BaseTypeBigInt):

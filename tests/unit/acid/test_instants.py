@@ -179,7 +179,7 @@ def listing(*paths: str, times: int = 1000, **changes: object) -> Listing:
     """A location with a file of each path; a name alone is an empty directory."""
     files = tuple(ListedFile(p, f"/t/{p}", 9, times) for p in paths if "/" in p or p[0] == "0")
     names = tuple(dict.fromkeys(p.partition("/")[0] for p in paths if p[0] != "0"))
-    return Listing("/t", files, names, **changes)  # type: ignore[arg-type]
+    return Listing("/t", files, names, **changes)
 
 
 def hidden(
@@ -187,7 +187,7 @@ def hidden(
 ) -> list[int]:
     """The instants of a location that cannot be read."""
     options = {"is_full_acid": True, **options}
-    found = obstacles(of, ValidWriteIdList(high), TXNS, cleaning, **options)  # type: ignore[arg-type]
+    found = obstacles(of, ValidWriteIdList(high), TXNS, cleaning, **options)
     return [n for n in range(high + 1) if any(obstacle.hides(n) for obstacle in found)]
 
 

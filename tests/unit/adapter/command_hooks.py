@@ -5,7 +5,7 @@ from __future__ import annotations
 from dbt.adapters.hiveacid.command_hooks import CommandHooks
 
 
-class Hooks(CommandHooks):
+class Hooks:
     """A command without sources, some of whose nodes read one."""
 
     def __init__(self, readers=None, kept=lambda report: None):

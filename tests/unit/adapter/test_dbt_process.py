@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import pytest
@@ -78,7 +79,8 @@ def test_the_nodes_that_did_not_succeed_are_tried_again(command):
 
 def test_a_warning_counts_where_dbt_says_so(command, monkeypatch):
     monkeypatch.setattr(retry, "RETRYABLE_STATUSES", {*retry.RETRYABLE_STATUSES, NodeStatus.Warn})
-    assert "test.f" in retried_nodes(command(RESULTS))
+    retried = retried_nodes(command(RESULTS))
+    assert retried is not None and "test.f" in retried
 
 
 def test_the_results_are_those_of_state(command):
@@ -135,7 +137,7 @@ def test_another_thread_cannot_install_it(default_handler):
 def roots_records():
     """The records that a handler of Python's root logger gets, as snowplow_tracker adds one."""
     records = []
-    handler = logging.Handler()
+    handler: Any = logging.Handler()
     handler.emit = records.append
     logging.root.addHandler(handler)
     yield records

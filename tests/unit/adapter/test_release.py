@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command_hooks import Hooks
 from dbt_common.events.contextvars import log_contextvars
 
 from dbt.adapters.hiveacid import invocation as invocation_module
@@ -16,9 +15,10 @@ from dbt.adapters.hiveacid.credentials import LAST_NODE, RUN_END, HiveAcidCreden
 from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.selected_nodes import find_acid_readers
 from hiveacid.errors import SnapshotEndedError
+from tests.unit.adapter.command_hooks import Hooks
 
 sys.path.append(str(Path(__file__).parent.parent / "snapshots"))
-from fake_metastore import ORDERS, FakeMetastore  # noqa: E402
+from tests.unit.snapshots.fake_metastore import ORDERS, FakeMetastore  # noqa: E402
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command_hooks import Hooks
 from dbt_common.events.contextvars import log_contextvars
 
 from dbt.adapters.hiveacid import invocation as invocation_module
@@ -14,9 +13,10 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from hiveacid.errors import MetastoreError, SnapshotEndedError
+from tests.unit.adapter.command_hooks import Hooks
 
 sys.path.append(str(Path(__file__).parent.parent / "snapshots"))
-from fake_metastore import ORDERS, FakeMetastore  # noqa: E402
+from tests.unit.snapshots.fake_metastore import ORDERS, FakeMetastore  # noqa: E402
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def make(metastore, monkeypatch):
                 is_command=is_command,
             )
         )
-        made[-1].kept = reports
+        made[-1].kept = reports  # type: ignore[attr-defined]
         return made[-1]
 
     yield make_run

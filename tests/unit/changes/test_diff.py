@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import event, given
@@ -63,10 +64,20 @@ def valid(high_watermark, open=(), aborted=()):
     return ValidWriteIdList(high_watermark, frozenset(open), frozenset(aborted), "shop.orders")
 
 
+def without_data(directory):
+    """A directory without a data file, for `locations`."""
+    return f"{directory}/"
+
+
+def without_files(directory):
+    """A directory without any file, for `locations`."""
+    return f"{directory}//"
+
+
 def locations(pinned, *listings):
     """The locations; each listing as the names of directories with a file, and original files.
 
-    A directory without a data file ends in a slash, one without any file in two.
+    Other directories are made by `without_data` and `without_files`.
     """
     storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
     found = []
@@ -167,7 +178,7 @@ class Model:
 def histories(draw):
     """A warehouse; and the write ids, the rows and the state as they once were."""
     warehouse = Warehouse(originals=draw(st.sampled_from([[], [1, 2, 3]])))
-    since = None
+    since: tuple[Any, Any] | None = None
     for _ in range(2):
         for kind, state, victims in draw(st.lists(writes, max_size=5)):
             warehouse.write(kind, state, victims)
@@ -180,6 +191,7 @@ def histories(draw):
         if since is None:
             seen = warehouse.valid(len(warehouse.states))
             since = Model(warehouse).state(seen), warehouse.rows_of(seen)
+    assert since is not None
     return warehouse, *since
 
 
@@ -334,7 +346,9 @@ def test_a_state_of_an_earlier_release_says_nothing_of_original_files():
     assert (change.kind, change.loss) == (Kind.UNCHANGED, None)
 
 
-@pytest.mark.parametrize("emptied", ["delta_2_3_v0000009/", "base_3_v0000009/"])
+@pytest.mark.parametrize(
+    "emptied", [without_data("delta_2_3_v0000009"), without_data("base_3_v0000009")]
+)
 def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
     """Hive 4.0.1 compacts a partition `ü` to nothing: integration/test_changes.py."""
     old = ["base_1", "delta_2_2_0", "delete_delta_3_3_0"]
@@ -350,7 +364,9 @@ def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
     assert (usual.kind, usual.loss) == (Kind.GROWN, None)
 
 
-@pytest.mark.parametrize("emptied", ["delta_1_3_v0000009//", "base_3_v0000009//"])
+@pytest.mark.parametrize(
+    "emptied", [without_files("delta_1_3_v0000009"), without_files("base_3_v0000009")]
+)
 def test_what_hive_lost_next_to_an_open_write_id_is_noticed_once_it_is_removed(emptied):
     """A compaction of an insert-only table that took nothing in: integration/test_changes.py."""
     old = ["delta_1_1_0", "delta_3_3_0"]
@@ -369,11 +385,13 @@ def test_what_hive_lost_next_to_an_open_write_id_is_noticed_once_it_is_removed(e
     assert (again.kind, again.loss) == (Kind.GROWN, None)
 
 
-@pytest.mark.parametrize("cleaned", [["base_4_v0000012"], ["delta_1_3_v0000009//", "delta_4_4_0"]])
+@pytest.mark.parametrize(
+    "cleaned", [["base_4_v0000012"], [without_files("delta_1_3_v0000009"), "delta_4_4_0"]]
+)
 def test_a_state_remembers_what_was_going_to_be_lost(cleaned):
     """A major compaction may remove the empty directory before the next run."""
     ids = valid(4, aborted=[2])
-    pending = ["delta_1_1_0", "delta_3_3_0", "delta_1_3_v0000009//", "delta_4_4_0"]
+    pending = ["delta_1_1_0", "delta_3_3_0", without_files("delta_1_3_v0000009"), "delta_4_4_0"]
     half_done = pending[1:]
     assert compared(ids, ids, pending, half_done, parameters=INSERT_ONLY).loss is None
     change = compared(ids, ids, pending, cleaned, parameters=INSERT_ONLY)
@@ -386,13 +404,13 @@ def test_a_state_remembers_what_was_going_to_be_lost(cleaned):
 def test_a_directory_that_the_cleaner_is_removing_has_lost_nothing():
     ids = valid(3)
     old = ["base_3_v0000012", "delta_1_2_v0000009"]
-    change = compared(ids, ids, old, ["base_3_v0000012", "delta_1_2_v0000009//"])
+    change = compared(ids, ids, old, ["base_3_v0000012", without_files("delta_1_2_v0000009")])
     assert (change.kind, change.loss) == (Kind.UNCHANGED, None)
 
 
 def test_a_compaction_of_aborted_writes_alone_has_lost_nothing():
     ids = valid(3, aborted=[2, 3])
-    old, new = ["delta_1_1_0"], ["delta_1_1_0", "delta_2_3_v0000009//"]
+    old, new = ["delta_1_1_0"], ["delta_1_1_0", without_files("delta_2_3_v0000009")]
     assert compared(ids, ids, old, new).loss is None
 
 

@@ -84,4 +84,4 @@ def test_the_entries_of_dbts_catalog_leave_out_what_is_not_known():
     assert entries["stats:rows:include"] is True
     inexact = docs_entries(TableStatistics(None, 3, None, False, None, 4))
     assert inexact["stats:rows:label"] == "Rows (not exact)"
-    assert "ANALYZE TABLE" in inexact["stats:rows:description"]
+    assert "ANALYZE TABLE" in str(inexact["stats:rows:description"])

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
-from thrift_server import HANG_UP, ThriftServer
 
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.errors import (
@@ -33,6 +32,7 @@ from hiveacid.metastore.models import (
     TableName,
     TransactionState,
 )
+from tests.unit.metastore.thrift_server import HANG_UP, ThriftServer
 
 ORDERS = TableName("shop", "orders")
 CUSTOMERS = TableName("shop", "customers")

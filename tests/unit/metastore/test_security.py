@@ -13,18 +13,17 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-import sasl_server
 from hmsclient.genthrift.fb303 import FacebookService
 from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
-from thrift_server import HANG_UP, ThriftServer
 
 from hiveacid.errors import (
     InvalidSettingError,
@@ -52,8 +51,10 @@ from hiveacid.metastore.security.settings import (
     Tls,
     UserName,
 )
+from tests.unit.metastore import sasl_server
+from tests.unit.metastore.thrift_server import HANG_UP, ThriftServer
 
-HANDLERS = {
+HANDLERS: dict[str, Callable[..., Any]] = {
     "getVersion": lambda: "4.0.1",
     "get_config_value": lambda key, default: default,
     "set_ugi": lambda user, groups: [user],
@@ -67,7 +68,7 @@ def start() -> Iterator[object]:
     """Starts servers, and closes them after the test."""
     servers: list[ThriftServer] = []
 
-    def make(greet=None, **handlers) -> ThriftServer:
+    def make(greet=None, **handlers: Callable[..., Any]) -> ThriftServer:
         servers.append(ThriftServer({**HANDLERS, **handlers}, greet))
         return servers[-1]
 
@@ -390,7 +391,7 @@ class HttpHandler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        server = self.server
+        server: Any = self.server
         body = self.rfile.read(int(self.headers["Content-Length"]))
         server.seen.append((self.path, self.headers.get("Authorization"), self.headers))
         status = 200
@@ -432,7 +433,7 @@ def http_metastore(monkeypatch) -> Iterator[object]:
     servers = []
 
     def make(token: str | None = None, tls: ssl.SSLContext | None = None, seen=None) -> str:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), HttpHandler)
+        server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), HttpHandler)
         server.token, server.seen = token, [] if seen is None else seen
         server.handle_error = lambda *arguments: None
         if tls is not None:

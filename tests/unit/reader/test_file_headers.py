@@ -34,5 +34,5 @@ def test_a_file_is_asked_once_and_a_table_of_any_size_is_kept(
     monkeypatch.setattr(module, "_KNOWN", KnownHeaders())
     monkeypatch.setattr(module, "_KEPT_HEADERS", 2)
     for files in (FILES[:4], FILES[:4], [FILES[0], FILES[5]]):
-        assert list(file_headers(None, "parquet", files)) == files  # type: ignore[arg-type]
+        assert list(file_headers(None, "parquet", files)) == files
     assert sorted(file.relative for file in asked) == [f"delta_1_1/{i}" for i in (0, 1, 2, 3, 5)]

@@ -1,5 +1,7 @@
 """Compactions that are another metastore's, by what this one remembers of its own."""
 
+from typing import Any
+
 import pytest
 
 from hiveacid.acid.write_ids import ValidTxnList
@@ -68,7 +70,7 @@ def test_an_aborted_transaction_that_was_no_compaction_has_made_none(writers, fo
 
 def test_compactions_are_not_asked_for_where_a_dead_worker_has_left_all():
     """A metastore may refuse to tell them."""
-    client = Client(aborted=[70, 90])
+    client: Any = Client(aborted=[70, 90])
     client.get_compactions = None
     assert find_foreign(client, HIVE_4, ORDERS, AHEAD) == []
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from hiveacid.reader.types import spark_type, struct_fields
@@ -27,14 +29,15 @@ def test_a_hive_type_becomes_the_spark_type(hive, spark):
 
 
 def test_a_struct_keeps_its_field_names():
-    parsed = spark_type("struct<A:int,`d e`:map<int,struct<x:double>>>")
+    parsed: Any = spark_type("struct<A:int,`d e`:map<int,struct<x:double>>>")
     assert [field.name for field in parsed.fields] == ["A", "d e"]
     assert parsed["d e"].dataType.valueType.names == ["x"]
 
 
 @pytest.mark.parametrize("name", ["d e", "a$b", "a-b", "ü", "a.b", "1a", "select"])
 def test_a_field_needs_no_quotes_whatever_its_name(name):
-    assert spark_type(f"struct<{name}:int>").names == [name]
+    parsed: Any = spark_type(f"struct<{name}:int>")
+    assert parsed.names == [name]
 
 
 @pytest.mark.parametrize(

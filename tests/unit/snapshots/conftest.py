@@ -1,9 +1,9 @@
 import pytest
-from fake_metastore import CUSTOMERS, ORDERS, FakeMetastore
 
 from hiveacid.snapshots.late_tables import nothing_explained
 from hiveacid.snapshots.run_snapshot import RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.transaction import SnapshotSettings
+from tests.unit.snapshots.fake_metastore import CUSTOMERS, ORDERS, FakeMetastore
 
 
 @pytest.fixture

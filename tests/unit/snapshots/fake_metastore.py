@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
@@ -86,7 +87,7 @@ class FakeMetastore:
     known_user: str | None = None
     longest_waits: list[float] = field(default_factory=list)
     # Called with the name of each call, before it is answered.
-    before: object = lambda call: None
+    before: Callable[[str], object] = lambda call: None
     mutex: threading.RLock = field(default_factory=threading.RLock)
 
     def add_table(self, name: TableName, writes: int = 1, **changes) -> None:

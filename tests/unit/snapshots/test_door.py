@@ -7,7 +7,6 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from fake_metastore import CUSTOMERS, ORDERS
 
 import hiveacid
 from hiveacid import api, engine
@@ -30,6 +29,7 @@ from hiveacid.errors import (
 from hiveacid.metastore.models import Column, Compaction, CompactionState, TransactionState
 from hiveacid.reader.locations import locations
 from hiveacid.reader.plan import DataFile, ReadPlan
+from tests.unit.snapshots.fake_metastore import CUSTOMERS, ORDERS
 
 STATE = SourceState(
     ORDERS, 1, 5, True, (("id", "int"),), ValidWriteIdList(2, table="shop.orders"), "", ()

@@ -6,12 +6,12 @@ import re
 import time
 
 import pytest
-from fake_metastore import ORDERS, wait_until
 
 from hiveacid.errors import InvalidSettingError, TransactionLostError
 from hiveacid.metastore.models import ServerInfo, TransactionState
 from hiveacid.snapshots import transaction
 from hiveacid.snapshots.transaction import SnapshotSettings
+from tests.unit.snapshots.fake_metastore import ORDERS, wait_until
 
 
 def timeout_of(seconds: float) -> ServerInfo:

@@ -6,7 +6,6 @@ import inspect
 import threading
 
 import pytest
-from fake_metastore import CREATED, CUSTOMERS, ORDERS, FakeClient, acid_table, event, wait_until
 
 from hiveacid.errors import (
     ConcurrentDdlError,
@@ -29,6 +28,15 @@ from hiveacid.metastore.models import (
     StorageDescriptor,
     TableName,
     TransactionState,
+)
+from tests.unit.snapshots.fake_metastore import (
+    CREATED,
+    CUSTOMERS,
+    ORDERS,
+    FakeClient,
+    acid_table,
+    event,
+    wait_until,
 )
 
 ITEMS = TableName("shop", "items")

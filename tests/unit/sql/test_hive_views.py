@@ -21,7 +21,7 @@ from hiveacid.sql.hive_views.refusals import raise_error, refuse_of_trino, warn_
 from hiveacid.sql.hive_views.translate import translate
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.statement import Statement
-from integration.support import hive_expressions, views_of_sites
+from integration.support.sql_files import cases_of, groups_of
 
 NAME = TableName("shop", "v")
 HIVE_4 = HiveSql("4.0.1", nulls_last=True)
@@ -140,8 +140,9 @@ def test_a_function_is_either_tried_or_refused():
 
 def test_each_number_of_arguments_was_tried(monkeypatch):
     """integration/test_hive_views.py has Hive evaluate these expressions and views."""
-    lists = (hive_expressions.OF_ROWS, hive_expressions.OF_GROUPS, hive_expressions.OF_WINDOWS)
-    texts = [f"SELECT {', '.join(expressions)} FROM d.t" for expressions in lists]
+    lists = groups_of("hive_expressions.sql").values()
+    texts = [f"SELECT {', '.join(it.statement for it in cases)} FROM d.t" for cases in lists]
+    views = [view.statement for view in cases_of("views_of_sites.sql")]
     tried = {it.name: set() for it in TABLE}
 
     def recorded(function, of, **options):
@@ -149,7 +150,7 @@ def test_each_number_of_arguments_was_tried(monkeypatch):
         return functions.translated(function, of, **options)
 
     monkeypatch.setattr(translations, "translated", recorded)
-    for text in (*texts, *views_of_sites.READ.values()):
+    for text in (*texts, *views):
         assert problem(text) is None
     for function in (it for it in TABLE if it.arities):
         name, numbers = function.name, function.arities
@@ -213,6 +214,7 @@ def test_each_number_of_arguments_was_tried(monkeypatch):
 )
 def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason):
     found = translate(view(text), HIVE_4)
+    assert found.problem is not None
     assert part in found.problem[0]
     assert reason in found.problem[1]
     with pytest.raises(UnreadableTableError) as error:
@@ -329,7 +331,7 @@ def test_hive_3():
 def test_an_error_of_a_row_names_the_view_the_column_and_the_value(text, columns, place):
     declared = tuple(Column(name, "string") for name in columns)
     found = translate(HiveView(NAME, text, declared), HIVE_4)
-    assert found.problem is None
+    assert found.problem is None and found.sql is not None
     assert (
         f"RAISE_ERROR(CONCAT('shop.v, {place}: \\'', SUBSTRING(CAST(o.b AS STRING), 1, 100), "
         "'\\' has characters outside the BMP, which Hive counts as two. Put "

@@ -1,5 +1,6 @@
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_table_whose_records_are_gone_has_no_state():
 
 def test_a_failed_switch_withdraws_its_claim():
     withdrawn = []
-    records = Records(record(1, STATE.to_text()))
+    records: Any = Records(record(1, STATE.to_text()))
     records.delete = withdrawn.append
     store = store_over(*[records] * 3)
     with pytest.raises(RuntimeError, match="rename"), store.replacing(STATE, "mine"):

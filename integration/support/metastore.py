@@ -1,14 +1,18 @@
-"""What dbt and others hold in Hive: locks and transactions."""
+"""What tests ask of a metastore: locks, transactions, calls; and waiting for what Hive does."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from hmsclient.genthrift.hive_metastore import ttypes
 
 from hiveacid.metastore.client import MetastoreClient
+from hiveacid.metastore.connection import Channel
 from hiveacid.metastore.models import TableName
+from hiveacid.metastore.thrift import ThriftMetastore
 from integration.support.hive import HiveClient
 
 
@@ -48,3 +52,41 @@ def hold_exclusive(metastore: MetastoreClient, name: TableName) -> int:
     answer = metastore._channel.once("lock", f"table {name}", lambda thrift: thrift.lock(request))
     assert answer.state == ttypes.LockState.ACQUIRED
     return txn_id
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether the condition becomes true within that time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def is_cleaned(hive: HiveClient, database: str) -> bool:
+    """Whether the cleaner is done with the one compaction of a database within a minute."""
+    return eventually(
+        lambda: [row["state"] for row in hive.show_compactions(database)] == ["succeeded"],
+        seconds=60,
+    )
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def counted_calls() -> Iterator[list[str]]:
+    """The names of the metastore calls made in the block."""
+    calls: list[str] = []
+    once = Channel.once
+
+    def counting(self: Channel, call: str, subject: str, run: Callable[[ThriftMetastore], T]) -> T:
+        calls.append(call)
+        return once(self, call, subject, run)
+
+    Channel.once = counting  # type: ignore[method-assign]
+    try:
+        yield calls
+    finally:
+        Channel.once = once  # type: ignore[method-assign]

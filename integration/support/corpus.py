@@ -1,4 +1,19 @@
-"""ACID tables with a history that Spark's own readers get wrong, and plain copies of their rows."""
+"""The corpus of SQL: statements of Spark's grammar with ACID names wherever a relation can stand.
+
+The statements are in `integration/data/corpus`, with these placeholders:
+
+    {tables}        the database of the tables, in `{TABLES}` in upper case
+    {targets}       a database of plain tables, which the statements may add to
+    {views}         the database of the stored views and functions
+    {name}          a name that the case has for itself
+    {directory}     a directory, as a URI; `{local_directory}` is its path
+    {warehouse}     the directory of all databases, as a URI
+    {path:orders}   the location of a table, as a URI; `{local:orders}` is its path
+    {tab} {return}  a tab, and a carriage return
+
+They run over ACID tables with a history that Spark's own readers get wrong, and over plain copies
+of their rows.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +31,14 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from hiveacid.spark_lines import ALL_TESTS, line_of
 from integration.support.hive import HiveClient, HiveServer
-from integration.support.sql_corpus.commands import STORED_BY_HIVE, STORED_BY_SPARK
+from integration.support.sql_files import fill, groups_of
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 #: Whether this line of Spark has the grammar that the corpus is written in. What another one cannot
 #: parse, or stores no function for, is not stored and not asked.
 IS_NEWEST_GRAMMAR = line_of(pyspark.__version__).tests == ALL_TESTS
 
-_STORED = re.compile(r"create (?:view|function) (\{v\}\.\w+)")
+_STORED = re.compile(r"create (?:view|function) (\{views\}\.\w+)")
 
 _ROW = (
     "SELECT {0}, {1}, cast({2} AS decimal(9,2)), '{3}', array('a', '{3}'), "
@@ -55,7 +70,7 @@ _FULL_ACID = f"ORC TBLPROPERTIES ({FULL_ACID})"
 
 #: What makes the rows. Each statement takes Hive a second or two.
 _HISTORY = (
-    "INSERT INTO {d}.orders "
+    "INSERT INTO {tables}.orders "
     + _rows(
         (1, 1, 10.5, "new"),
         (2, 2, 20, "new"),
@@ -64,32 +79,32 @@ _HISTORY = (
         (5, 2, 99, "void"),
         (6, 9, 5.25, "new"),
     ),
-    "UPDATE {d}.orders SET status = 'sent', amount = amount + 1 WHERE id IN (1, 4)",
-    "compact {d}.orders",
-    "DELETE FROM {d}.orders WHERE id IN (3, 5)",
-    "INSERT INTO {d}.customers VALUES (1, 'old', 'xx'), (7, 'gone', 'xx')",
-    "INSERT OVERWRITE TABLE {d}.customers VALUES (1, 'Ada', 'de'), (2, 'Bob', 'fr'), "
+    "UPDATE {tables}.orders SET status = 'sent', amount = amount + 1 WHERE id IN (1, 4)",
+    "compact {tables}.orders",
+    "DELETE FROM {tables}.orders WHERE id IN (3, 5)",
+    "INSERT INTO {tables}.customers VALUES (1, 'old', 'xx'), (7, 'gone', 'xx')",
+    "INSERT OVERWRITE TABLE {tables}.customers VALUES (1, 'Ada', 'de'), (2, 'Bob', 'fr'), "
     "(3, NULL, 'de'), (4, 'Eve', NULL)",
-    f"INSERT INTO {{d}}.lines PARTITION (day) VALUES {_LINES}",
-    "DELETE FROM {d}.lines WHERE order_id = 8 OR quantity = 100",
-    "INSERT INTO {d}.`odd name` VALUES (1, 'one'), (2, 'two')",
-    "INSERT INTO {d}.`select` VALUES (1, 'Ada'), (2, 'Zoe')",
-    "INSERT INTO {d}.grown VALUES (1, 'one'), (2, 'two'), (3, 'three')",
+    f"INSERT INTO {{tables}}.lines PARTITION (day) VALUES {_LINES}",
+    "DELETE FROM {tables}.lines WHERE order_id = 8 OR quantity = 100",
+    "INSERT INTO {tables}.`odd name` VALUES (1, 'one'), (2, 'two')",
+    "INSERT INTO {tables}.`select` VALUES (1, 'Ada'), (2, 'Zoe')",
+    "INSERT INTO {tables}.grown VALUES (1, 'one'), (2, 'two'), (3, 'three')",
 )
 
 #: What happens to a table after views over it have been stored.
-_GROW = "ALTER TABLE {d}.grown ADD COLUMNS (note string)"
+_GROW = "ALTER TABLE {tables}.grown ADD COLUMNS (note string)"
 
 #: What statements may read, and add to, next to the tables.
 _PLAIN_TABLES = (
-    "create table {d}.plain (id int, name string) using parquet",
-    "create table {t}.names (id int, name string) using parquet",
-    "insert into {t}.names values (1, 'first'), (2, 'second')",
-    "create table {t}.`select` (id int, name string) using parquet",
-    "insert into {t}.`select` values (1, 'other')",
-    "create table {t}.by_day (id int, day string) using parquet partitioned by (day)",
-    "create table {t}.loaded (id int, name string) stored as parquet",
-    "create view {t}.plain_view as select id from {t}.names",
+    "create table {tables}.plain (id int, name string) using parquet",
+    "create table {targets}.names (id int, name string) using parquet",
+    "insert into {targets}.names values (1, 'first'), (2, 'second')",
+    "create table {targets}.`select` (id int, name string) using parquet",
+    "insert into {targets}.`select` values (1, 'other')",
+    "create table {targets}.by_day (id int, day string) using parquet partitioned by (day)",
+    "create table {targets}.loaded (id int, name string) stored as parquet",
+    "create view {targets}.plain_view as select id from {targets}.names",
 )
 
 
@@ -120,15 +135,16 @@ class Side:
     def placeholders(self) -> dict[str, str]:
         """Return what stands for the placeholders of the corpus."""
         values = {
-            "d": self.tables,
-            "D": self.tables.upper(),
-            "t": self.targets,
-            "v": self.views,
-            "b": "`",
-            "tmp": f"file://{self.directory}",
-            "local_tmp": str(self.directory),
+            "tables": self.tables,
+            "TABLES": self.tables.upper(),
+            "targets": self.targets,
+            "views": self.views,
+            "directory": f"file://{self.directory}",
+            "local_directory": str(self.directory),
             "warehouse": f"file://{self.warehouse}",
             "database": f"{self.warehouse}/{self.tables}.db",
+            "tab": "\t",
+            "return": "\r",
         }
         for table in TABLES:
             name = table.strip("`")
@@ -138,9 +154,7 @@ class Side:
 
     def fill(self, text: str) -> str:
         """Return a text with the placeholders replaced."""
-        for placeholder, value in self.placeholders().items():
-            text = text.replace(f"{{{placeholder}}}", value)
-        return text
+        return fill(text, self.placeholders())
 
 
 @dataclass(frozen=True)
@@ -150,7 +164,7 @@ class Sides:
     acid: Side
     copy: Side
     lacking: frozenset[str] = frozenset()
-    """Views and functions of `STORED_BY_SPARK` that this line of Spark could not store."""
+    """Views and functions of `stored.sql` that this line of Spark could not store."""
 
     def neutral(self, text: str) -> str:
         """Return a text of either side as if it were the ACID one's."""
@@ -228,18 +242,20 @@ def _store(side: Side, client: HiveClient, spark: SparkSession) -> set[str]:
     lacking: set[str] = set()
     session = spark.newSession()
     session.sql(f"use {side.tables}")
-    for settings, text in STORED_BY_SPARK:
+    stored = groups_of("corpus/stored.sql")
+    for case in stored["by Spark"]:
+        settings = dict(pair.split("=") for pair in case.notes.get("settings", "").split())
         before = {key: str(session.conf.get(key)) for key in settings}
         _set(session, settings)
         try:
-            session.sql(side.fill(text))
+            session.sql(side.fill(case.statement))
         except (ParseException, AnalysisException):
             if IS_NEWEST_GRAMMAR:
                 raise
-            lacking.add(_STORED.findall(text)[0])
+            lacking.add(_STORED.findall(case.statement)[0])
         _set(session, before)
-    for text in STORED_BY_HIVE:
-        client.execute(side.fill(text))
+    for case in stored["by Hive"]:
+        client.execute(side.fill(case.statement))
     return lacking
 
 

@@ -1,0 +1,46 @@
+-- `every_type`: sixteen rows of every type of Hive's, for `hive_expressions.sql`.
+
+CREATE TABLE raw_values (id int, b boolean, ti tinyint, i int, l bigint, f float, d double,
+  de decimal(10,2), dw decimal(38,10), s string, t string, vc varchar(5), ch char(5), da date,
+  ts timestamp) STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true');
+INSERT INTO raw_values VALUES
+ (1, true, 1, 1, 1, 1.5, 1.5, 1.50, 1.5, 'abc', 'b', 'abc', 'abc', '2024-01-31',
+   '2024-01-31 12:34:56'),
+ (2, false, -1, -1, -1, -2.5, -2.5, -2.50, -2.5, '', 'b', '', '', '2024-02-29',
+   '2024-02-29 23:59:59.999'),
+ (3, null, null, null, null, null, null, null, null, null, null, null, null, null, null),
+ (4, true, 127, 2147483647, 9223372036854775807, 3.4e38, 1.7e308, 99999999.99,
+   1234567890123456789012345678.0123456789, ' 12 ', '1', 'x y', 'x y', '1969-12-31',
+   '1969-12-31 23:59:59'),
+ (5, false, -128, -2147483648, -9223372036854775808, 1e-30, 1e-300, -99999999.99,
+   -0.0000000001, '-7', '-7', 'a', 'a', '2023-12-31', '2023-12-31 00:00:00'),
+ (6, true, 10, 10, 100, 0.5, 0.5, 0.50, 0.5, '1.5', '1.50', '1.5', '1.5', '2024-12-30',
+   '2024-12-30 01:02:03.123456'),
+ (7, true, 0, 0, 0, 0, 0, 0, 0, '2024-01-31', 'b', '2024-', '2024-', '2000-02-29',
+   '2000-02-29 00:00:00'),
+ (8, true, 7, 7, 7, 2.5, 2.5, 2.45, 2.5, '2024-02-30', 'x', 'aB', 'aB', '1999-01-01',
+   '1999-01-01 10:00:00'),
+ (9, false, 3, 3, 12345678901, 3.5, 3.5, 2.55, 3.5, '2024-01-31 12:34:56', 'true', 'true',
+   'true', '2021-03-28', '2021-03-28 02:30:00'),
+ (10, true, 5, 5, 255, 0.1, 0.1, 0.05, 0.1, 'ünï ✓', 'no', 'ü✓', 'ü✓', '2022-01-02',
+   '2022-01-02 00:00:00.001'),
+ (11, true, 2, 2, 16, 1e10, 1e10, 1000.00, 1000, 'a,b,,c', ',', 'a,b', 'a,b', '2022-01-03',
+   '2022-01-03 13:00:00'),
+ (12, true, 2, 12, 4096, 123456.789, 123456.789, 12345.67, 12345.6789, 'k1:v1,k2:v2', 'k1',
+   'k1', 'k1', '2020-12-31', '2020-12-31 12:00:00'),
+ (13, true, 2, 100, 4096, -0.5, -0.5, -0.55, -0.5, '{"a":1,"b":{"c":[1,2]}}', '$.a',
+   'k1', 'k1', '1582-10-04', '1582-10-04 12:00:00'),
+ (14, true, 2, 400, 8, 100, 100, 100.00, 100, 'The quick Brown fox', 'Brown', 'T q', 'T q',
+   '2199-12-31', '2199-12-31 23:59:59'),
+ (15, true, 2, 2024, 8, 1e7, 1e7, 10.10, 10.10, '99999999999', 'FALSE', '1e3', '1e3',
+   '2024-06-15', '2024-06-15 06:07:08'),
+ (16, true, 2, 6, 8, 1e-4, 1e-4, 10.10, 10.10, 'http://h.org:80/p/x?q=1&r=2#f', 'HOST',
+   '1e3', '1e3', '2024-06-16', '2024-06-16 06:07:08');
+CREATE TABLE every_type
+  STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true') AS SELECT r.*,
+  CASE WHEN id % 4 = 3 THEN null ELSE array(id, 3, 1, id) END AS ar,
+  CASE WHEN id % 4 = 3 THEN null ELSE array('b', cast(null as string), s, 'A') END AS sa,
+  CASE WHEN id % 4 = 3 THEN null ELSE map('k', id, 'a', 2) END AS m,
+  CASE WHEN id % 4 = 3 THEN null ELSE named_struct('x', id, 'y', s) END AS st,
+  cast(s as binary) AS bi
+  FROM raw_values r;

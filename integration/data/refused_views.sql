@@ -1,0 +1,118 @@
+-- Views over the tables of `shop.sql` that cannot be read exactly, and words of the reasons.
+
+-- name: hashed
+-- reason: it is Java's hash
+SELECT hash(id) AS h FROM orders;
+
+-- name: now
+-- reason: it depends on the moment
+SELECT id FROM orders WHERE placed < current_timestamp;
+
+-- name: zone
+-- reason: it depends on the time zone of Hive
+SELECT from_unixtime(id) AS u FROM orders;
+
+-- name: unknown
+-- reason: it differs for texts with other
+SELECT soundex(status) AS s FROM orders;
+
+-- name: untried
+-- reason: functions that were tried
+SELECT reflect('java.lang.Math', 'abs', id) AS r FROM orders;
+
+-- name: spread
+-- reason: it is that of the population in Hive
+SELECT stddev(id) AS s FROM orders;
+
+-- name: any_order
+-- reason: the order in its result is chance
+SELECT collect_set(id) AS s FROM orders;
+
+-- name: any_rows
+-- reason: LIMIT without ORDER BY shows rows by chance
+SELECT id FROM orders LIMIT 2;
+
+-- name: later
+-- reason: it was not tried in Hive
+SELECT placed + interval '1' day AS p FROM orders;
+
+-- name: sampled
+-- reason: cannot parse it
+SELECT id FROM orders TABLESAMPLE (BUCKET 1 OUT OF 2 ON id) s;
+
+-- name: scripted
+-- reason: was not tried in Hive
+SELECT transform(id) USING 'cat' AS (a) FROM orders;
+
+-- name: file_names
+-- reason: virtual columns are Hive's own
+SELECT INPUT__FILE__NAME AS f FROM orders;
+
+-- name: compared
+-- reason: Hive compares or converts a string
+SELECT id FROM orders WHERE status > id;
+
+-- name: flag
+-- reason: a string with boolean in another
+SELECT cast(status AS boolean) AS b FROM orders;
+
+-- name: flag_text
+-- reason: from boolean to string differs
+SELECT cast(vip AS string) AS s FROM customers;
+
+-- name: blanks
+-- reason: passes over blanks at the end
+SELECT id FROM customers WHERE grade = 'a ';
+
+-- name: joined_array
+-- reason: Hive writes a NULL in an array as text
+SELECT concat_ws(',', tags) AS t FROM orders;
+
+-- name: in_place
+-- reason: Hive sorts the array where it
+SELECT tags, sort_array(tags) AS s FROM orders;
+
+-- name: shared
+-- reason: also what is computed twice
+SELECT split(status, 'e')[0] AS f, sort_array(split(status, 'e')) AS s FROM orders;
+
+-- name: many_digits
+-- reason: of products that may have more than 38 digits
+SELECT cast(amount AS decimal(38,10)) * amount AS m FROM orders;
+
+-- name: mixed
+-- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+SELECT amount AS m FROM orders UNION ALL SELECT id FROM orders;
+
+-- name: mixed_less
+-- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+SELECT id FROM orders EXCEPT SELECT amount FROM orders;
+
+-- name: mixed_small
+-- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+SELECT amount FROM orders UNION ALL SELECT cast(id AS smallint) FROM orders;
+
+-- name: mixed_sets
+-- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount FROM orders;
+
+-- name: inner_type
+-- reason: in a query inside of the view it has another type in Hive than in Spark
+SELECT q.x FROM (SELECT amount / cast(id AS bigint) AS x FROM orders) q;
+
+-- name: around
+-- reason: of a range around the present value
+SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s
+  FROM orders;
+
+-- name: by_number
+-- reason: hive.groupby.position.alias
+SELECT count(*) AS n FROM orders GROUP BY 1;
+
+-- name: above_hashed
+-- reason: it is Java's hash
+SELECT h FROM hashed WHERE h > 1;
+
+-- name: unions
+-- reason: functions that were tried
+SELECT create_union(0, id, 'a') AS u FROM orders;
