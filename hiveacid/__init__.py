@@ -63,8 +63,7 @@ from hiveacid.metastore.security.settings import (
 from hiveacid.reader.verification import Verification
 from hiveacid.snapshots.run_snapshot import SnapshotReport
 from hiveacid.snapshots.tables import PinnedTable
-
-__version__ = "0.1.0"
+from hiveacid.version import __version__
 
 __all__ = [
     "AcidTargetError",

@@ -24,7 +24,7 @@ LAYERS = (
     ("snapshots",),
     ("metastore", "jvm", "jars"),
     ("acid",),
-    ("formatting", "spark_lines"),
+    ("formatting", "spark_lines", "version"),
     ("errors",),
 )
 """Rooms of the library, from the roof to the ground: each may import those below it."""
