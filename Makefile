@@ -30,14 +30,14 @@ UNIT_WORKERS ?= 2
 BY_CLASS := --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
+.PHONY: help setup wheels quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 setup: $(HIVE_READY) ## Set up only
 
-$(READY): tools/bootstrap.py setup.py requirements-dev.txt constraints.txt
+$(READY): tools/bootstrap.py setup.py hiveacid/pyproject.toml hiveacid/version.py requirements-dev.txt constraints.txt
 	@$(PYTHON) tools/bootstrap.py packages
 
 $(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
@@ -47,6 +47,10 @@ $(HIVE_READY): $(READY) integration/support/hive/hive-4.0.1.lock
 $(ARCHIVES): $(HIVE_READY) integration/support/class_archives.py integration/support/class_recordings.py
 	@$(BIN)/python -m integration.support.class_recordings
 	@touch $@
+
+wheels: $(READY) ## Build the distributions hiveacid and dbt-hiveacid into dist/
+	$(BIN)/python -m build --no-isolation --outdir dist hiveacid
+	$(BIN)/python -m build --no-isolation --outdir dist .
 
 quickstart: $(HIVE_READY) ## See dbt read tables that a real Hive writes, updates and compacts (SPARK=, HIVE=)
 	@$(BIN)/python -m $(if $(SPARK),tools.spark_line $(SPARK) --run )examples.quickstart $(if $(HIVE),--hive $(HIVE))

@@ -62,8 +62,7 @@ from hiveacid.metastore.security.settings import (
 )
 from hiveacid.reader.verification import Verification
 from hiveacid.snapshots.locked_tables import SnapshotReport
-
-__version__ = "0.1.0"
+from hiveacid.version import __version__
 
 __all__ = [
     "AcidTargetError",

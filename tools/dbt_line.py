@@ -26,7 +26,7 @@ NEWEST = "1.12.6"
 """The release that `make test` tries, by the short cut."""
 
 #: The parser in Rust is off unless a flag asks for it, and dbt-core calls it only then. Its
-#: build downloads a compiler's parts from elsewhere than the package index.
+#: build downloads its wheel from GitHub.
 NOT_NEEDED = {"dbt-core-experimental-parser"}
 
 #: The rooms of the unit tests that import dbt.

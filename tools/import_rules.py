@@ -30,7 +30,7 @@ LAYERS = (
     ("snapshots",),
     ("metastore", "jvm", "jars"),
     ("acid",),
-    ("formatting", "spark_lines"),
+    ("formatting", "spark_lines", "version"),
     ("errors",),
 )
 """Rooms of the library, from the top down: each may import those below it."""

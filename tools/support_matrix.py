@@ -7,6 +7,7 @@ what dbt-core and Python run on stands here.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from hiveacid.spark_lines import ALL_TESTS, CUT, LINES, SparkLine
@@ -21,6 +22,40 @@ NOT_TESTED = "not tested"
 
 DBT_CORES = {"1.10": CUT, "1.11": ALL_TESTS, "1.12": CUT}
 """Lines of dbt-core, and the tests that run on them."""
+
+
+@dataclass(frozen=True)
+class PythonLine:
+    """A version of Python that both distributions allow.
+
+    Attributes:
+        tests: what has run on it, on the PySpark of the development.
+        dbt_core: the lines of dbt-core that run on it.
+        pyspark: the lines of PySpark that run on it.
+        forbids: what forbids the others.
+    """
+
+    name: str
+    tests: str
+    dbt_core: str
+    pyspark: str
+    forbids: str
+
+
+_UNIT_TESTS = "unit tests"
+_WITH_HIVE = "unit tests, and the library with a real Hive"
+_NEWEST_SPARK = "PySpark 4.3 requires Python 3.11"
+_DISTUTILS = "nothing; PySpark 3.5 needs setuptools next to it to use pandas"
+_OLDEST_DBT = "dbt-core 1.10 and 1.11 require a mashumaro before 3.15, which fails on 3.14"
+_OLDEST_SPARK = "PySpark 3.5 cannot send functions to its workers (its cloudpickle fails)"
+
+PYTHONS = (
+    PythonLine("3.10", _UNIT_TESTS, "1.10 to 1.12", "3.5 to 4.2", _NEWEST_SPARK),
+    PythonLine("3.11", ALL_TESTS, "1.10 to 1.12", "3.5 to 4.3", "nothing"),
+    PythonLine("3.12", _UNIT_TESTS, "1.10 to 1.12", "3.5 to 4.3", _DISTUTILS),
+    PythonLine("3.13", _WITH_HIVE, "1.10 to 1.12", "3.5 to 4.3", _DISTUTILS),
+    PythonLine("3.14", _WITH_HIVE, "1.12", "4.0 to 4.3", f"{_OLDEST_DBT}; {_OLDEST_SPARK}"),
+)
 
 
 def matrix() -> str:
@@ -38,7 +73,11 @@ def matrix() -> str:
         [_row(line) for line in LINES],
     )
     dbt = _table(("dbt-core", "Tests"), list(DBT_CORES.items()))
-    return f"{BEGIN}\n\n{spark}\n\n{dbt}\n\n{END}"
+    python = _table(
+        ("Python", "Tests", "dbt-core", "PySpark", "What forbids others"),
+        [astuple(line) for line in PYTHONS],
+    )
+    return f"{BEGIN}\n\n{spark}\n\n{dbt}\n\n{python}\n\n{END}"
 
 
 def write() -> None:

@@ -86,7 +86,8 @@ class FooterCache:
         """Return the result of `use` on the database, or `without` if it fails."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, _TIMEOUT, isolation_level=None)) as database:
+            connection = sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)
+            with closing(connection) as database:
                 database.execute("PRAGMA synchronous = OFF")
                 _check_tables(database)
                 return use(database)

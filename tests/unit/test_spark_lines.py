@@ -47,7 +47,7 @@ def test_importing_the_library_refuses_an_older_spark(tmp_path: Path) -> None:
 def test_the_package_allows_these_lines() -> None:
     first, last = (tuple(map(int, line.name.split("."))) for line in (LINES[0], LINES[-1]))
     allowed = f'"pyspark>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}"'
-    assert allowed in (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert allowed in (ROOT / "hiveacid" / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_make_spark_runs_on_all_but_the_line_of_the_development() -> None:

@@ -1,1 +1,5 @@
-version = "0.1.0"
+"""The version, where dbt looks for it."""
+
+from hiveacid import __version__ as version
+
+__all__ = ["version"]

@@ -262,7 +262,8 @@ class HiveAcidCredentials(Credentials):
         unit="megabytes",
         default=DEFAULT_LIMIT,
     )
-    server_side_parameters: dict[str, str] = option(
+    # Not `dict[str, str]`: mashumaro since 3.15 makes texts of the values, `False` of `false`.
+    server_side_parameters: dict[str, Any] = option(
         "Spark configuration, e.g. `spark.master`. Read when Spark starts; what Spark lets change "
         "later is set again for every connection. Spark's own tables, the models' among them, are "
         "in the metastore of `metastore_uri`, unless a setting of the catalog is given here "

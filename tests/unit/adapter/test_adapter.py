@@ -238,7 +238,7 @@ def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypat
 
 def test_the_agent_info_names_invocation_and_target(adapter):
     info = adapter.run.snapshot._agent_info
-    assert info.startswith("dbt-hiveacid 0.1.0, invocation ")
+    assert info.startswith("dbt-hiveacid 0.2.0, invocation ")
     assert info.endswith(", target shop.dev")
 
 
