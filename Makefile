@@ -72,8 +72,9 @@ format: $(READY) ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(READY) ## Write docs/configuration.md, and the versions in docs/install.md, from the code
+reference: $(READY) ## Write docs/configuration.md, docs/api.md and the versions in docs/install.md from the code
 	$(BIN)/python -m tools.configuration_reference
+	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.support_matrix
 
 unit: $(READY) ## Tests without Java and network: seconds
