@@ -68,14 +68,14 @@ def _entry(name: str, value: Any) -> str:
     parts = [f"### `{name}`\n"]
     if name in CONSTRUCTED:
         parts.append(f"`{_signature(name, value)}`\n")
-    parts.append(_described(value, _parameters(value)))
+    parts.append(described(value))
     for member, attribute in _members(value):
         shown = f"{name}.{member}"
         if isinstance(attribute, property) or hasattr(attribute, "func"):
             function = getattr(attribute, "fget", None) or attribute.func
             parts.append(f"#### `{shown}`\n")
             parts.append(f"Property, {_type(inspect.signature(function).return_annotation)}.\n")
-            parts.append(_described(attribute, {}))
+            parts.append(described(attribute))
         else:
             parts.append(_function(shown, attribute, level=4))
     return "\n".join(parts)
@@ -105,7 +105,7 @@ def _function(shown: str, function: Any, level: int = 3) -> str:
         [
             f"{'#' * level} `{shown}`\n",
             f"`{_signature(name, function)}`\n",
-            _described(function, _parameters(function)),
+            described(function),
         ]
     )
 
@@ -127,7 +127,7 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _parameters(value: Any) -> dict[str, str]:
-    if inspect.isclass(value) and value.__name__ not in CONSTRUCTED:
+    if not callable(value) or (inspect.isclass(value) and value.__name__ not in CONSTRUCTED):
         return {}
     parameters = inspect.signature(value).parameters.values()
     return {parameter.name: _type(parameter.annotation) for parameter in parameters}
@@ -153,8 +153,9 @@ def _alternatives(text: str) -> list[str]:
     return [part.strip().replace(" | ", " or ") for part in parts]
 
 
-def _described(value: Any, types: dict[str, str]) -> str:
+def described(value: Any) -> str:
     """Return a docstring as Markdown: its text, a table of arguments, a list of errors."""
+    types = _parameters(value)
     text = inspect.getdoc(value) or ""
     intro, *sections = _SECTION.split(text)
     parts = [_prose(intro)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
 """Documents at the top of the repository that are pages of the site."""
 
+MOST_SECTIONS = 60
+"""Sections that the table of contents of a page names at most."""
+
 _TO_TOP = re.compile(r"\]\((?:\.\./)+(README|CONTRIBUTING|CHANGELOG)\.md")
 _TO_DOCS = re.compile(r"\]\(docs/")
 _TO_README = re.compile(r"\]\(README\.md")
+_DIAGRAM = re.compile(r'<pre class="mermaid">.*?</pre>', re.DOTALL)
 _CDN = re.compile(r'"https://unpkg\.com/[^"]*"')
 _SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")
 _FETCHED = re.compile(
@@ -50,6 +55,20 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return _TO_TOP.sub(on_site, markdown)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Put each diagram into a box that scrolls."""
+    return _DIAGRAM.sub(r'<div class="diagram">\g<0></div>', html)
+
+
+def on_page_context(context: Any, page: Any, **_: Any) -> Any:
+    """Leave the chapters alone in a table of contents that nobody would read to its end."""
+    chapters = [chapter for title in page.toc for chapter in title.children]
+    if sum(len(chapter.children) for chapter in chapters) > MOST_SECTIONS:
+        for chapter in chapters:
+            chapter.children.clear()
+    return context
+
+
 def on_post_build(config: Any) -> None:
     """Replace what the theme takes from a CDN, and refuse pages that need a network.
 
@@ -67,10 +86,15 @@ def on_post_build(config: Any) -> None:
         top = "../" * (len(page.relative_to(site).parts) - 1)
         text = page.read_text("utf-8")
         page.write_text(_SHIM.sub(f"{top}assets/iframe-worker.js", text), encoding="utf-8")
-    fetched = [
-        f"{path.relative_to(site)}: {found[0]}"
+    found = [
+        f"{path.relative_to(site)}: {part}"
         for path in sorted([*site.rglob("*.html"), *site.rglob("*.css")])
-        for found in _FETCHED.finditer(path.read_text("utf-8"))
+        for part in fetched(path.read_text("utf-8"))
     ]
-    if fetched:
-        raise PluginError("The site would fetch from the network:\n" + "\n".join(fetched))
+    if found:
+        raise PluginError("The site would fetch from the network:\n" + "\n".join(found))
+
+
+def fetched(text: str) -> Iterator[str]:
+    """Yield the parts of a page or style sheet that a browser fetches from another host."""
+    return (found[0] for found in _FETCHED.finditer(text))
