@@ -84,7 +84,7 @@ $(DOCS_READY): requirements-docs.txt
 	@touch $@
 
 docs: $(DOCS_READY) ## Build the documents as a site in site/, with its links checked; open site/index.html
-	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
 unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(UNIT_WORKERS) tests/unit
