@@ -23,8 +23,8 @@ _TO_TOP = re.compile(r"\]\((?:\.\./)+(README|CONTRIBUTING|CHANGELOG)\.md")
 _TO_DOCS = re.compile(r"\]\(docs/")
 _TO_README = re.compile(r"\]\(README\.md")
 _DIAGRAM = re.compile(r'<pre class="mermaid">.*?</pre>', re.DOTALL)
-_CDN = re.compile(r'"https://unpkg\.com/[^"]*"')
-_SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")
+_CDN = re.compile(r'"https://[^"/]+/(?:mermaid@[^"]*|resize-observer-polyfill)"')
+_SHIM = re.compile(r'https://[^"/]+/iframe-worker/shim')
 _FETCHED = re.compile(
     r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?(?:https?:)?//[^>]*>"""
     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preload|preconnect|icon))"""

@@ -353,7 +353,7 @@ def test_the_entrance_leads_to_each_page_for_users() -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        '<script src="https://unpkg.com/x.js"></script>',
+        '<script src="https://cdn.example/x.js"></script>',
         "<script async src=//cdn.example/x.js>",
         '<link rel="stylesheet" href="https://fonts.example/css">',
         '<img alt="" src="https://img.example/badge.svg">',
