@@ -7,6 +7,7 @@ BIN := .venv/bin
 READY := .venv/ready
 HIVE_READY := .venv/hive-ready
 ARCHIVES := .venv/class-archives/ready
+DOCS_READY := .venv-docs/ready
 
 # Branches of the adapter's code that the three kinds of tests together reach, in percent.
 COVERAGE_FLOOR := 96
@@ -30,7 +31,7 @@ UNIT_WORKERS ?= 2
 BY_CLASS := --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wheels quickstart test lint format reference unit functional integration long conformance spark dbt benchmark coverage clean
+.PHONY: help setup wheels quickstart test lint format reference docs unit functional integration long conformance spark dbt benchmark coverage clean
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -74,9 +75,18 @@ format: $(READY) ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(READY) ## Write docs/configuration.md, and the versions in docs/install.md, from the code
+reference: $(READY) ## Write docs/configuration.md, docs/api.md and the versions in docs/install.md from the code
 	$(BIN)/python -m tools.configuration_reference
+	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.support_matrix
+
+$(DOCS_READY): requirements-docs.txt
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install -q -r requirements-docs.txt
+	@touch $@
+
+docs: $(DOCS_READY) ## Build the documents as a site in site/, with its links checked; open site/index.html
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
 unit: $(READY) ## Tests without Java and network: seconds
 	$(MEASURED) -n $(UNIT_WORKERS) tests/unit
@@ -112,5 +122,5 @@ coverage: $(READY)
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
 
 clean: ## Remove what the targets made here (the cache of Hive's jars stays)
-	rm -rf .venv .spark .dbt build dist *.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs site .spark .dbt build dist *.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf examples/quickstart/target examples/quickstart/logs

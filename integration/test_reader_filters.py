@@ -157,7 +157,7 @@ TEXTS = [
 def test_texts_with_a_length_compare_as_in_hive(
     differential: Differential, hive_client: HiveClient, database: str, storage: str
 ) -> None:
-    """But for a padded literal: README, "Limits"."""
+    """But for a padded literal: docs/limits.md."""
     table = f"{database}.texts"
     types = {"c": "char(5)", "v": "varchar(5)", "s": "string", "n": "char(3)"}
     columns = ", ".join(f"{name} {hive_type}" for name, hive_type in types.items())

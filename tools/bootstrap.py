@@ -30,7 +30,7 @@ LARGE_MEGABYTES = 5
 STARTED = time.monotonic()
 
 
-def main():
+def main() -> int:
     """Do the step that the command line names; return the exit code."""
     if sys.version_info[:2] not in SUPPORTED:
         return run_with_supported_python()
@@ -45,7 +45,7 @@ def main():
     return 0
 
 
-def set_up_packages():
+def set_up_packages() -> None:
     """Make the virtual environment and install the packages."""
     step(f"Virtual environment {VENV.relative_to(ROOT)}")
     make_virtual_environment()
@@ -54,7 +54,7 @@ def set_up_packages():
     READY.touch()
 
 
-def set_up_hive():
+def set_up_hive() -> None:
     """Find Java and fetch Hive's jars."""
     step("Java")
     java = runpy.run_path(str(ROOT / "integration" / "support" / "hive" / "java.py"))
@@ -69,12 +69,12 @@ class SetUpError(Exception):
     """A step failed; the message says what to do."""
 
 
-def step(name):
+def step(name: str) -> None:
     """Print the name of what begins now, after the seconds since the start."""
     print(f"[{time.monotonic() - STARTED:5.0f} s] {name}", flush=True)
 
 
-def run_with_supported_python():
+def run_with_supported_python() -> int:
     """Run this script again with a Python of a supported version, if PATH has one."""
     for major, minor in SUPPORTED:
         candidate = shutil.which(f"python{major}.{minor}")
@@ -89,7 +89,7 @@ def run_with_supported_python():
     return 1
 
 
-def make_virtual_environment():
+def make_virtual_environment() -> None:
     """Make `.venv`, unless it is there and of this Python's version."""
     if python().exists():
         version = subprocess.run(
@@ -115,7 +115,7 @@ def make_virtual_environment():
     print(f"    made with Python {sys.version.split()[0]}")
 
 
-def install_packages():
+def install_packages() -> None:
     """Install both distributions (editable) and what their development needs, as pinned."""
     # The pip that comes with Python takes twice as long for the rest. What builds is there once,
     # pinned: pip would fetch the newest for each distribution that it builds.
@@ -125,7 +125,7 @@ def install_packages():
     print("    all there")
 
 
-def pip_install(*requirements):
+def pip_install(*requirements: str) -> None:
     """Install requirements in the pinned versions; print what takes long."""
     command = [python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
     # Python compiles what it imports; pip would compile thousands of files that nobody does.
@@ -139,6 +139,7 @@ def pip_install(*requirements):
         errors="replace",
         cwd=ROOT,
     ) as pip:
+        assert pip.stdout is not None
         for line in pip.stdout:
             output.append(line)
             told = worth_telling(line)
@@ -151,7 +152,7 @@ def pip_install(*requirements):
         )
 
 
-def worth_telling(line):
+def worth_telling(line: str) -> str:
     """What to print of a line of pip's: something of those that take long, else nothing."""
     download = re.search(r"Downloading (\S+?-\d[\d.]*\d)\S* \(([\d.]+) MB\)", line)
     if download:
@@ -160,13 +161,13 @@ def worth_telling(line):
     return "installing" if line.startswith("Installing collected packages") else ""
 
 
-def run(command):
+def run(command: "list[str | Path]") -> None:
     """Run a command in the project's directory, its output passed on."""
     if subprocess.run(command, cwd=ROOT).returncode:
         raise SetUpError(f"{' '.join(map(str, command))} failed, see above")
 
 
-def python():
+def python() -> Path:
     """The virtual environment's Python."""
     return VENV / "bin" / "python"
 

@@ -26,29 +26,25 @@ Spark runs in dbt's own process.
 
 {profile}
 
-Two targets, one with the models' tables in a Hive 4 metastore, one with a catalog of Spark's own:
+Two targets, one with the models' tables in a Hive 4 metastore, one with a catalog of Spark's own. \
+With Kerberos or a password: [production](production.md).
 
 ```yaml
 {example}
 ```
 
-What `spark.sql.hive.metastore.jars.path` has to name, and the settings for Delta and Iceberg: \
-[installing](install.md).
-
-Spark's settings may hold secrets; `dbt debug` does not show them. What only a new Spark can take \
-(`spark.master`, `spark.jars`, memory) counts for the first dbt command of a process.
+Hive's client jars, Delta and Iceberg: [installing](install.md). `dbt debug` does not show Spark's \
+settings, which may hold secrets. What only a new Spark can take (`spark.master`, `spark.jars`, \
+memory) counts for the first dbt command of a process.
 
 ## Models
 
-The configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, \
-`incremental_strategy`, …). What differs:
-
-- `materialized: view` over an ACID source is read through dbt-hiveacid only ([views](views.md)).
-- With `location_root` each build of a `table` gets a directory of its own below \
-`<location_root>/<model>`, and the previous one is removed after the switch. \
-It must not be the directory of the model's database, where managed tables are. Delta, Iceberg \
-and Hudi tables are in `<location_root>/<alias>`, as with dbt-spark: models of one alias in two \
-schemas or targets would share that directory, and need different roots.
+Models have the configuration of dbt-spark (`file_format`, `partition_by`, `location_root`, \
+`incremental_strategy`, …). With `location_root` each build of a `table` gets a directory of its \
+own below `<location_root>/<model>`, and the previous one is removed after the switch. It must not \
+be the directory of the model's database. Delta, Iceberg and Hudi tables are in \
+`<location_root>/<alias>`, as with dbt-spark: models of one alias in two schemas or targets need \
+different roots.
 
 Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are refused:
 
@@ -68,11 +64,17 @@ def reference() -> str:
     """Return the text of docs/configuration.md."""
     return TEXT.format(
         profile=options_table(profile_keys()),
-        example=PROFILES.read_text(encoding="utf-8").rstrip(),
+        example=_first_targets(),
         key=OPTIONS_KEY,
         options=options_table(declared_options(SourceOptions)),
         incremental=options_table(declared_options(IncrementalConfig)),
     )
+
+
+def _first_targets() -> str:
+    """Return the example's targets without security; docs/production.md shows the others."""
+    text = PROFILES.read_text(encoding="utf-8")
+    return text.partition("    # A cluster with Kerberos")[0].rstrip()
 
 
 def options_table(options: Iterable[Option]) -> str:

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from dbt.cli.main import cli
 
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.options import declared_options, option, parse_bool
+from hiveacid import __all__ as public_names
 from hiveacid.jars.artifacts import read_lock
 from hiveacid.metastore.connection import parse_addresses
 from hiveacid.spark_lines import ALL_TESTS, LINES
@@ -29,12 +30,14 @@ from integration.support.spark_packages import (
     example_settings,
     iceberg_lock,
 )
-from tools import support_matrix
+from tools import api_reference, site_hooks, support_matrix
 from tools.configuration_reference import PROFILES, REFERENCE, options_table, reference
 
 ROOT = Path(__file__).parent.parent.parent
 DEVELOPED_ON = next(line.tested for line in LINES if line.tests == ALL_TESTS)
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+AT_TOP = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+DOCUMENTS = [*AT_TOP, *PAGES]
 EXAMPLES = [
     path
     for path in sorted((ROOT / "examples").rglob("*"))
@@ -262,6 +265,112 @@ def test_the_example_profiles_are_valid(name: str, target: dict[str, Any]) -> No
 
 def test_the_reference_is_up_to_date() -> None:
     assert REFERENCE.read_text(encoding="utf-8") == reference(), "run `make reference`"
+
+
+def test_the_api_page_is_up_to_date() -> None:
+    text = api_reference.REFERENCE.read_text(encoding="utf-8")
+    assert text == api_reference.reference(), "run `make reference`"
+
+
+@pytest.mark.parametrize("name", sorted(set(public_names) - {"__version__"}))
+def test_the_api_page_describes_each_public_name(name: str) -> None:
+    text = api_reference.REFERENCE.read_text(encoding="utf-8")
+    described = rf"^### `(hiveacid\.)?{name}`\n\n(?!#)|^\| `{name}` \| [^|]* \| \w"
+    assert re.search(described, text, re.MULTILINE)
+
+
+def test_the_names_that_the_api_page_puts_in_order_are_public() -> None:
+    named = {name for names in api_reference.CHAPTERS.values() for name in names}
+    assert named | set(api_reference.CONSTRUCTED) <= set(public_names)
+
+
+def test_a_docstring_becomes_text_arguments_and_errors() -> None:
+    def read(name: str, kind: str | None = None) -> int:
+        """Return rows.
+
+        Read them once::
+
+            read("shop.orders")
+
+        Args:
+            name: the table, such as
+                `shop.orders`.
+
+        Raises:
+            ValueError: the name is wrong.
+        """
+        raise ValueError(name, kind)
+
+    assert api_reference.described(read) == textwrap.dedent(
+        """\
+        Return rows.
+
+        Read them once:
+
+        ```python
+        read("shop.orders")
+        ```
+
+        | argument | type | meaning |
+        |---|---|---|
+        | `name` | `str` | The table, such as `shop.orders`. |
+
+        Raises:
+
+        - `ValueError`: the name is wrong.
+        """
+    )
+
+
+def site_settings() -> dict[str, Any]:
+    """Return mkdocs.yml; the Python objects in it stay texts."""
+
+    class Loader(yaml.SafeLoader):
+        """YAML with mkdocs' tags."""
+
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+    loaded = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)  # noqa: S506
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def pages_in(nav: object) -> list[str]:
+    """Return the pages of a part of the site's navigation, in their order."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    assert isinstance(parts, Iterable)
+    return [page for part in parts for page in pages_in(part)]
+
+
+def test_the_site_shows_each_page_once() -> None:
+    docs = [str(page.relative_to(ROOT / "docs")) for page in PAGES]
+    assert sorted(pages_in(site_settings()["nav"])) == sorted([*docs, *site_hooks.PAGES])
+
+
+def test_the_entrance_leads_to_each_page_for_users() -> None:
+    _, dbt, library, *_ = site_settings()["nav"]
+    linked = {link.split("#")[0] for link in _LINK.findall((ROOT / "docs/index.md").read_text())}
+    assert set(pages_in([dbt, library])) <= linked
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<script src="https://cdn.example/x.js"></script>',
+        "<script async src=//cdn.example/x.js>",
+        '<link rel="stylesheet" href="https://fonts.example/css">',
+        '<img alt="" src="https://img.example/badge.svg">',
+        "@import 'https://fonts.example/css';",
+        "a { background: url(https://img.example/x.png) }",
+    ],
+)
+def test_a_page_that_needs_the_network_is_noticed(html: str) -> None:
+    assert list(site_hooks.fetched(html))
+
+
+def test_a_link_is_not_fetched() -> None:
+    assert not list(site_hooks.fetched('<a href="https://example.com">x</a> <img src="a.svg">'))
 
 
 def test_the_supported_versions_are_up_to_date() -> None:

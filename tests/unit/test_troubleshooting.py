@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -131,6 +132,15 @@ def test_a_message_has_a_section(message: Message) -> None:
 def test_a_section_is_about_a_message(heading: str) -> None:
     assert any(heading in text for text in literals())
     assert SECTIONS[heading].strip(), "it says what to do"
+
+
+def test_sections_of_one_class_stand_together() -> None:
+    """So that each class can become a heading of its own."""
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    for chapter in re.split(r"^## ", text, flags=re.MULTILINE):
+        kinds = re.findall(r"^\(`(\w+)`\)", chapter, re.MULTILINE)
+        in_a_row = [kind for kind, _ in itertools.groupby(kinds)]
+        assert len(in_a_row) == len(set(in_a_row)), chapter.partition("\n")[0]
 
 
 _REFUSED = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dbt.adapters.hiveacid.command_hooks import CommandHooks
-
 
 class Hooks:
     """A command without sources, some of whose nodes read one."""
@@ -24,3 +22,9 @@ class Hooks:
 
     def acid_readers(self, read_in_snapshot):
         return self.readers
+
+    def on_lost(self):
+        return None
+
+    def raise_if_cancelled(self):
+        return None
