@@ -393,7 +393,8 @@ class Snapshot:
             raise InvalidSettingError(
                 f"There are settings for {', '.join(map(str, unknown))}, and the metastore has no "
                 "such table. So another table may be read without its settings. Correct the name "
-                "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out."
+                "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out.",
+                code="HIVEACID_SETTINGS_FOR_UNKNOWN_TABLE",
             )
 
 
@@ -515,5 +516,6 @@ def _chosen(name: TableName, partitions: Partitions | None) -> PartitionChoice:
     except ValueError as error:
         raise InvalidSettingError(
             f"Table {name}: the option `partitions` must map partition keys to a value or to a "
-            f"list of values each, but {error}."
+            f"list of values each, but {error}.",
+            code="HIVEACID_INVALID_PARTITIONS",
         ) from error

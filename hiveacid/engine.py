@@ -281,7 +281,8 @@ class SnapshotEngine(RunSnapshot):
             raise UnreadableTableError(
                 f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
                 "state can rest on what is shown now, and changes cannot be followed. Read the "
-                "table as a whole until then, and take a new snapshot after that."
+                "table as a whole until then, and take a new snapshot after that.",
+                code="HIVEACID_COMPACTION_OF_OTHER_METASTORE",
             )
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:

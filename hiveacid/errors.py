@@ -1,17 +1,31 @@
 """Errors of the library.
 
 Each message says what failed, which table, transaction, write id or file it is about, and what to
-do next.
+do next. Each error has a code, which stays the same from release to release.
 """
 
 
 class HiveAcidError(Exception):
-    """Base class of every error that the library raises on purpose."""
+    """Base class of every error that the library raises on purpose.
+
+    Attributes:
+        code: Stable name of the problem, such as `HIVEACID_LOCK_TIMEOUT`: a heading of
+            docs/troubleshooting.md. A class with several problems gives each its own code.
+    """
+
+    code = "HIVEACID_ERROR"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code or self.code
 
     @property
     def message(self) -> str:
-        """What failed, and what to do next."""
+        """What failed, and what to do next, without the code."""
         return str(self.args[0])
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}"
 
 
 class InvalidSettingError(HiveAcidError):
@@ -21,37 +35,55 @@ class InvalidSettingError(HiveAcidError):
 class MetastoreError(HiveAcidError):
     """The metastore answered a call with an error that has no more specific class here."""
 
+    code = "HIVEACID_METASTORE_REFUSED"
+
 
 class MetastoreUnavailableError(MetastoreError):
     """No configured metastore address could be reached, or the connection broke or timed out."""
+
+    code = "HIVEACID_METASTORE_UNAVAILABLE"
 
 
 class MetastoreSecurityError(MetastoreUnavailableError):
     """The metastore and the client do not agree who the other is, or how to speak."""
 
+    code = "HIVEACID_METASTORE_LOGIN_FAILED"
+
 
 class TableNotFoundError(MetastoreError):
     """The metastore has no such table."""
+
+    code = "HIVEACID_TABLE_NOT_FOUND"
 
 
 class WriteIdsNotSupportedError(MetastoreError):
     """The metastore has no write id calls (older than Hive 3): no snapshot can be taken."""
 
+    code = "HIVEACID_METASTORE_BEFORE_HIVE_3"
+
 
 class TransactionLostError(HiveAcidError):
     """The snapshot's transaction was aborted or timed out while it was still needed."""
+
+    code = "HIVEACID_TRANSACTION_LOST"
 
 
 class SnapshotEndedError(HiveAcidError):
     """A table is read from a snapshot that has ended."""
 
+    code = "HIVEACID_SNAPSHOT_ENDED"
+
 
 class LockTimeoutError(HiveAcidError):
     """A shared lock was not granted within `lock_timeout`."""
 
+    code = "HIVEACID_LOCK_TIMEOUT"
+
 
 class ConcurrentDdlError(HiveAcidError):
     """DDL on a table after the snapshot was taken makes the table unreadable in it."""
+
+    code = "HIVEACID_CONCURRENT_DDL"
 
 
 class UnreadableTableError(HiveAcidError):
@@ -69,22 +101,34 @@ class AcidTargetError(HiveAcidError):
 class VanishedFileError(UnreadableTableError):
     """A file of the snapshot is no longer there."""
 
+    code = "HIVEACID_VANISHED_FILE"
+
 
 class HistoryLostError(HiveAcidError):
     """The changes since a state can no longer be told completely."""
+
+    code = "HIVEACID_HISTORY_LOST"
 
 
 class InstantLostError(UnreadableTableError):
     """The rows of an earlier instant of a table can no longer be told from its files."""
 
+    code = "HIVEACID_INSTANT_LOST"
+
 
 class InvalidStateError(HiveAcidError):
     """A text is not the state of a table."""
+
+    code = "HIVEACID_INVALID_STATE"
 
 
 class FetchError(HiveAcidError):
     """A file of a Maven repository could not be fetched, or has another checksum."""
 
+    code = "HIVEACID_FETCH_FAILED"
+
 
 class JavaNotFoundError(HiveAcidError):
     """There is no Java on this machine."""
+
+    code = "HIVEACID_JAVA_NOT_FOUND"

@@ -100,8 +100,9 @@ def test_a_missing_table(project: DbtProject, hive: HiveServer, database: str) -
     project.models(missing="select * from {{ source('shop', 'no_such') }}")
     (message,) = errors(project, "run").values()
     assert message.startswith(
-        f"{database}.no_such is a source. The metastore {hive.metastore_uri} does not have it "
-        "either. Check the source's schema and name; it may just have been dropped. "
+        f"[HIVEACID_SOURCE_NOT_IN_SPARK] {database}.no_such is a source. The metastore "
+        f"{hive.metastore_uri} does not have it either. Check the source's schema and "
+        "name; it may just have been dropped. "
         f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{database}`.`no_such` cannot be found."
     )
     # The statement is shown, and Java's stack kept for the debug log.

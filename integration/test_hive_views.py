@@ -379,7 +379,7 @@ def test_is_refused_with_its_reason(
                 wrong[name] = "it was read"
             except UnreadableTableError as error:
                 start = f"{held}.{'hashed' if name == 'above_hashed' else name} is a view of Hive's"
-                if not str(error).startswith(start) or reason not in str(error):
+                if not error.message.startswith(start) or reason not in str(error):
                     wrong[name] = str(error)
                 assert "Its text in Hive: SELECT" in str(error)
         assert wrong == {}

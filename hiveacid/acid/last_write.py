@@ -116,7 +116,8 @@ def _check_closed(state: AcidState) -> None:
             f"{each.file.path} is being written, and its time tells nothing of the writes in it: "
             "HDFS keeps the time at which a file was created until the file is closed. Give the "
             "source a loaded_at_field or a loaded_at_query, or wait until the writer has closed "
-            "the file."
+            "the file.",
+            code="HIVEACID_FILE_BEING_WRITTEN_HAS_NO_TIME",
         )
 
 

@@ -218,7 +218,8 @@ def _outside_of_others(listing: Listing, relative: str) -> str:
     if any(map(_is_acid_name, below[1:] if below[:1] == [top] else below)):
         raise UnreadableTableError(
             f"{listing.location} has an ACID directory inside another directory: {relative}. "
-            "Move it away, or compact the table in Hive, and run again."
+            "Move it away, or compact the table in Hive, and run again.",
+            code="HIVEACID_NESTED_ACID_DIRECTORY",
         )
     return top
 
@@ -233,7 +234,8 @@ def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
     except ValueError as error:
         raise UnreadableTableError(
             f"{listing.location} has a directory that Hive cannot have made: {error}. Move "
-            "it away, and run again."
+            "it away, and run again.",
+            code="HIVEACID_UNKNOWN_ACID_DIRECTORY",
         ) from error
     assert directory is not None, name
     return directory
@@ -252,7 +254,8 @@ def _refuse_reversed(listing: Listing, chosen: Iterable[DeltaDir]) -> None:
                 "rows. A compaction that puts files together gives such a name below an open "
                 "write: Hive then shows each row twice, until the write has committed here or the "
                 "table is compacted. Run again then. If no compaction made the directory, find out "
-                "who wrote it: it may hold rows."
+                "who wrote it: it may hold rows.",
+                code="HIVEACID_REVERSED_WRITE_IDS",
             )
 
 
@@ -280,7 +283,8 @@ def _best_base(
     if best is None and any(base.name in compacted for base in ordered):
         raise UnreadableTableError(
             f"{listing.location}: not enough history. The oldest base is {ordered[-1].name}, but "
-            f"{_why_none_is_valid(ordered, write_ids)}"
+            f"{_why_none_is_valid(ordered, write_ids)}",
+            code="HIVEACID_NOT_ENOUGH_HISTORY",
         )
     for base in ordered:
         if base is best:

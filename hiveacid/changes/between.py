@@ -57,7 +57,8 @@ def plan_between(
         if state is not None and state.write_ids.high_watermark > last:
             raise InvalidSettingError(
                 f"The state of {history.name} has seen write id {state.write_ids.high_watermark}, "
-                f"and its changes cannot go back to write id {last}. Give a later `until`."
+                f"and its changes cannot go back to write id {last}. Give a later `until`.",
+                code="HIVEACID_INVALID_CHANGE_RANGE",
             )
     return plan_changes(
         spark,
@@ -81,7 +82,8 @@ def check_feed_names(table: Table) -> None:
             raise UnreadableTableError(
                 f"{table.name} has a column {column.name}, which the feed of its changes has next "
                 "to the table's columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or take "
-                "the rows of `changes`, which has other columns."
+                "the rows of `changes`, which has other columns.",
+                code="HIVEACID_RESERVED_COLUMN_NAME",
             )
 
 

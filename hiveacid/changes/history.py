@@ -211,7 +211,8 @@ class History:
         if since > write_id:
             raise InvalidSettingError(
                 f"The changes of {self.name} cannot go from write id {since} back to write id "
-                f"{write_id}. Give the lower one as `since`."
+                f"{write_id}. Give the lower one as `since`.",
+                code="HIVEACID_INVALID_CHANGE_RANGE",
             )
         instant = self.at(write_id)
         is_full_acid = self.pinned.table.is_full_acid
@@ -242,7 +243,8 @@ class History:
             raise InvalidSettingError(
                 f"{self.name} has no write id {write_id} in this snapshot: its write ids go from 0 "
                 f"(before the first write) to {self.newest}. Ask for one of them, or take a new "
-                "snapshot if the write was committed since."
+                "snapshot if the write was committed since.",
+                code="HIVEACID_UNKNOWN_WRITE_ID",
             )
 
     def resolve(self, spark: SparkSession, as_of: AsOf) -> Point:
@@ -302,7 +304,8 @@ class History:
                 f"{by_files.write_ids} had been committed then, neither {by_files.directory} nor "
                 "the metastore's notification log tells. "
                 f"{self._readable((by_files.write_ids.first or 1) - 1)} Give one of them as "
-                "`version_as_of`."
+                "`version_as_of`.",
+                code="HIVEACID_AMBIGUOUS_INSTANT",
             )
         later = self._valid(times.later(milliseconds, by_files))
         return Point(by_files, later), "the modification times of its files"
@@ -429,7 +432,8 @@ def milliseconds_of(spark: SparkSession, text: str) -> int:
     if found is None:
         raise InvalidSettingError(
             f"{text!r} is no timestamp. Write it as '2026-01-31 12:00:00', with a zone if it is "
-            "another than the session's (spark.sql.session.timeZone): '2026-01-31 12:00:00+01:00'."
+            "another than the session's (spark.sql.session.timeZone): '2026-01-31 12:00:00+01:00'.",
+            code="HIVEACID_INVALID_TIMESTAMP",
         )
     return int(found)
 

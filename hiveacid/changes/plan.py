@@ -215,7 +215,8 @@ def check_names(table: Table) -> None:
             raise UnreadableTableError(
                 f"{table.name} has a column {column.name}, which its changes have next to the "
                 "table's columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or read the "
-                "table as a whole, with source(…)."
+                "table as a whole, with source(…).",
+                code="HIVEACID_RESERVED_COLUMN_NAME",
             )
 
 

@@ -33,7 +33,8 @@ _NO_ANSWER = ("TTransportException", "java.net.ConnectException", "java.net.Sock
 _SYMPTOMS = (
     (
         "Invalid method name: 'get_table'",
-        "Spark's built-in Hive client is too old for this metastore: Hive 4 no longer has the call "
+        "[HIVEACID_OLD_HIVE_CLIENT] Spark's built-in Hive client is too old for this metastore: "
+        "Hive 4 no longer has the call "
         "get_table. Give Spark another client by three settings (in dbt: server_side_parameters): "
         f"`spark.sql.hive.metastore.version: {line_of(pyspark.__version__).hive_4_client}`, "
         "`spark.sql.hive.metastore.jars: path`, and `spark.sql.hive.metastore.jars.path: "
@@ -41,7 +42,7 @@ _SYMPTOMS = (
     ),
     (
         "failed strict managed table checks",
-        "The metastore keeps external and transactional tables only "
+        "[HIVEACID_NO_MANAGED_TABLES] The metastore keeps external and transactional tables only "
         "(metastore.strict.managed.tables), and Spark makes a table external if it gets a "
         "location. In dbt: set location_root, for models, seeds, snapshots and stored failures.",
     ),

@@ -152,7 +152,8 @@ def list_location(spark: SparkSession, location: str, names: str = HIVE_NAMES) -
         raise UnreadableTableError(
             f"{location} cannot be listed: {java_exception(error).toString()}. Check that Spark "
             "may read it and has the file system's settings (`server_side_parameters`, "
-            "`spark.hadoop.…`)."
+            "`spark.hadoop.…`).",
+            code="HIVEACID_LISTING_FAILED",
         ) from error
 
 
@@ -351,7 +352,8 @@ class _Lister:
         except (ValueError, KeyError, TypeError) as error:
             raise UnreadableTableError(
                 f"{path} is not the JSON with a dataFormat that Hive writes ({error}). "
-                "Restore the file, or run a major compaction in Hive."
+                "Restore the file, or run a major compaction in Hive.",
+                code="HIVEACID_INVALID_METADATA_FILE",
             ) from error
 
 
@@ -371,7 +373,8 @@ def _by_parent(
             if parent is None:
                 raise UnreadableTableError(
                     f"{directories[0].path} cannot be listed: its file system lists {status[0]} in "
-                    "it."
+                    "it.",
+                    code="HIVEACID_LISTING_FAILED",
                 )
         yield parent, name, status
 

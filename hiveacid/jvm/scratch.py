@@ -71,7 +71,8 @@ class Scratch:
                     raise UnreadableTableError(
                         f"{file.path} is being written, and what counts of it cannot be copied: "
                         f"{java_exception(error).toString()}. Check that Spark may read it and "
-                        "write to the scratch directory (`scratch_directory`)."
+                        "write to the scratch directory (`scratch_directory`).",
+                        code="HIVEACID_COPY_OF_OPEN_FILE_FAILED",
                     ) from error
             found: Found = self._found[file.path]
             return found
@@ -93,7 +94,8 @@ class Scratch:
                     f"{file.path} is being written, and Spark can read no part of a file: "
                     f"{human_bytes(length)} of it count, and must be copied. With them, the copies "
                     f"of this snapshot would have more than {human_bytes(self._limit)}. Allow more "
-                    "(`open_files_limit`), or wait until the writer has closed the file."
+                    "(`open_files_limit`), or wait until the writer has closed the file.",
+                    code="HIVEACID_OPEN_FILES_LIMIT",
                 )
             copy = self._copy(spark, java(spark.sparkContext, PATH)(file.path), length)
             self._copied += length
@@ -135,7 +137,8 @@ class Scratch:
             if copied != length:
                 raise UnreadableTableError(
                     f"{path.toString()} has {copied} bytes, and its writer says that {length} "
-                    "count. If this stays so, the file was cut: see the log of the writer."
+                    "count. If this stays so, the file was cut: see the log of the writer.",
+                    code="HIVEACID_FILE_SHORTER_THAN_FLUSHED",
                 )
         except BaseException:
             with suppress(Exception):

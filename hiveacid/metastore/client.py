@@ -303,7 +303,8 @@ class MetastoreClient:
         if missing:
             raise MetastoreError(
                 f"The metastore gave no write ids for {', '.join(map(str, missing))}. See its log, "
-                "and try again."
+                "and try again.",
+                code="HIVEACID_NO_WRITE_IDS",
             )
         return lists
 
@@ -510,7 +511,8 @@ class MetastoreClient:
                 f"The metastore (version {version}) forgets which write ids belong to open "
                 f"transactions, so that uncommitted rows are shown, by Hive itself, too: "
                 f"{MIN_HISTORY_WRITE_IDS} and {MIN_HISTORY_LEVEL} are both true there. Set "
-                f"{MIN_HISTORY_LEVEL} to false in the metastore's configuration."
+                f"{MIN_HISTORY_LEVEL} to false in the metastore's configuration.",
+                code="HIVEACID_METASTORE_FORGETS_OPEN_WRITE_IDS",
             )
 
     def _is_true(self, key: str, default: str) -> bool:

@@ -65,7 +65,8 @@ def parse_addresses(uris: str) -> tuple[Address, ...]:
     if not addresses:
         raise InvalidSettingError(
             "No metastore address: set metastore_uri to one or several thrift://host:port, "
-            "comma-separated."
+            "comma-separated.",
+            code="HIVEACID_INVALID_METASTORE_URI",
         )
     return addresses
 
@@ -76,17 +77,22 @@ def _parse_address(uri: str) -> Address:
         port = parts.port
     except ValueError as error:
         raise InvalidSettingError(
-            f"Not a metastore address: {uri!r} ({error}). {_EXPECTED_ADDRESS}"
+            f"Not a metastore address: {uri!r} ({error}). {_EXPECTED_ADDRESS}",
+            code="HIVEACID_INVALID_METASTORE_URI",
         ) from error
     if parts.scheme == "zookeeper":
         raise InvalidSettingError(
             f"Not a metastore address: {uri!r}. Metastores are not looked up in ZooKeeper: name "
             "them, comma-separated, as thrift://host:port; the cluster's ZooKeeper lists them "
-            "below /hive_metastore (hive.metastore.service.discovery.mode)."
+            "below /hive_metastore (hive.metastore.service.discovery.mode).",
+            code="HIVEACID_INVALID_METASTORE_URI",
         )
     extra = parts.path.strip("/") or parts.query or parts.fragment or parts.username
     if parts.scheme != "thrift" or not parts.hostname or extra:
-        raise InvalidSettingError(f"Not a metastore address: {uri!r}. {_EXPECTED_ADDRESS}")
+        raise InvalidSettingError(
+            f"Not a metastore address: {uri!r}. {_EXPECTED_ADDRESS}",
+            code="HIVEACID_INVALID_METASTORE_URI",
+        )
     return Address(parts.hostname, DEFAULT_PORT if port is None else port)
 
 
@@ -265,6 +271,7 @@ class Channel:
     def _log_move(self, address: Address) -> None:
         if self._last not in (None, address):
             logger.warning(
+                "[HIVEACID_WARN_METASTORE_SWITCHED] "
                 f"The metastore is now asked at {address}, no longer at {self._last}: "
                 f"{self._failure}"
             )

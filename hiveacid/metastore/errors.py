@@ -53,7 +53,8 @@ def unavailable(
         return MetastoreUnavailableError(
             f"The Hive metastore at {address} failed in {call} for {subject}: it speaks {spoken}, "
             "and this client plain Thrift. Set auth, use_ssl or use_http_transport to what the "
-            "metastore asks for."
+            "metastore asks for.",
+            code="HIVEACID_METASTORE_PROTOCOL_DIFFERS",
         )
     inner = getattr(error, "inner", None) or error
     if isinstance(error, HandshakeError):
@@ -92,7 +93,8 @@ def translate(call: str, subject: str, error: TException) -> HiveAcidError:
             )
         return MetastoreError(
             f"The server has no {call}, needed for {subject}. Check that metastore_uri is the "
-            "address of a Hive metastore, not of HiveServer2."
+            "address of a Hive metastore, not of HiveServer2.",
+            code="HIVEACID_NOT_A_METASTORE",
         )
     if isinstance(error, (ttypes.NoSuchTxnException, ttypes.TxnAbortedException)):
         return TransactionLostError(

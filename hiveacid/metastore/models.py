@@ -47,7 +47,8 @@ class TableName:
         """
         if not _NAME.fullmatch(text):
             raise InvalidSettingError(
-                f"{text!r} is not the name of a table. Write it as database.table."
+                f"{text!r} is not the name of a table. Write it as database.table.",
+                code="HIVEACID_INVALID_TABLE_NAME",
             )
         return cls(*(part.strip("`") for part in _PART.findall(text)))
 

@@ -74,7 +74,8 @@ def check_versions(
                 f"{table} cannot be read: {file.path} holds updates or deletes among its inserts, "
                 "as a Hive before version 3 writes them. Later ones show updated rows twice and "
                 "deleted rows again, and their compactions keep them so. Let the Hive that wrote "
-                "the file run a major compaction, and read what it makes."
+                "the file run a major compaction, and read what it makes.",
+                code="HIVEACID_DELETES_OF_HIVE_2",
             )
 
 
@@ -125,5 +126,6 @@ def _version_in(spark: SparkSession, directory: str) -> int | None:
     except JAVA_ERRORS as error:
         raise UnreadableTableError(
             f"{path.toString()} cannot be read: {java_exception(error).toString()}. Restore the "
-            "file: it holds the version of the ACID format, the digit 2."
+            "file: it holds the version of the ACID format, the digit 2.",
+            code="HIVEACID_INVALID_ACID_VERSION",
         ) from error

@@ -66,14 +66,16 @@ def table_columns(table: Table) -> TableColumns:
         if column.name.lower().startswith(RESERVED_PREFIX):
             raise UnreadableTableError(
                 f"{table.name}: the name of column {column.name} begins with {RESERVED_PREFIX}, "
-                "as the reader's own columns do. Rename it in Hive (ALTER TABLE … CHANGE COLUMN)."
+                "as the reader's own columns do. Rename it in Hive (ALTER TABLE … CHANGE COLUMN).",
+                code="HIVEACID_RESERVED_COLUMN_NAME",
             )
     for key in table.partition_keys:
         if key.name.startswith("_"):
             raise UnreadableTableError(
                 f"{table.name} is partitioned by {key.name}. Hive hides directories whose names "
                 "begin with an underscore, so it shows none of the rows. Create the table again "
-                "with another name for the column, and write the rows again."
+                "with another name for the column, and write the rows again.",
+                code="HIVEACID_HIDDEN_PARTITION_COLUMN",
             )
     return TableColumns(
         table.name,
@@ -93,11 +95,13 @@ def column_field(table: TableName, column: models.Column) -> StructField:
             raise UnreadableTableError(
                 f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Hive 4 "
                 "writes such a column to ORC, and then cannot read any column of the table. Let "
-                "its writer write the table again, with another type for the column."
+                "its writer write the table again, with another type for the column.",
+                code="HIVEACID_UNSUPPORTED_COLUMN_TYPE",
             ) from error
         raise UnreadableTableError(
             f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Let Hive copy "
-            "the table with another type for it, or without it, and read the copy."
+            "the table with another type for it, or without it, and read the copy.",
+            code="HIVEACID_UNSUPPORTED_COLUMN_TYPE",
         ) from error
 
 
@@ -111,7 +115,8 @@ def refuse_unions(columns: TableColumns, why: str) -> None:
         if has(field.dataType, UnionType):
             raise UnreadableTableError(
                 f"{columns.table}: column {field.name} ({hive_type}) cannot be read: {why}. Let "
-                "Hive copy the table to one stored as Avro or text, or without the column."
+                "Hive copy the table to one stored as Avro or text, or without the column.",
+                code="HIVEACID_UNSUPPORTED_COLUMN_TYPE",
             )
 
 
@@ -154,7 +159,8 @@ def partition_values(
                 f"{columns.table}: the value of partition {name} is no {hive_type}, which its "
                 f"column {field.name} is now. Hive shows another value or NULL. Write its rows to "
                 "a partition with a value of the type and drop it, or give the column its previous "
-                "type back (ALTER TABLE … PARTITION COLUMN)."
+                "type back (ALTER TABLE … PARTITION COLUMN).",
+                code="HIVEACID_INVALID_PARTITION_VALUE",
             )
         value = _value(number, values, field.dataType)
         selected.append((field.name, value))

@@ -71,7 +71,8 @@ def ask_file(
         raise UnreadableTableError(
             f"{file.path} ({file.length} bytes) cannot be read as {format}: "
             f"{java_exception(error).toString()}. If the file is gone, the run lost its lock or "
-            "somebody removed the file by hand. If the file is damaged, restore it."
+            "somebody removed the file by hand. If the file is damaged, restore it.",
+            code="HIVEACID_UNREADABLE_FILE",
         ) from error
 
 
@@ -114,7 +115,8 @@ def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
             raise UnreadableTableError(
                 f"{file.path} is compressed by a codec that Spark does not have. Add its jar to "
                 "`spark.jars`, and the codecs of Hive's `io.compression.codecs` to "
-                "server_side_parameters (`spark.hadoop.io.compression.codecs`)."
+                "server_side_parameters (`spark.hadoop.io.compression.codecs`).",
+                code="HIVEACID_UNKNOWN_COMPRESSION_CODEC",
             )
 
 

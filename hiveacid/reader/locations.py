@@ -117,7 +117,8 @@ def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             f"{pinned.table.name} was written to (up to write id {highest}), but {first} does not "
             f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
             "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
-            "`server_side_parameters`). If the rows may be gone, make the directory again."
+            "`server_side_parameters`). If the rows may be gone, make the directory again.",
+            code="HIVEACID_LOCATION_NOT_VISIBLE",
         )
 
 
@@ -132,7 +133,8 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             raise UnreadableTableError(
                 f"{pinned.table.name} cannot be read: {listing.location} is the location of one of "
                 "its partitions, and files there are listed for another one as well. Give each "
-                "partition a directory of its own (ALTER TABLE … PARTITION … SET LOCATION)."
+                "partition a directory of its own (ALTER TABLE … PARTITION … SET LOCATION).",
+                code="HIVEACID_PARTITIONS_SHARE_A_LOCATION",
             )
 
 

@@ -118,7 +118,8 @@ def _look(
         raise UnreadableTableError(
             f"{side_file.path} holds no length: {file.path} is being written, and nothing says "
             "how much of it counts. Hive cannot read the table either. Wait until the writer "
-            "has flushed."
+            "has flushed.",
+            code="HIVEACID_NO_FLUSHED_LENGTH",
         )
     if length == 0:
         return Flushed(None, 0)

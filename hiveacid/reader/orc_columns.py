@@ -59,7 +59,8 @@ def in_table_order(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> 
             f"{pinned.table.name} cannot be read: {file.path} has a column {found[0]} where the "
             f"table has {found[1]}. Hive 3 shows NULL for {found[1]} there, unless its setting "
             "orc.force.positional.evolution is true: then it shows the values. Set orc_columns to "
-            "`name` for the first, or to `position` for the second."
+            "`name` for the first, or to `position` for the second.",
+            code="HIVEACID_RENAMED_ORC_COLUMN",
         )
     positions = {name: i for i, name in enumerate(footer.columns)}
     order = [positions.get(name) for name in names]
@@ -84,7 +85,8 @@ def refuse_without_names(pinned: PinnedTable, file: ListedFile, footer: OrcFoote
         raise UnreadableTableError(
             f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
             "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
-            "other names, and read the copy."
+            "other names, and read the copy.",
+            code="HIVEACID_UNNAMED_ORC_COLUMNS",
         )
 
 
@@ -110,7 +112,8 @@ def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) 
             raise UnreadableTableError(
                 f"{pinned.table.name}: {file.path} has names in another case inside of a column "
                 f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
-                "values. Load files with the names of the table."
+                "values. Load files with the names of the table.",
+                code="HIVEACID_COLUMN_NAME_CASE_DIFFERS",
             )
     return tuple(
         i

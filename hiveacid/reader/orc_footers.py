@@ -214,7 +214,8 @@ class _FooterReader:
             raise UnreadableTableError(
                 f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. The "
                 "file is damaged, or Spark's user may not read it: restore the file, or its "
-                "permissions."
+                "permissions.",
+                code="HIVEACID_UNREADABLE_FILE",
             ) from error
 
     def _read(self, files: Sequence[ListedFile]) -> list[OrcFooter]:

@@ -148,7 +148,8 @@ class PartitionChoice:
             raise InvalidSettingError(
                 f"The option `partitions` of the source {table} names "
                 f"{', '.join(unknown)}, by which the table is not partitioned. Its partition keys: "
-                f"{', '.join(types) or 'none'}."
+                f"{', '.join(types) or 'none'}.",
+                code="HIVEACID_INVALID_PARTITIONS",
             )
         altered = [
             f"the {kind} {text} for {key}, which is a {types[key]}"
@@ -160,7 +161,8 @@ class PartitionChoice:
                 f"The option `partitions` of the source {table} has "
                 f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
                 "and their text changes: 01 becomes 1, 1.10 becomes 1.1, NO becomes false. Put "
-                "such values into quotes, as in month: '01'."
+                "such values into quotes, as in month: '01'.",
+                code="HIVEACID_INVALID_PARTITIONS",
             )
 
 

@@ -97,7 +97,8 @@ def as_in_table(
                     f"{columns.table}: partition {partition} has column {field.name} as "
                     f"{own.data_types[i]}, and the table as {hive_type}: {error}. Give the "
                     "partition the table's column (ALTER TABLE … PARTITION (…) CHANGE COLUMN), or "
-                    "let Hive write its rows again."
+                    "let Hive write its rows again.",
+                    code="HIVEACID_PARTITION_COLUMN_DIFFERS",
                 ) from error
         shown.append((field.name, value))
     return shown

@@ -100,7 +100,9 @@ def number_by_path(path: Column, numbers: Mapping[str, int]) -> Column:
         "int"
     )
     unknown = F.raise_error(
-        F.concat(F.lit("hiveacid: a row came from a file that was not planned: "), path)
+        F.concat(
+            F.lit("[HIVEACID_UNPLANNED_FILE] a row came from a file that was not planned: "), path
+        )
     )
     known = F.get(numbers_column(table.hashes, "bigint"), slot) == key_hash
     number = F.when(known, F.get(numbers_column(slot_numbers, "int"), slot))

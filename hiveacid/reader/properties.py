@@ -41,7 +41,8 @@ def not_read_yet(table: TableName, kind: str, name: str, value: str) -> Unreadab
     """Return the error for a property that is not understood here."""
     return UnreadableTableError(
         f"{table}: {kind} with {name} = {value!r} cannot be read yet. Let Hive copy the table to "
-        "one without the property, or stored as ORC."
+        "one without the property, or stored as ORC.",
+        code="HIVEACID_UNSUPPORTED_TABLE_PROPERTY",
     )
 
 

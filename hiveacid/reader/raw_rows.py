@@ -135,7 +135,8 @@ class RawScan:
             raise UnreadableTableError(
                 f"{self.columns.table} cannot be read: Spark divides its original files into "
                 f"{found} parts, not into the {len(splits)} that are planned. Report it, with the "
-                "version of Spark; a major compaction in Hive takes away the need to divide them."
+                "version of Spark; a major compaction in Hive takes away the need to divide them.",
+                code="HIVEACID_SPLITS_DIFFER_FROM_PLAN",
             )
         live = of_partitions(self.spark, live, partitions, hit)
         return (
@@ -221,7 +222,10 @@ class PlacedRows:
         # The path is looked at once a partition: its hash would cost more than all the rest.
         is_planned &= F.when(place == 0, is_of_split).otherwise(F.lit(True))
         wrong = F.raise_error(
-            F.lit("hiveacid: Spark has divided original files in another way than planned")
+            F.lit(
+                "[HIVEACID_SPLITS_DIFFER_FROM_PLAN] "
+                "Spark has divided original files in another way than planned"
+            )
         )
         counted = F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION))
         rows = frame.select("*", counted.alias(_PLACE))

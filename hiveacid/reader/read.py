@@ -83,13 +83,15 @@ def check_readable(table: Table) -> None:
     if table.table_type not in ("MANAGED_TABLE", "EXTERNAL_TABLE", "MATERIALIZED_VIEW"):
         raise UnreadableTableError(
             f"{table.name} is a {table.table_type}, whose rows are not in its own files. Name the "
-            "tables behind it as sources instead."
+            "tables behind it as sources instead.",
+            code="HIVEACID_NOT_A_TABLE",
         )
     handler = table.parameters.get("storage_handler")
     if handler:
         raise UnreadableTableError(
             f"{table.name} is kept by the storage handler {handler}, whose rows are not in Hive's "
-            "ACID files. Read it with Spark's connector for that storage."
+            "ACID files. Read it with Spark's connector for that storage.",
+            code="HIVEACID_UNSUPPORTED_STORAGE_HANDLER",
         )
     if table.is_full_acid:
         _check_orc(table, table.storage)
@@ -103,7 +105,8 @@ def _check_orc(table: Table, storage: StorageDescriptor) -> None:
         what += f" has a partition in {storage.location} that"
     raise UnreadableTableError(
         f"{what} is full ACID but not stored as ORC ({storage.input_format}). "
-        "Let Hive copy it to a table stored as ORC, and read the copy."
+        "Let Hive copy it to a table stored as ORC, and read the copy.",
+        code="HIVEACID_NOT_STORED_AS_ORC",
     )
 
 

@@ -39,6 +39,7 @@ class ReadWarnings:
         if plan.nanoseconds and self._is_first(name, "nanoseconds"):
             columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
             logger.warning(
+                "[HIVEACID_WARN_NANOSECONDS_CUT] "
                 f"{name} has timestamps with nanoseconds, which Spark cuts to microseconds: "
                 f"{columns}. Values that differ only there become equal. If that matters, let Hive "
                 "keep them as text, in a column of type string."
@@ -55,6 +56,7 @@ class ReadWarnings:
             with self._lock:
                 self._to_be_lost[name] = tuple(to_be_lost)
             logger.warning(
+                "[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] "
                 f"{name} has rows that Hive is going to lose: a compaction has left "
                 f"{first_few(to_be_lost, _SHOWN)} without any file. The rows that it had to "
                 "take in are still there, and are read, but Hive's cleaner will remove them. Copy "
@@ -70,6 +72,7 @@ class ReadWarnings:
         """
         if missing and self._is_first(name, "missing"):
             logger.warning(
+                "[HIVEACID_WARN_PARTITION_WITHOUT_DIRECTORY] "
                 f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They "
                 "are read as empty, as Hive does. If Hive shows rows of them, Spark does not see "
                 "the file system that they are on; else drop them, or make the directories again."
@@ -85,6 +88,7 @@ class ReadWarnings:
         if files and self._is_first(name, "passed over"):
             size = human_bytes(sum(file.length for file in files))
             logger.warning(
+                "[HIVEACID_WARN_IGNORED_FILES] "
                 f"{name} has {pluralize(len(files), 'file')} ({size}) in no base and no delta, "
                 f"such as {files[0].path}. Hive does not show their rows in an insert-only table, "
                 "and they are not read. To bring the rows in, let Hive move the files into the "
@@ -97,6 +101,7 @@ class ReadWarnings:
         if pinned.unseen and self._is_first(name, "unseen"):
             writes = first_few([f"{table} (write id {ids})" for table, ids in pinned.unseen], 3)
             logger.warning(
+                "[HIVEACID_WARN_STALE_MATERIALIZED_VIEW] "
                 f"{name} is a materialized view that Hive has not rebuilt since writes to "
                 f"{writes}. It is read as it is, as Hive's SELECT * FROM the view does. To bring "
                 "it up to date, run ALTER MATERIALIZED VIEW … REBUILD in Hive."
@@ -110,7 +115,9 @@ class ReadWarnings:
             foreign: see `find_foreign`.
         """
         if foreign and self._is_first(name, "foreign"):
-            logger.warning(about_foreign(name, foreign))
+            logger.warning(
+                f"[HIVEACID_WARN_COMPACTION_OF_OTHER_METASTORE] {about_foreign(name, foreign)}"
+            )
 
     def warn_of_unknown_compactions(self, name: TableName, error: MetastoreError) -> None:
         """Warn that nobody knows whether compactions that the snapshot does not see are foreign.
@@ -121,9 +128,10 @@ class ReadWarnings:
         """
         if self._is_first(name, "unknown compactions"):
             logger.warning(
+                "[HIVEACID_WARN_UNKNOWN_COMPACTIONS] "
                 f"{name} has directories of compactions that the snapshot does not see. Its "
                 "rows are those that Hive shows. Whether another metastore has made the "
-                f"directories, as REPL LOAD brings them, could not be asked: {error}"
+                f"directories, as REPL LOAD brings them, could not be asked: {error.message}"
             )
 
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:
@@ -131,6 +139,7 @@ class ReadWarnings:
         name, unknown = table.table.name, choice.unknown_in(table)
         if unknown and self._is_first(name, f"unknown: {choice}"):
             logger.warning(
+                "[HIVEACID_WARN_UNKNOWN_PARTITION] "
                 f"{name} has no partition {', '.join(unknown)}, which the option `partitions` of "
                 "the source names."
             )

@@ -338,7 +338,8 @@ def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, Listed
             f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
             f"{first_few(missing, 3) or 'none'}; surplus: {first_few(surplus, 3) or 'none'}. Spark "
             "passes over names that it treats as hidden; let Hive write the table again, or report "
-            "the case."
+            "the case.",
+            code="HIVEACID_FILES_DIFFER_FROM_PLAN",
         )
     return {found[path]: file for path, file in planned.items()}
 

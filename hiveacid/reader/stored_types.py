@@ -77,7 +77,8 @@ def stored_types(
                 f"{field.name}, which is {hive_type} now, and Hive shows something else in it "
                 "than Spark (NULL for a struct without any field in the file and for a number "
                 "without room, a double made of a float for an int). Let Hive write the rows "
-                "again, by a major compaction."
+                "again, by a major compaction.",
+                code="HIVEACID_STORED_TYPE_DIFFERS",
             )
         elif not _SPARK_WIDENS:
             narrow = _not_widened(stored, field.dataType)
@@ -98,7 +99,8 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> N
                 f"{columns.table}: {file.path} has names in another case in column "
                 f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), "
                 "for which Hive shows NULL, and Spark the values. Load files with the names of the "
-                "table."
+                "table.",
+                code="HIVEACID_COLUMN_NAME_CASE_DIFFERS",
             )
 
 

@@ -154,7 +154,8 @@ def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
                 f"them. Spark's driver has {clock.file_zone}, and executors have "
                 f"{', '.join(sorted(others))}, so they would be shown at other times than Hive "
                 f"shows. Give all processes one zone: `spark.driver.{option}` and "
-                f"`spark.executor.{option}` in server_side_parameters."
+                f"`spark.executor.{option}` in server_side_parameters.",
+                code="HIVEACID_JVM_TIME_ZONES_DIFFER",
             )
     return clock
 

@@ -51,7 +51,9 @@ class Stamps:
 
     def refuse(self, instant: Column, _: DataType) -> Column:
         """Return the timestamp, or an error with `refusal`; NULL is NULL."""
-        message = F.concat(F.lit("hiveacid: "), F.col(FILE_PATH), F.lit(self.refusal))
+        message = F.concat(
+            F.lit("[HIVEACID_UNKNOWN_TIME_ZONE] "), F.col(FILE_PATH), F.lit(self.refusal)
+        )
         error = F.raise_error(message)
         condition = instant.isNotNull()
         if self.refuses_old:
@@ -124,7 +126,8 @@ def writer_times(
     if time_zone is not None and not _is_zone(spark.sparkContext, time_zone):
         raise InvalidSettingError(
             f"parquet_time_zone must be a time zone that Java knows, such as `Europe/Berlin`, not "
-            f"{time_zone!r}."
+            f"{time_zone!r}.",
+            code="HIVEACID_INVALID_PARQUET_TIME_ZONE",
         )
     is_marked = header.proleptic is not None or not gregorian
     julian_dates = is_marked and (header.proleptic or "false").lower() != "true"
@@ -150,7 +153,7 @@ def _refuse_old(date: Column, _: DataType) -> Column:
         " holds a date before 1582-10-15 that a Spark wrote in its legacy calendar, and Spark's "
         f"reader shows such a date otherwise than Hive. To read it, {_AGAIN}"
     )
-    message = F.concat(F.lit("hiveacid: "), F.col(FILE_PATH), F.lit(told))
+    message = F.concat(F.lit("[HIVEACID_AMBIGUOUS_OLD_TIME] "), F.col(FILE_PATH), F.lit(told))
     is_old = date < F.lit("1582-10-15").cast("date")
     return F.when(is_old, F.raise_error(message)).otherwise(date)
 

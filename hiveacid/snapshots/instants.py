@@ -24,13 +24,15 @@ class AsOf:
         if (self.version is None) == (self.timestamp is None):
             raise InvalidSettingError(
                 "A read is as of a write id (`version_as_of`) or as of a time (`timestamp_as_of`), "
-                f"not of both or none: {self.version!r}, {self.timestamp!r}. Give one of them."
+                f"not of both or none: {self.version!r}, {self.timestamp!r}. Give one of them.",
+                code="HIVEACID_INVALID_AS_OF",
             )
         if self.version is not None and not _is_integer(self.version):
             raise InvalidSettingError(
                 f"`version_as_of` must be a write id, a whole number, not {self.version!r}. Find "
                 "write ids in the names of the table's directories, or in `_commit_version` of its "
-                "changes."
+                "changes.",
+                code="HIVEACID_INVALID_AS_OF",
             )
 
     @classmethod
@@ -47,7 +49,8 @@ class AsOf:
         if timestamp is not None and not isinstance(timestamp, str):
             raise InvalidSettingError(
                 f"`timestamp_as_of` must be a text or a datetime, not {timestamp!r}. Write it as "
-                "'2026-01-31 12:00:00'."
+                "'2026-01-31 12:00:00'.",
+                code="HIVEACID_INVALID_AS_OF",
             )
         return cls(version, timestamp)
 
@@ -77,7 +80,10 @@ class ReadKind(Enum):
             if text is None or kind.value == text:
                 return kind
         allowed = ", ".join(f"'{kind.value}'" for kind in cls)
-        raise InvalidSettingError(f"{text!r} is no kind of read. Allowed kinds: {allowed}.")
+        raise InvalidSettingError(
+            f"{text!r} is no kind of read. Allowed kinds: {allowed}.",
+            code="HIVEACID_INVALID_READ_KIND",
+        )
 
 
 def _is_integer(value: object) -> bool:

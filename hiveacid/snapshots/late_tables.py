@@ -100,7 +100,8 @@ def check_unchanged(
             f"{pinned.transaction_id}). A metastore of version {server.version}, before Hive 4, "
             "does not tell whether a partition was dropped or truncated since, and it has no "
             "notification log that rules it out. Name the table when the snapshot is opened, so "
-            "that it is locked with the others."
+            "that it is locked with the others.",
+            code="HIVEACID_LATE_TABLE",
         )
     if pinned.table.partition_keys:
         return
@@ -115,7 +116,8 @@ def check_unchanged(
             f"snapshot shows. A metastore of version {server.version}, before Hive 4, does not "
             "tell whether the table was truncated since, and it has no notification log that rules "
             "it out. Name the table when the snapshot is opened, so that it is locked with the "
-            "others."
+            "others.",
+            code="HIVEACID_LATE_TABLE",
         )
 
 

@@ -137,7 +137,8 @@ class LockedTables:
             raise MetastoreUnavailableError(
                 f"The metastore failed while transaction {self.transaction.id} asked for a lock on "
                 f"{', '.join(map(str, sorted(unsure)))}, so whether it holds one is unknown. "
-                "Take a new snapshot."
+                "Take a new snapshot.",
+                code="HIVEACID_LOCK_UNKNOWN",
             )
         if self._valid_txns is not None:
             # The connection may have been cut while Spark worked. This call renews it and may be
@@ -235,7 +236,8 @@ class LockedTables:
         self.transaction.check_alive()
         raise MetastoreError(
             f"The metastore does not list the lock of transaction {self.transaction.id} on "
-            f"{first}, though the transaction is open. Take a new snapshot."
+            f"{first}, though the transaction is open. Take a new snapshot.",
+            code="HIVEACID_LOCK_LOST",
         )
 
 
@@ -251,11 +253,13 @@ def _check_readable(name: TableName, table: Table | None, transaction_id: int) -
         raise UnreadableTableError(
             f"{name} is a view of Hive's, and only tables can be locked (looked up in transaction "
             f"{transaction_id}). Read it by its name with snapshot.sql(…), which locks the tables "
-            "behind it."
+            "behind it.",
+            code="HIVEACID_NOT_A_TABLE",
         )
     if not table.is_transactional:
         raise UnreadableTableError(
             f"{name} is not a transactional table (looked up under its lock in transaction "
             f"{transaction_id}). Spark reads such a table itself. If it was transactional before, "
-            "it has been dropped and created as another kind: take a new snapshot."
+            "it has been dropped and created as another kind: take a new snapshot.",
+            code="HIVEACID_NOT_TRANSACTIONAL",
         )

@@ -88,7 +88,8 @@ def acquire_shared_read(
     elif answer.state is not LockState.ACQUIRED:
         raise TransactionLostError(
             f"The metastore answered {answer.state.name} to the lock request of transaction "
-            f"{transaction.id} on {_listed(names)}. Take a new snapshot."
+            f"{transaction.id} on {_listed(names)}. Take a new snapshot.",
+            code="HIVEACID_LOCK_REFUSED",
         )
     patience.in_vain.difference_update(names)
     return time.monotonic() - started

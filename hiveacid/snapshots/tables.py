@@ -50,7 +50,8 @@ class OrcColumns(Enum):
         if setting not in (cls.POSITION.value, cls.NAME.value):
             raise InvalidSettingError(
                 f"orc_columns must be `position` or `name`, not {setting!r}: by what Hive finds "
-                "the columns of a table in ORC files."
+                "the columns of a table in ORC files.",
+                code="HIVEACID_INVALID_ORC_COLUMNS",
             )
         return cls(setting)
 
@@ -81,7 +82,8 @@ class FileSettings:
         if self.old_dates not in (None, *_CALENDARS):
             raise InvalidSettingError(
                 f"old_dates must be one of {', '.join(_CALENDARS)}, not {self.old_dates!r}: the "
-                "calendar in which Hive counts days before 1582-10-15."
+                "calendar in which Hive counts days before 1582-10-15.",
+                code="HIVEACID_INVALID_OLD_DATES",
             )
 
     def or_else(self, others: FileSettings) -> FileSettings:
@@ -187,5 +189,6 @@ class PinnedTable(UnlockedTable):
         """Return the error for something in the table that Hive would not have written."""
         return UnreadableTableError(
             f"{self.table.name} cannot be read: {what}. Find out who wrote it: it may hold rows. "
-            "If it was Hive, report the case."
+            "If it was Hive, report the case.",
+            code="HIVEACID_UNEXPECTED_FILE",
         )

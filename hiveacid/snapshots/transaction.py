@@ -126,6 +126,7 @@ class Heartbeat:
             return last_warning
         end = datetime.now() + timedelta(seconds=self._timeout - silence)
         logger.warning(
+            "[HIVEACID_WARN_HEARTBEAT_FAILED] "
             f"A heartbeat of transaction {self._transaction_id} failed. The transaction is lost at "
             f"{end:%H:%M:%S} unless one gets through before. {error}"
         )
@@ -214,7 +215,10 @@ class Transaction:
         self, client_factory: Callable[[], MetastoreClient], interval: float
     ) -> None:
         if interval <= 0:
-            logger.warning(f"Transaction {self.id} sends no heartbeats (heartbeat_interval: 0).")
+            logger.warning(
+                "[HIVEACID_WARN_NO_HEARTBEATS] "
+                f"Transaction {self.id} sends no heartbeats (heartbeat_interval: 0)."
+            )
             return
         self._heartbeat = Heartbeat(
             client_factory, self.id, interval, self.server.transaction_timeout, self._mark_lost
@@ -267,6 +271,7 @@ class Transaction:
             self._tell_the_metastore(commit)
         except HiveAcidError as error:
             logger.warning(
+                "[HIVEACID_WARN_TRANSACTION_NOT_ENDED] "
                 f"Transaction {self.id} could not be ended; its locks stay until the metastore "
                 f"aborts it, {self.server.transaction_timeout:g} s after its last heartbeat. "
                 f"{error}"
@@ -289,6 +294,7 @@ class Transaction:
         except TransactionLostError as error:
             if commit and self.lost is None:
                 logger.warning(
+                    "[HIVEACID_WARN_TRANSACTION_WAS_LOST] "
                     f"Transaction {self.id} was no longer open when it was ended. What was read "
                     f"since it was lost may be wrong. {error}"
                 )
@@ -338,7 +344,10 @@ class SnapshotSettings:
         for key in ("heartbeat_interval", "lock_timeout", "open_files_limit"):
             value = getattr(self, key)
             if value is not None and value < 0:
-                raise InvalidSettingError(f"{key} must not be negative, but is {value:g}.")
+                raise InvalidSettingError(
+                    f"{key} must not be negative, but is {value:g}.",
+                    code="HIVEACID_INVALID_DURATION",
+                )
 
     def heartbeat_seconds(self, transaction_timeout: float) -> float:
         """The interval for a metastore whose transactions time out after `transaction_timeout`.
@@ -352,6 +361,7 @@ class SnapshotSettings:
             raise InvalidSettingError(
                 f"heartbeat_interval is {self.heartbeat_interval:g} s, but the metastore aborts a "
                 f"transaction after {transaction_timeout:g} s without one "
-                "(metastore.txn.timeout). Leave it out, or set it well below."
+                "(metastore.txn.timeout). Leave it out, or set it well below.",
+                code="HIVEACID_INVALID_HEARTBEAT_INTERVAL",
             )
         return self.heartbeat_interval

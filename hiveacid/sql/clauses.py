@@ -61,17 +61,18 @@ class ReadClauses:
             try:
                 found = found._with_option(key, text)
             except (ValueError, InvalidSettingError) as error:
-                problems.append(str(error).rstrip("."))
+                problems.append(_reason(error))
         try:
             found = replace(found, as_of=_instant(spark, relation))
         except (ValueError, InvalidSettingError) as error:
-            problems.append(str(error).rstrip("."))
+            problems.append(_reason(error))
         if relation.is_stream:
             problems.append("it cannot be read as a stream")
         if problems:
             raise InvalidSettingError(
                 f"The statement cannot read {table} so: {'; '.join(problems)}. Options of `with "
-                f"(…)` are: {', '.join(OPTIONS)}."
+                f"(…)` are: {', '.join(OPTIONS)}.",
+                code="HIVEACID_INVALID_READ_OPTIONS",
             )
         return found
 
@@ -129,7 +130,8 @@ def refuse_ignored(relation: Relation, kind: str) -> None:
         raise InvalidSettingError(
             f"{'.'.join(relation.parts)} is {kind}, so Spark ignores the option "
             f"{', '.join(ours)} in its `with (…)`. Write the option behind the name of the "
-            "transactional table itself."
+            "transactional table itself.",
+            code="HIVEACID_OPTION_IGNORED",
         )
 
 
@@ -142,6 +144,12 @@ def render_read(name: str, options: Mapping[str, str], line: SparkLine = _LINE) 
         return f"{name} with ({', '.join(f'{key} = {text}' for key, text in given)})"
     shown = [text_literal(name), *(f"{key} => {text}" for key, text in given)]
     return f"{READ_FUNCTION}({', '.join(shown)})"
+
+
+def _reason(error: ValueError | InvalidSettingError) -> str:
+    """Return what is wrong, as a part of a longer message."""
+    text = error.message if isinstance(error, InvalidSettingError) else str(error)
+    return text.rstrip(".")
 
 
 def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:

@@ -41,7 +41,8 @@ class KnownTables:
         if hive_views not in (None, *HIVE_VIEWS):
             raise InvalidSettingError(
                 f"hive_views must be one of {', '.join(HIVE_VIEWS)}, not {hive_views!r}: the "
-                "release of Hive that views are read as."
+                "release of Hive that views are read as.",
+                code="HIVEACID_INVALID_HIVE_VIEWS",
             )
         self._client = client
         self._expected = expected

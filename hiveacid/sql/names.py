@@ -121,7 +121,8 @@ class Names:
                 f"{name} is a transactional table in the metastore of the ACID tables, and another "
                 "table in Spark's catalog. So the statement was not run: it would be unclear which "
                 "of the two it reads. Rename one of them, or point Spark at the same metastore "
-                "(`spark.hadoop.hive.metastore.uris`)."
+                "(`spark.hadoop.hive.metastore.uris`).",
+                code="HIVEACID_AMBIGUOUS_TABLE",
             )
         return False
 

@@ -44,7 +44,8 @@ def refuse_targets(session: SparkSession, statement: Statement, names: Names) ->
             raise AcidTargetError(
                 f"{name} is a transactional Hive table. Spark would change its files, or what "
                 "the metastore has of it, without Hive's locks and write ids. What others have "
-                "written since the snapshot may be lost. Run the statement in Hive."
+                "written since the snapshot may be lost. Run the statement in Hive.",
+                code="HIVEACID_WRITES_TRANSACTIONAL_TABLE",
             )
 
 
@@ -65,7 +66,8 @@ def refuse_hidden(
         raise RawAcidReferenceError(
             f"{opaque}{scope} hides which tables the statement reads, and "
             "Spark reads transactional Hive tables wrong. So the statement was not run. Write "
-            "the statements and names out; dbt's Jinja can compute them."
+            "the statements and names out; dbt's Jinja can compute them.",
+            code="HIVEACID_TABLES_HIDDEN",
         )
     _refuse_functions(session, statement, calls, scope, names, finder)
 
@@ -96,7 +98,8 @@ def _refuse_functions(
                 f"{function.name}{scope} reads {', '.join(tables)} in its body. A "
                 "function reads tables without the snapshot, and Spark reads transactional "
                 "Hive tables wrong. So the statement was not run. Write the query into the "
-                "statement, or make a view of it."
+                "statement, or make a view of it.",
+                code="HIVEACID_RAW_FUNCTION_BODY",
             )
 
 
@@ -117,7 +120,8 @@ def refuse_raw_view(session: SparkSession, relation: Relation) -> None:
             f"The temporary view {'.'.join(relation.parts)} reads {', '.join(tables)}, and was "
             "made without the snapshot. Spark reads transactional Hive tables wrong. So the "
             "statement was not run. Make the view with snapshot.sql('create temporary view "
-            "…'), or of a DataFrame of the snapshot."
+            "…'), or of a DataFrame of the snapshot.",
+            code="HIVEACID_RAW_TEMPORARY_VIEW",
         )
 
 
@@ -131,7 +135,8 @@ def refuse_in_catalog(name: TableName, kind: str, catalog: str) -> NoReturn:
         f"{name} is a {kind} in the metastore of the ACID tables, and Spark "
         f"has a catalog `{catalog}` (`spark.sql.catalog.{catalog}`), in which it would "
         "look for the name. So the statement was not run. Give the catalog another name, "
-        f"or write {SESSION_CATALOG}.{name}."
+        f"or write {SESSION_CATALOG}.{name}.",
+        code="HIVEACID_NAME_IS_A_CATALOG",
     )
 
 
@@ -144,7 +149,8 @@ def refuse_clauses(relation: Relation, view: TableName) -> None:
     if relation.options or relation.version or relation.timestamp:
         raise InvalidSettingError(
             f"{view} is a view over transactional Hive tables. It has no options in `with (…)` "
-            "and no earlier versions of its own. Give them to the tables in the view's text."
+            "and no earlier versions of its own. Give them to the tables in the view's text.",
+            code="HIVEACID_OPTIONS_ON_A_VIEW",
         )
 
 
@@ -156,7 +162,9 @@ def refuse_acid_in_schema(session: SparkSession, database: str) -> None:
     """
     table = min(transactional_in(session, database), default=None)
     if table is not None:
-        raise AcidTargetError(about_target(database, table))
+        raise AcidTargetError(
+            about_target(database, table), code="HIVEACID_DROPS_TRANSACTIONAL_TABLE"
+        )
 
 
 def about_target(database: str, table: str) -> str:

@@ -77,7 +77,8 @@ def _changes_read(call: TableFunction, table: TableName) -> ChangesRead:
     raise InvalidSettingError(
         f"table_changes('{table}', …) takes the write id after which the changes begin, and, if "
         f"need be, the last one of them: table_changes('{table}', 2, 5). They must be whole "
-        f"numbers, not {', '.join(map(str, call.arguments[1:])) or 'left out'}."
+        f"numbers, not {', '.join(map(str, call.arguments[1:])) or 'left out'}.",
+        code="HIVEACID_INVALID_TABLE_CHANGES",
     )
 
 

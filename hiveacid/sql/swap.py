@@ -83,7 +83,8 @@ def swap(
         raise RawAcidReferenceError(
             f"CLONE takes over the files of {tables} as they are, and only Hive's classes and this "
             "library know which of their rows count. So the statement was not run. Use CREATE "
-            "TABLE … AS SELECT."
+            "TABLE … AS SELECT.",
+            code="HIVEACID_CLONE_OF_TRANSACTIONAL_TABLE",
         )
     if statement.is_permanent_view:
         for function, _ in functions:
@@ -93,7 +94,8 @@ def swap(
     if statement.kind == "AlterViewAs":
         raise AcidTargetError(
             f"ALTER VIEW … AS cannot store a view over transactional Hive tables ({tables}). Use "
-            "CREATE OR REPLACE VIEW."
+            "CREATE OR REPLACE VIEW.",
+            code="HIVEACID_ALTER_VIEW_OVER_TRANSACTIONAL_TABLE",
         )
     plan = statement.with_plans(context, pairs)
     if statement.is_permanent_view:
@@ -138,7 +140,8 @@ def _refuse_changes_in_view(function: TableFunction) -> None:
     raise RawAcidReferenceError(
         f"A stored view cannot call {function.name}(…): which changes it would show depends on who "
         "reads it. So the view was not made. Make a table, or call the function in the statement "
-        "that reads the view."
+        "that reads the view.",
+        code="HIVEACID_CHANGES_IN_STORED_VIEW",
     )
 
 
@@ -153,7 +156,8 @@ def _check_catalog(command: LogicalPlan) -> None:
         raise RawAcidReferenceError(
             f"{'.'.join(parts)} would be a view over transactional Hive tables in the catalog "
             f"{parts[0]}, where its text could not be guarded against other readers. Make the view "
-            "in a schema of Spark's own catalog, or make a table."
+            "in a schema of Spark's own catalog, or make a table.",
+            code="HIVEACID_VIEW_IN_OTHER_CATALOG",
         )
 
 

@@ -199,7 +199,9 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
 def test_what_differs_by_its_types_is_refused(session, expression, type_, reason):
     with pytest.raises(UnreadableTableError) as error:
         rows(session, expression, type_)
-    assert str(error.value).startswith("shop.v is a view of Hive's that cannot be read exactly. ")
+    assert error.value.message.startswith(
+        "shop.v is a view of Hive's that cannot be read exactly. "
+    )
     assert reason in str(error.value)
 
 

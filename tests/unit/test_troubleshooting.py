@@ -1,9 +1,8 @@
-"""docs/troubleshooting.md knows every message that the code can give, and no others."""
+"""docs/troubleshooting.md has a section for each code that an error can have, and no others."""
 
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +14,11 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = [ROOT / "hiveacid", ROOT / "dbt" / "adapters" / "hiveacid"]
 
-#: dbt's own classes that the adapter raises with a text of its own.
-DBT_ERRORS = {"DbtRuntimeError", "FailedToConnectError"}
-
 _SECTION = re.compile(r"^### (.*)\n((?:(?!#).*\n?)*)", re.MULTILINE)
+
+
+#: What begins a warning, or an error that Spark raises while it computes rows.
+_CODE = re.compile(r"\[(HIVEACID_[A-Z0-9_]+)\] ")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Message:
     `raise_error` for what Spark raises while it computes rows."""
 
     kind: str
+    code: str | None
     text: str
     place: str
 
@@ -47,23 +48,42 @@ def _tree(path: Path) -> ast.Module:
 
 def messages() -> Iterator[Message]:
     """What the package gives to its errors, to `logger.warning` and to Spark's `raise_error`."""
-    kinds = _error_classes() | DBT_ERRORS | {"warning", "raise_error"}
     for path in modules():
         tree = _tree(path)
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and _name(call.func) in kinds and call.args:
-                place = f"{path.relative_to(ROOT)}:{call.lineno}"
-                for text in _texts(call.args[0], functions):
-                    yield Message(_name(call.func), text, place)
+            if isinstance(call, ast.Call) and _name(call.func) in KINDS and call.args:
+                kind, place = _name(call.func), f"{path.relative_to(ROOT)}:{call.lineno}"
+                # A message that is handed on has a code, and no words of its own.
+                for text in _texts(call.args[0], functions) or [""] * bool(call.keywords):
+                    yield Message(kind, _code_of(call, kind, text), text, place)
 
 
-def _error_classes() -> set[str]:
-    classes = set()
+def _code_of(call: ast.Call, kind: str, text: str) -> str | None:
+    for keyword in call.keywords:
+        if keyword.arg == "code":
+            assert isinstance(keyword.value, ast.Constant), "a code can be searched for"
+            return str(keyword.value.value)
+    match = _CODE.match(text)
+    return match[1] if match else KINDS[kind]
+
+
+def _error_classes() -> dict[str, str | None]:
+    """The classes of errors, and the code of each; None where each error has a code of its own."""
+    codes: dict[str, str | None] = {}
     for package in PACKAGES:
-        tree = _tree(package / "errors.py")
-        classes |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    return classes - {"HiveAcidError", "AdapterError"}
+        for node in _tree(package / "errors.py").body:
+            if isinstance(node, ast.ClassDef):
+                inherited = [codes[_name(base)] for base in node.bases if _name(base) in codes]
+                codes[node.name] = _own_code(node) or next(iter(inherited), None)
+    return codes | dict.fromkeys(("HiveAcidError", "AdapterError"))
+
+
+def _own_code(node: ast.ClassDef) -> str | None:
+    for statement in node.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            return str(statement.value.value)
+    return None
 
 
 def _name(function: ast.expr) -> str:
@@ -100,14 +120,10 @@ def _plain(text: str) -> str:
     return re.sub(r"…+", "…", " ".join(text.split()))
 
 
-@cache
-def literals() -> frozenset[str]:
-    """Every text in the package."""
-    nodes = (node for path in modules() for node in ast.walk(_tree(path)))
-    texts = (ast.Constant, ast.JoinedStr, ast.BinOp)
-    return frozenset(_plain(_text(node)) for node in nodes if isinstance(node, texts))
-
-
+KINDS: dict[str, str | None] = {
+    **_error_classes(),
+    **dict.fromkeys(("warning", "raise_error")),
+}
 SECTIONS: dict[str, str] = dict(
     _SECTION.findall((ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
 )
@@ -115,46 +131,48 @@ MESSAGES = list(messages())
 
 
 def test_the_messages_are_found() -> None:
-    assert {message.kind for message in MESSAGES} >= DBT_ERRORS | {"warning", "raise_error"}
-    unused = _error_classes() - {message.kind for message in MESSAGES}
-    assert unused == set()
+    kinds = {message.kind for message in MESSAGES}
+    assert kinds >= {"warning", "raise_error", "AdapterError"}
+    assert KINDS.keys() - kinds == {"HiveAcidError"}
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
-def test_a_message_has_a_section(message: Message) -> None:
-    headings = [heading for heading in SECTIONS if heading in message.text]
-    assert headings, f"docs/troubleshooting.md has no section for: {message.text}"
+def test_a_message_has_a_code_with_a_section(message: Message) -> None:
+    assert message.code in SECTIONS, f"docs/troubleshooting.md has no section {message.code}"
     if message.kind not in ("warning", "raise_error"):
-        assert any(f"(`{message.kind}`)" in SECTIONS[heading] for heading in headings)
+        assert f"`{message.kind}`" in SECTIONS[message.code]
 
 
-@pytest.mark.parametrize("heading", SECTIONS)
-def test_a_section_is_about_a_message(heading: str) -> None:
-    assert any(heading in text for text in literals())
-    assert SECTIONS[heading].strip(), "it says what to do"
+@pytest.mark.parametrize("code", SECTIONS)
+def test_a_section_is_about_an_error(code: str) -> None:
+    """Some codes stand in texts that are put before an error of Spark's."""
+    assert any(message.code == code for message in MESSAGES) or f"[{code}] " in _beginnings()
+    assert SECTIONS[code].strip(), "it says what to do"
 
 
-def test_sections_of_one_class_stand_together() -> None:
-    """So that each class can become a heading of its own."""
-    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-    for chapter in re.split(r"^## ", text, flags=re.MULTILINE):
-        kinds = re.findall(r"^\(`(\w+)`\)", chapter, re.MULTILINE)
-        in_a_row = [kind for kind, _ in itertools.groupby(kinds)]
-        assert len(in_a_row) == len(set(in_a_row)), chapter.partition("\n")[0]
+@cache
+def _beginnings() -> frozenset[str]:
+    nodes = (node for path in modules() for node in ast.walk(_tree(path)))
+    texts = (_text(node) for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr))
+    return frozenset(match[0] for text in texts if (match := _CODE.match(text)))
+
+
+def test_every_code_in_a_text_has_a_section() -> None:
+    assert {code[1:-2] for code in _beginnings()} <= SECTIONS.keys()
 
 
 _REFUSED = [
-    heading
-    for heading in SECTIONS
-    if any(m.kind == "UnreadableTableError" and heading in m.text for m in MESSAGES)
+    code
+    for code in SECTIONS
+    if any(m.kind == "UnreadableTableError" and m.code == code for m in MESSAGES)
     # Spark raises these while it reads.
-    or "USER_RAISED_EXCEPTION" in SECTIONS[heading]
+    or "USER_RAISED_EXCEPTION" in SECTIONS[code]
 ]
 
 
-@pytest.mark.parametrize("heading", _REFUSED)
-def test_a_refusal_says_what_hive_answers(heading: str) -> None:
-    assert re.search(r"\bHive: [a-z]", SECTIONS[heading])
+@pytest.mark.parametrize("code", _REFUSED)
+def test_a_refusal_says_what_hive_answers(code: str) -> None:
+    assert re.search(r"\bHive: [a-z]", SECTIONS[code])
 
 
 # "Hive's cleaner will remove them" is no advice.
@@ -170,5 +188,5 @@ def test_no_message_advises_to_remove_what_may_hold_rows(message: Message) -> No
 
 
 def test_no_section_advises_to_remove_what_may_hold_rows() -> None:
-    advised = [heading for heading, text in SECTIONS.items() if _ADVICE_TO_REMOVE.search(text)]
+    advised = [code for code, text in SECTIONS.items() if _ADVICE_TO_REMOVE.search(text)]
     assert advised == []

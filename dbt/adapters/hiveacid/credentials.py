@@ -10,8 +10,8 @@ from typing import Any
 
 import pyspark
 from dbt.adapters.contracts.connection import Credentials
-from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.options import (
     Option,
     declared_options,
@@ -299,7 +299,7 @@ class HiveAcidCredentials(Credentials):
         """Check all keys and values of a target before dbt reads them.
 
         Raises:
-            DbtRuntimeError: naming every key that is unknown, missing or wrong.
+            AdapterError: naming every key that is unknown, missing or wrong.
         """
         # dbt's test suites write `database` into every profile; it is checked, not advertised.
         others = [key.name for key in _DBT_KEYS]
@@ -344,4 +344,6 @@ def _refuse(problems: Collection[str]) -> None:
     if problems:
         allowed = ", ".join(key.name for key in profile_keys())
         # dbt says before it which profile and target is wrong.
-        raise DbtRuntimeError(f"{list_problems(problems)}\nAllowed keys: {allowed}")
+        raise AdapterError(
+            f"{list_problems(problems)}\nAllowed keys: {allowed}", code="HIVEACID_INVALID_PROFILE"
+        )

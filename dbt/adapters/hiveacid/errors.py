@@ -11,6 +11,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from dbt.adapters.base.meta import available as available_in_dbt
+from dbt.adapters.exceptions import FailedToConnectError
 from dbt_common.exceptions import DbtRuntimeError
 
 from hiveacid.errors import (
@@ -25,15 +26,33 @@ T = TypeVar("T")
 
 
 class AdapterError(DbtRuntimeError):
-    """Base class of every error that the adapter itself raises on purpose."""
+    """Base class of every error that the adapter itself raises on purpose.
+
+    Attributes:
+        code: Stable name of the problem, as for `HiveAcidError`. The message begins with it.
+    """
+
+    code = "HIVEACID_ERROR"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        self.code = code or self.code
+        super().__init__(f"[{self.code}] {message}")
+
+
+class SparkConnectionError(AdapterError, FailedToConnectError):
+    """Spark cannot be used as the target needs it."""
 
 
 class UndescribedTargetError(AdapterError):
     """A model has the name of a table that Spark cannot describe, and would replace it."""
 
+    code = "HIVEACID_TARGET_NOT_DESCRIBED"
+
 
 class ViewOverAcidError(AdapterError):
     """A permanent function over an ACID table was asked for; it could hold no snapshot."""
+
+    code = "HIVEACID_FUNCTION_OVER_TRANSACTIONAL_TABLE"
 
 
 class PythonModelError(AdapterError):
@@ -43,13 +62,19 @@ class PythonModelError(AdapterError):
 class AcidByDefaultError(AdapterError):
     """The metastore would make a node's table transactional, which Spark cannot write."""
 
+    code = "HIVEACID_TARGET_WOULD_BE_TRANSACTIONAL"
+
 
 class VerificationError(AdapterError):
     """A table's files are not as Hive writes them, or the reader does not show their rows."""
 
+    code = "HIVEACID_VERIFICATION_FAILED"
+
 
 class FreshnessError(AdapterError):
     """The time of a source's last write cannot be told without reading it."""
+
+    code = "HIVEACID_FRESHNESS_UNKNOWN"
 
 
 class IncrementalError(AdapterError):
@@ -58,6 +83,8 @@ class IncrementalError(AdapterError):
 
 class ConcurrentRunError(IncrementalError):
     """Another run has changed the target of an incremental model at the same time."""
+
+    code = "HIVEACID_CONCURRENT_RUN"
 
 
 def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
@@ -68,7 +95,9 @@ def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
     if kind not in _DBT_CLASSES:
         members = {"__doc__": kind.__doc__, "__module__": kind.__module__}
         _DBT_CLASSES[kind] = type(kind.__name__, (DbtRuntimeError, kind), members)
-    return _DBT_CLASSES[kind](f"{error.message}{_ADVICE.get(kind, '')}")
+    raised = _DBT_CLASSES[kind](f"{error}{_ADVICE.get(kind, '')}")
+    raised.__dict__["code"] = error.code
+    return raised
 
 
 _ADVICE: dict[type[HiveAcidError], str] = {

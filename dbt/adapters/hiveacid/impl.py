@@ -23,7 +23,6 @@ from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
 from dbt_common.contracts.metadata import CatalogTable
-from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
@@ -36,7 +35,7 @@ from dbt.adapters.hiveacid.dbt_process import (
     install_log_handler,
     retried_nodes,
 )
-from dbt.adapters.hiveacid.errors import available, raising_dbt_errors
+from dbt.adapters.hiveacid.errors import AdapterError, available, raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.builds import BuildInPlace, BuildInStage
 from dbt.adapters.hiveacid.incremental.decision import FullRun
 from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns, refuse_python
@@ -205,8 +204,9 @@ class HiveAcidAdapter(SparkAdapter):
         """
         database, _, identifier = table.partition(".")
         if not database or not identifier:
-            raise DbtRuntimeError(
-                f"hiveacid_verify takes the table as database.table, not {table!r}."
+            raise AdapterError(
+                f"hiveacid_verify takes the table as database.table, not {table!r}.",
+                code="HIVEACID_INVALID_TABLE_NAME",
             )
         with self.connections.exception_handler(f"hiveacid_verify: {table}"):
             self.run.verify(self._handle().session, TableName(database, identifier))
@@ -439,7 +439,7 @@ class HiveAcidAdapter(SparkAdapter):
         """Return what the docs would have of one relation, which need not be in the project.
 
         Raises:
-            DbtRuntimeError: there is no such relation.
+            AdapterError: there is no such relation.
         """
         return self._catalog.of_relation(ours(relation))
 

@@ -184,6 +184,7 @@ class HoldWarning:
         if report is None or self._snapshot.transaction_id != report.transaction_id:
             return
         logger.warning(
+            "[HIVEACID_WARN_LOCKS_HELD] "
             f"Transaction {report.transaction_id} has held shared locks on {report.tables} for "
             f"more than {self._after:g} s (hold_warning). Hive's DROP TABLE, DROP PARTITION and "
             f"INSERT OVERWRITE on them wait {self._until_when()}."

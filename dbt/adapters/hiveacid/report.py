@@ -38,6 +38,7 @@ def keep(directory: Path | None, report: Mapping[str, Any]) -> None:
         write(directory, report)
     except OSError as error:
         logger.warning(
+            "[HIVEACID_WARN_REPORT_NOT_WRITTEN] "
             f"{FILE_NAME} could not be written to {directory}: {error}. The run itself is not "
             "affected; check that the directory can be written to."
         )

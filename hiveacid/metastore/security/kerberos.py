@@ -124,6 +124,7 @@ def _told_if_slow() -> Iterator[None]:
 
 def _tell_of_silence() -> None:
     logger.warning(
+        "[HIVEACID_WARN_KERBEROS_WAITS] "
         f"Kerberos has not answered for {_SLOW:g} s. The system's library goes on with the "
         "KDCs that krb5.conf ($KRB5_CONFIG) names for the realm, for up to a minute. Check "
         "whether they are running, whether a firewall swallows port 88, and whether the names of "

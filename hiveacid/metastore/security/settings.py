@@ -51,7 +51,8 @@ class Kerberos:
         if (self.keytab is None) != (self.principal is None):
             raise InvalidSettingError(
                 "kerberos_principal and kerberos_keytab go together: the keytab has the keys of "
-                "the principal. Set both, or neither to use the ticket cache."
+                "the principal. Set both, or neither to use the ticket cache.",
+                code="HIVEACID_INVALID_KERBEROS_SETTINGS",
             )
 
 
@@ -82,7 +83,8 @@ class Jwt:
     def __post_init__(self) -> None:
         if (self.token is None) == (self.file is None):
             raise InvalidSettingError(
-                "A JWT comes from token or from token_file: set one of the two."
+                "A JWT comes from token or from token_file: set one of the two.",
+                code="HIVEACID_INVALID_JWT_SETTINGS",
             )
 
 
@@ -131,7 +133,8 @@ class Security:
         if self.http_path is not None and not isinstance(self.auth, Jwt | UserName | None):
             raise InvalidSettingError(
                 f"{type(self.auth).__name__} does not go over HTTP: a metastore of Hive that "
-                "speaks HTTP takes a JWT or a user's name. Leave out the HTTP transport."
+                "speaks HTTP takes a JWT or a user's name. Leave out the HTTP transport.",
+                code="HIVEACID_AUTH_NOT_OVER_HTTP",
             )
 
 

@@ -46,6 +46,7 @@ def file_format(table: TableName, storage: StorageDescriptor) -> FileFormat[Any]
     if not storage.input_format or not storage.serde:
         raise UnreadableTableError(
             f"{table} is stored as {storage.input_format} with {storage.serde}: the metastore "
-            "names no class that reads its files. Let Hive create the table anew."
+            "names no class that reads its files. Let Hive create the table anew.",
+            code="HIVEACID_UNKNOWN_FILE_FORMAT",
         )
     return _ANY_OTHER

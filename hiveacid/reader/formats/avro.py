@@ -95,7 +95,8 @@ def check_avro(table: Table, storage: StorageDescriptor) -> None:
         if properties.get(name):
             raise UnreadableTableError(
                 f"{table.name} is stored as Avro with a schema of its own ({name}), which cannot "
-                "be read yet. Let Hive copy the table to one without the property."
+                "be read yet. Let Hive copy the table to one without the property.",
+                code="HIVEACID_UNSUPPORTED_TABLE_PROPERTY",
             )
 
 
@@ -113,7 +114,8 @@ def check_avro_module(spark: SparkSession, table: TableName) -> None:
         raise UnreadableTableError(
             f"{table} is stored as Avro, which Spark reads with a module of its own. Add "
             f"`spark.jars.packages: org.apache.spark:spark-avro_{scala}:{spark.version}` (or the "
-            "newest version of the same line) to server_side_parameters."
+            "newest version of the same line) to server_side_parameters.",
+            code="HIVEACID_AVRO_MODULE_MISSING",
         ) from error
 
 

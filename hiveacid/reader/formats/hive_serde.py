@@ -178,7 +178,8 @@ def _check_session(spark: SparkSession, table: Table) -> None:
             f"{table.name} is stored as {table.storage.input_format} with {table.storage.serde}, "
             "which Spark reads with Hive's own classes, and this Spark session has no support for "
             "Hive. Start Spark with `spark.sql.catalogImplementation: hive` (in a program: "
-            "SparkSession.builder.enableHiveSupport())."
+            "SparkSession.builder.enableHiveSupport()).",
+            code="HIVEACID_HIVE_SUPPORT_MISSING",
         )
     for name, harmless in _LOSES_FILES:
         value = str(spark.conf.get(name, harmless))
@@ -186,7 +187,8 @@ def _check_session(spark: SparkSession, table: Table) -> None:
             raise UnreadableTableError(
                 f"{table.name} is read with Hive's own classes, and {name} = {value} lets Spark "
                 f"pass over files that it cannot read, so rows could go missing. Set {name} to "
-                f"{harmless}."
+                f"{harmless}.",
+                code="HIVEACID_SPARK_IGNORES_UNREADABLE_FILES",
             )
 
 
@@ -221,7 +223,8 @@ def _check_types(layout: SerdeLayout) -> None:
         raise UnreadableTableError(
             f"{columns.table}: column {field.name} ({hive_type}) is read by {layout.serde} of "
             "another Hive inside Spark, which shows other dates and times than Hive 4. Let Hive "
-            "copy the table to one stored as ORC, or with the column as a string."
+            "copy the table to one stored as ORC, or with the column as a string.",
+            code="HIVEACID_UNSUPPORTED_COLUMN_TYPE",
         )
 
 
@@ -238,7 +241,8 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
         raise UnreadableTableError(
             f"{table} is stored as {layout.input_format} with {layout.serde}. Spark takes a SerDe "
             "of that name for its own format and would not use the class. Let Hive copy the table "
-            "to one stored as ORC."
+            "to one stored as ORC.",
+            code="HIVEACID_UNSUPPORTED_SERDE",
         )
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     for name in (layout.input_format, layout.serde):
@@ -248,7 +252,8 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
             raise UnreadableTableError(
                 f"{table} is stored as {layout.input_format} with {layout.serde}, and the class "
                 f"{name} is not on Spark's class path. Add its jar to `spark.jars`, or let Hive "
-                "copy the table to one stored as ORC."
+                "copy the table to one stored as ORC.",
+                code="HIVEACID_SERDE_CLASS_MISSING",
             ) from error
     fields = _fields(layout)
     client = java(context, "org.apache.spark.sql.hive.client.HiveClientImpl$")
@@ -265,7 +270,8 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
         raise UnreadableTableError(
             f"{table} cannot be read: {layout.serde} does not take the table's columns and "
             f"properties: {java_exception(error).toString()}. Correct the properties in Hive "
-            "(ALTER TABLE … SET SERDEPROPERTIES)."
+            "(ALTER TABLE … SET SERDEPROPERTIES).",
+            code="HIVEACID_SERDE_REFUSES_TABLE",
         ) from error
     types = ",".join(
         f"{field.name}:{_scanned_type(layout, hive_type)}"
@@ -276,7 +282,8 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
             f"{table} has in the metastore the columns struct<{types}>, and {layout.serde} reads "
             f"{shown}. Hive 4 describes the table by the first and shows rows of the second. "
             "Give the table's columns the types that the SerDe reads, or let Hive copy the table "
-            "to one stored as ORC."
+            "to one stored as ORC.",
+            code="HIVEACID_SERDE_COLUMNS_DIFFER",
         )
 
 
@@ -323,8 +330,8 @@ def _checked(time: Column, data_type: DataType, table: TableName, name: str) -> 
     limit = F.lit(first).cast("date") if is_day else F.timestamp_seconds(F.lit(-2208988800))
     message = F.concat(
         F.lit(
-            f"hiveacid: {table} has in column {name} a time before {first}, which Spark shows "
-            "otherwise than Hive: "
+            f"[HIVEACID_AMBIGUOUS_OLD_TIME] {table} has in column {name} a time before "
+            f"{first}, which Spark shows otherwise than Hive: "
         ),
         time.cast("string"),
     )
@@ -339,7 +346,8 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
         if _GLOB.search(file.path):
             raise UnreadableTableError(
                 f"{table} cannot be read: Hive's classes take {file.path} for a pattern of names. "
-                "Move the table or partition to a directory without any of {}[]*?\\ in its path."
+                "Move the table or partition to a directory without any of {}[]*?\\ in its path.",
+                code="HIVEACID_PATTERN_IN_PATH",
             )
     data, path = _fields(layout), StructType([StructField(FILE_PATH, StringType())])
     # Spark compares scans by the names of their tables, among other things.

@@ -223,7 +223,10 @@ class _Reader:
         """Return the value, or an error with what is `shown` if the value is not valid; NULL is."""
         what = expected if isinstance(expected, str) else expected.simpleString()
         message = F.concat(
-            F.lit(f"hiveacid: {self._table} has JSON that is not what Hive writes for {what}: "),
+            F.lit(
+                f"[HIVEACID_UNEXPECTED_JSON] {self._table} has JSON that is not what Hive "
+                f"writes for {what}: "
+            ),
             F.coalesce((value if shown is None else shown).cast("string"), F.lit("null")),
         )
         is_wrong = ~F.coalesce(valid, F.lit(True))

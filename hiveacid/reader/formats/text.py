@@ -174,7 +174,8 @@ def text_columns(columns: TableColumns, format: LineFormat) -> list[ColumnExpr]:
         if depth(data_type, of_map=2) > len(format.separators) - 1:
             raise UnreadableTableError(
                 f"{columns.table}: column {field.name} ({hive_type}) is nested deeper than text "
-                "has separators. Store the table as ORC or Parquet."
+                "has separators. Store the table as ORC or Parquet.",
+                code="HIVEACID_COLUMN_NESTED_TOO_DEEP",
             )
         cell = _cell(cells, i, count, format, 0)
         selected.append((field.name, _value(cell, data_type, format, 1)))
@@ -216,7 +217,9 @@ def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
     else:
         # PySpark 3.5
         is_valid = line.cast("binary") == F.encode(line, "UTF-8")
-    message = F.concat(F.lit(f"hiveacid: {table} has text that is not UTF-8: "), F.hex(line))
+    message = F.concat(
+        F.lit(f"[HIVEACID_TEXT_NOT_UTF8] {table} has text that is not UTF-8: "), F.hex(line)
+    )
     return frame.withColumn("value", F.when(is_valid, line).otherwise(F.raise_error(message)))
 
 
@@ -279,7 +282,7 @@ def _union(cell: Column, data_type: UnionType, format: LineFormat, level: int) -
         for number, member in zip(tags, members, strict=True)
     ]
     message = F.concat(
-        F.lit("hiveacid: "),
+        F.lit("[HIVEACID_INVALID_UNION_TAG] "),
         F.col(FILE_PATH),
         F.lit(f" has a value of a uniontype that does not begin with its tag, 0 to {tags[-1]}: "),
         F.replace(cell, separator, F.lit("|")),

@@ -27,7 +27,7 @@ from hiveacid.jvm.plans import (
 )
 from hiveacid.jvm.py4j import active, each, java
 from hiveacid.metastore.models import HiveView
-from hiveacid.sql.hive_views.refusals import DiffersError, raise_error
+from hiveacid.sql.hive_views.refusals import DiffersError, fail_for_value
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 
@@ -394,7 +394,7 @@ def _guard_text(guard: str, found: _Cast, view: HiveView) -> str:
     """Return SQL over `x` of what Spark casts as Hive casts `x`, or of an error."""
     part = f"column {found.column}" if found.column else str(found.node.child().sql())
     target = str(found.node.dataType().catalogString())
-    fails = raise_error(
+    fails = fail_for_value(
         f"is cast to {target} by Hive in another way than by Spark", f"{view.name}, {part}"
     )
     return _GUARDS[guard].replace("{fails}", fails)

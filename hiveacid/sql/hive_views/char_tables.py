@@ -54,7 +54,8 @@ class CharTable:
                 f"{self.name}, which a view of Hive's reads, is not transactional, and its column "
                 f"{column} is {type_}. Hive computes with char without the blanks at its end, and "
                 "Spark with them. So the view was not read. Put the query of the view into a model "
-                "or a statement, in Spark's SQL."
+                "or a statement, in Spark's SQL.",
+                code="HIVEACID_HIVE_VIEW_CHAR",
             )
 
     def showing(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:

@@ -27,7 +27,8 @@ def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
     return UnreadableTableError(
         f"{view.name} is a view of Hive's that cannot be read exactly. {part}: {reason}. Put its "
         "query into a model or a statement, in Spark's SQL, over the tables behind it. Its text in "
-        f"Hive: {view.text}"
+        f"Hive: {view.text}",
+        code="HIVEACID_HIVE_VIEW_NOT_EXACT",
     )
 
 
@@ -42,7 +43,8 @@ def refuse_of_trino(view: HiveView) -> None:
             f"{view.name} is a view that Trino or Presto has made. Its query is in their SQL, "
             "which neither Hive nor Spark runs. So the statement was not run. Put the query, which "
             "SHOW CREATE VIEW in Trino shows, into a model or a statement, in Spark's SQL, over "
-            "the tables behind the view."
+            "the tables behind the view.",
+            code="HIVEACID_VIEW_OF_TRINO",
         )
 
 
@@ -50,17 +52,18 @@ def without_sqlglot(view: HiveView) -> UnreadableTableError:
     """Return the error for a view where the library that parses it is not installed."""
     return UnreadableTableError(
         f"{view.name} is a view of Hive's, and sqlglot, which parses the query of such a view, is "
-        "not installed. So the statement was not run. Install it: pip install 'hiveacid[views]'."
+        "not installed. So the statement was not run. Install it: pip install 'hiveacid[views]'.",
+        code="HIVEACID_SQLGLOT_MISSING",
     )
 
 
-def raise_error(problem: str, where: str) -> str:
+def fail_for_value(problem: str, where: str) -> str:
     """Return SQL of Spark's that fails for a value `x` of a view, while rows are computed.
 
     The error names the view, the column and the value, as other errors do. `problem` goes on after
     the value: "has characters …".
     """
-    before = _literal(f"{where}: '")
+    before = _literal(f"[HIVEACID_HIVE_VIEW_VALUE] {where}: '")
     after = _literal(
         f"' {problem}. Put the view's query into a model or a statement, in Spark's SQL."
     )
@@ -77,6 +80,7 @@ def _literal(text: str) -> str:
 def warn_of_release(version: str, release: str) -> None:
     """Warn, once in a process, that views are read as another release of Hive shows them."""
     logger.warning(
+        "[HIVEACID_WARN_HIVE_RELEASE] "
         "Views of Hive's are read as Hive %s shows them, and the metastore is that of Hive %s, of "
         "which nobody has tried whether it shows the same rows. Compare a view with Hive. "
         "`hive_views` chooses another release, or refuses.",

@@ -14,7 +14,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from hiveacid.sql.hive_views.refusals import DiffersError, raise_error
+from hiveacid.sql.hive_views.refusals import DiffersError, fail_for_value
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ _NO_JULIAN_DAYS = dt.date(1582, 10, 15)
 
 def counted(value: exp.Expression, where: str) -> exp.Expression:
     """Return a text whose characters both count alike; a text with others is an error in Spark."""
-    fails = raise_error("has characters outside the BMP, which Hive counts as two", where)
+    fails = fail_for_value("has characters outside the BMP, which Hive counts as two", where)
     return _fail_if_matched(value, _OTHER_PLANES, fails)
 
 
@@ -106,7 +106,9 @@ def without_old_days(value: exp.Expression, where: str) -> exp.Expression:
         return value
     first = cast(text(str(_NO_JULIAN_DAYS)), "date")
     is_old = exp.LT(this=exp.paren(value.copy()), expression=first)
-    fails = raise_error("is a day before 1582-10-15, which Hive 3 counts in two calendars", where)
+    fails = fail_for_value(
+        "is a day before 1582-10-15, which Hive 3 counts in two calendars", where
+    )
     return fail_if(is_old, value, fails)
 
 
@@ -158,7 +160,7 @@ def get_json_object(of: Call) -> exp.Expression:
     if not _JSON_PATH.fullmatch(of.literal(1)):
         raise DiffersError("its path must be written out, as names after dots and as indexes")
     value, path = of.arguments
-    fails = raise_error(
+    fails = fail_for_value(
         "is JSON with characters or numbers that Hive writes in another way than Spark", of.where
     )
     return call("GET_JSON_OBJECT", _fail_if_matched(value, _ODD_JSON, fails), path)

@@ -227,7 +227,7 @@ def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
 def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
     monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
     told = adapter.run.explain_missing_tables([("shop", "orders")])
-    assert told.startswith("shop.orders is a source. ")
+    assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.orders is a source. ")
     assert "has it as a transactional table" in told and "run any other one in Hive." in told
 
 

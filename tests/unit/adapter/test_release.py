@@ -194,6 +194,7 @@ def test_it_warns_once_after_a_while(make, monkeypatch):
     build(run, "b", reads=True)
     time.sleep(0.4)
     assert said == [
+        "[HIVEACID_WARN_LOCKS_HELD] "
         "Transaction 2 has held shared locks on shop.orders for more than 0.05 s (hold_warning). "
         "Hive's DROP TABLE, DROP PARTITION and INSERT OVERWRITE on them wait until these have "
         "ended: c, d, e, f, g."

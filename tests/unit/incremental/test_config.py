@@ -45,7 +45,7 @@ def test_all_that_is_wrong_is_told_at_once():
             incremental_strategy="microbatch",
         )
     assert error.value.msg == (
-        "Model orders cannot be built from acid_changes:\n"
+        "[HIVEACID_INVALID_MODEL_CONFIG] Model orders cannot be built from acid_changes:\n"
         "  - `on_history_loss` must be one of reconcile, full_refresh, error, not 'ignore'\n"
         "  - `on_multi_source` must be one of error, full_refresh, not 'merge'\n"
         "  - `max_write_ids` must be a whole number from 1 up, not 0\n"

@@ -34,6 +34,7 @@ def test_a_table_that_is_never_to_be_built_anew_is_not(on_history_loss):
     with pytest.raises(IncrementalError) as error:
         plan_run(never, [], "select 1", None)
     assert error.value.msg == (
+        "[HIVEACID_FULL_REFRESH_FORBIDDEN] "
         "Model m would have to be built anew: marts.orders does not say which state of shop.orders "
         "its rows come from. Its config `full_refresh: false` forbids it. Nothing has been "
         "changed. Take that out for one run if all rows may come from the source as it is now."

@@ -31,7 +31,10 @@ def test_it_fails_with_the_reason(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(command, "fetch", fail)
     assert command.main([str(tmp_path)]) == 1
-    assert capsys.readouterr() == ("", "Could not fetch a:b:1 into here.\n")
+    assert capsys.readouterr() == (
+        "",
+        "[HIVEACID_FETCH_FAILED] Could not fetch a:b:1 into here.\n",
+    )
 
 
 def test_the_jars_are_in_the_users_cache_unless_said_otherwise(monkeypatch):

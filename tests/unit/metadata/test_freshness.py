@@ -98,6 +98,7 @@ def test_a_table_that_is_compacted_at_each_look_is_refused_with_what_to_do():
     with pytest.raises(FreshnessError) as error:
         sources.freshness.of_source(asked)
     assert error.value.msg == (
+        "[HIVEACID_FRESHNESS_UNKNOWN] "
         "shop.orders was compacted each of the 3 times that its files were listed for its "
         "freshness. Run again, or give the source a loaded_at_field."
     )

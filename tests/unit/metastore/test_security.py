@@ -627,6 +627,7 @@ class TestFailOver:
             assert ask(f"{hangs.uri},{good.uri}", Security()) == LONG
         (record,) = [record for record in caplog.records if record.name == "hiveacid"]
         assert record.getMessage().startswith(
+            "[HIVEACID_WARN_METASTORE_SWITCHED] "
             f"The metastore is now asked at {good.uri}, no longer at {hangs.uri}: The Hive "
             f"metastore at {hangs.uri} failed in get_config_value for key: it closed the connection"
         )

@@ -196,9 +196,12 @@ class TestTable:
                 snapshot.table("shop.orders", partitions={"day": "2026-01-31"})
             snapshot.table("shop.orders")
             assert planned.listed == 2
-            with pytest.raises(InvalidSettingError, match="^Table shop.orders: the option `part"):
+            with pytest.raises(
+                InvalidSettingError, match=r"\] Table shop.orders: the option `part"
+            ):
                 snapshot.table("shop.orders", partitions=["2026-01-31"])
         assert warnings == [
+            "[HIVEACID_WARN_UNKNOWN_PARTITION] "
             "shop.orders has no partition day=2026-01-31, which the option `partitions` of the "
             "source names."
         ]
@@ -247,12 +250,20 @@ class TestTable:
                 snapshot.table("shop.orders")
             assert snapshot.to_be_lost == {ORDERS: emptied}
         cut, lost, missing, hidden = warnings
-        assert cut.startswith("shop.orders has timestamps with nanoseconds")
+        assert cut.startswith(
+            "[HIVEACID_WARN_NANOSECONDS_CUT] shop.orders has timestamps with nano"
+        )
         assert f"at (in {file.path})" in cut
-        assert lost.startswith("shop.orders has rows that Hive is going to lose")
+        assert lost.startswith(
+            "[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] shop.orders has rows that Hive is going to lose"
+        )
         assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
-        assert missing.startswith("shop.orders has partitions without a directory: file:/t/p=9. ")
+        assert missing.startswith(
+            "[HIVEACID_WARN_PARTITION_WITHOUT_DIRECTORY] "
+            "shop.orders has partitions without a directory: file:/t/p=9. "
+        )
         assert hidden.startswith(
+            "[HIVEACID_WARN_IGNORED_FILES] "
             "shop.orders has 1 file (1.2 kB) in no base and no delta, such as file:/t/000000_0. "
         )
         assert "LOAD DATA INPATH" in hidden
@@ -425,7 +436,10 @@ class TestReplicas(Listed):
         with take("shop.orders") as snapshot:
             snapshot.table("shop.orders", version_as_of=write_id)
         (told,) = warnings
-        assert told.startswith("shop.orders has rows that Hive does not show yet: file:/w/base_2_v")
+        assert told.startswith(
+            "[HIVEACID_WARN_COMPACTION_OF_OTHER_METASTORE] "
+            "shop.orders has rows that Hive does not show yet: file:/w/base_2_v"
+        )
 
     def test_a_read_goes_on_where_compactions_cannot_be_asked_for(
         self, metastore, take, listed, warnings, planned
@@ -442,7 +456,10 @@ class TestReplicas(Listed):
             for _ in range(2):
                 snapshot.table("shop.orders")
         (told,) = warnings
-        assert told.startswith("shop.orders has directories of compactions that the snapshot")
+        assert told.startswith(
+            "[HIVEACID_WARN_UNKNOWN_COMPACTIONS] "
+            "shop.orders has directories of compactions that the snapshot"
+        )
         assert told.endswith("could not be asked: show_compact failed: Permission denied: user=dbt")
 
     def test_changes_need_to_know_of_compactions(self, metastore, take, listed, changed):

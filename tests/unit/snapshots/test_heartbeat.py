@@ -162,8 +162,9 @@ class TestWarnings:
         ]
         id_ = snapshot.report().transaction_id
         expected = (
-            rf"A heartbeat of transaction {id_} failed\. The transaction is lost at "
-            r"\d\d:\d\d:\d\d unless one gets through before\. the metastore is down"
+            rf"\[HIVEACID_WARN_HEARTBEAT_FAILED\] A heartbeat of transaction {id_} failed\. "
+            r"The transaction is lost at \d\d:\d\d:\d\d unless one gets through before\. "
+            r"\[HIVEACID_METASTORE_UNAVAILABLE\] the metastore is down"
         )
         assert re.fullmatch(expected, warning)
 

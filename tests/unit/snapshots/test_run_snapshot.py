@@ -683,7 +683,10 @@ class TestEnd:
         snapshot.pin([ORDERS])
         snapshot.end(lambda names: f"{names}: after the last reader")
         snapshot.end()
-        with pytest.raises(SnapshotEndedError, match="^shop.orders: after the last reader$"):
+        with pytest.raises(
+            SnapshotEndedError,
+            match=r"^\[HIVEACID_SNAPSHOT_ENDED\] shop.orders: after the last reader$",
+        ):
             snapshot.pin([ORDERS])
 
     def test_a_new_snapshot_after_the_end(self, metastore, make_snapshot):

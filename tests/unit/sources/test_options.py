@@ -28,7 +28,7 @@ def test_unknown_options_are_refused_wherever_they_stand():
     with pytest.raises(DbtRuntimeError) as error:
         SourceOptions.of(source)
     assert error.value.msg == (
-        "Source shop.orders has wrong hiveacid options:\n"
+        "[HIVEACID_INVALID_SOURCE_OPTIONS] Source shop.orders has wrong hiveacid options:\n"
         "  - `also` is not a key of this adapter\n"
         "  - `lok` is not a key of this adapter\n"
         "Allowed keys: partitions, static, orc_columns, old_dates, parquet_time_zone"

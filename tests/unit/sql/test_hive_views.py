@@ -17,7 +17,7 @@ from hiveacid.sql import hive_views
 from hiveacid.sql.hive_views import functions, opened, tables_in
 from hiveacid.sql.hive_views import translate as translations
 from hiveacid.sql.hive_views.functions import TABLE, function_of
-from hiveacid.sql.hive_views.refusals import raise_error, refuse_of_trino, warn_of_release
+from hiveacid.sql.hive_views.refusals import fail_for_value, refuse_of_trino, warn_of_release
 from hiveacid.sql.hive_views.translate import translate
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.statement import Statement
@@ -220,7 +220,9 @@ def test_what_differs_is_refused_with_the_part_and_the_reason(text, part, reason
     with pytest.raises(UnreadableTableError) as error:
         found.check()
     message = str(error.value)
-    assert message.startswith("shop.v is a view of Hive's that cannot be read exactly. ")
+    assert message.startswith(
+        "[HIVEACID_HIVE_VIEW_NOT_EXACT] shop.v is a view of Hive's that cannot be read exactly. "
+    )
     assert message.endswith(f"Its text in Hive: {text}")
 
 
@@ -283,6 +285,7 @@ def test_a_release_that_was_not_tried_is_warned_of_once(caplog):
     # dbt's log may have it, too.
     (message,) = [it.getMessage() for it in caplog.records if it.name == "hiveacid"]
     assert message.startswith(
+        "[HIVEACID_WARN_HIVE_RELEASE] "
         "Views of Hive's are read as Hive 4.0 shows them, and the metastore is that of Hive 4.1.0,"
     )
     assert "`hive_views` chooses another release, or refuses" in message
@@ -303,7 +306,8 @@ def test_an_unknown_release_is_refused():
 def test_hive_3():
     assert translated("SELECT a FROM d.t ORDER BY a LIMIT 1", HIVE_3).endswith("ORDER BY a LIMIT 1")
     guarded = translated("SELECT year(a) AS x, extract(day FROM a) AS y FROM d.t", HIVE_3)
-    assert guarded.count("< CAST('1582-10-15' AS DATE), RAISE_ERROR(CONCAT('shop.v, column ") == 2
+    fails = "RAISE_ERROR(CONCAT('[HIVEACID_HIVE_VIEW_VALUE] shop.v, column "
+    assert guarded.count(f"< CAST('1582-10-15' AS DATE), {fails}") == 2
     assert guarded.count("is a day before 1582-10-15, which Hive 3 counts in two calendars") == 2
     assert translated("SELECT datediff('2024-01-01', '2023-01-01') AS x", HIVE_3).count("IF(") == 0
     assert "RAISE_ERROR" not in translated("SELECT year(a) AS x FROM d.t")
@@ -333,14 +337,16 @@ def test_an_error_of_a_row_names_the_view_the_column_and_the_value(text, columns
     found = translate(HiveView(NAME, text, declared), HIVE_4)
     assert found.problem is None and found.sql is not None
     assert (
-        f"RAISE_ERROR(CONCAT('shop.v, {place}: \\'', SUBSTRING(CAST(o.b AS STRING), 1, 100), "
+        f"RAISE_ERROR(CONCAT('[HIVEACID_HIVE_VIEW_VALUE] shop.v, {place}: \\'', "
+        "SUBSTRING(CAST(o.b AS STRING), 1, 100), "
         "'\\' has characters outside the BMP, which Hive counts as two. Put "
     ) in found.sql
 
 
 def test_an_error_of_a_row_is_sql_whatever_it_names():
-    assert raise_error("is odd", "d.v, concat(a, 'b\\c')") == (
-        r"raise_error(concat('d.v, concat(a, \'b\\c\'): \'', substring(cast(x as string), 1, 100),"
+    assert fail_for_value("is odd", "d.v, concat(a, 'b\\c')") == (
+        r"raise_error(concat('[HIVEACID_HIVE_VIEW_VALUE] d.v, concat(a, \'b\\c\'): \'',"
+        r" substring(cast(x as string), 1, 100),"
         r" '\' is odd. Put the view\'s query into a model or a statement, in Spark\'s SQL.'))"
     )
 

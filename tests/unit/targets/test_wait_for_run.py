@@ -18,6 +18,7 @@ def test_another_run_is_waited_for_no_longer_than_asked(monkeypatch):
     with pytest.raises(ConcurrentRunError) as raised:
         patience.wait_for("0123abcd-ffff-4fff-8fff-ffffffffffff")
     assert str(raised.value.msg).startswith(
+        "[HIVEACID_CONCURRENT_RUN] "
         "Another run (invocation 0123abcd…) is about to replace marts.orders, and has not done so "
         "within 1.2 s."
     )

@@ -135,7 +135,8 @@ class StagedRun:
             raise IncrementalError(
                 f"Model {model.name} has other types than {model.target}, which its new rows "
                 f"cannot be given: {', '.join(refused)}. Nothing has been changed. Run the model "
-                "with --full-refresh, or cast the columns in its SQL."
+                "with --full-refresh, or cast the columns in its SQL.",
+                code="HIVEACID_TARGET_TYPES_DIFFER",
             )
         return frozenset(change.name for change in found if change.is_checked)
 
@@ -285,7 +286,8 @@ class ApplyByFiles(Apply):
         if isinstance(known, LostState):
             raise IncrementalError(
                 f"Model {context.model.name} was appending, and {known.reason}. Some of the new "
-                "rows may be in the table. Run it with --full-refresh."
+                "rows may be in the table. Run it with --full-refresh.",
+                code="HIVEACID_APPEND_INTERRUPTED",
             )
 
 
@@ -396,7 +398,8 @@ def _refuse_other_layout(context: RunContext) -> None:
             f"{target} is stored as {found}, and model {model.name} says {wanted}: new rows "
             "cannot be appended to it. Nothing has been changed. Run the model with "
             "`--full-refresh`, or give it the previous `file_format`, `partition_by`, "
-            "`clustered_by` and `buckets`."
+            "`clustered_by` and `buckets`.",
+            code="HIVEACID_TARGET_LAYOUT_DIFFERS",
         )
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dbt_common.exceptions import DbtRuntimeError
-
+from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.options import (
     list_problems,
     one_of,
@@ -73,15 +72,16 @@ class IncrementalConfig:
         """Read the configuration of model `name` from the mapping `config` that dbt gives.
 
         Raises:
-            DbtRuntimeError: with everything that is wrong.
+            AdapterError: with everything that is wrong.
         """
         strategy = config.get("incremental_strategy") or "append"
         file_format = config.get("file_format") or "parquet"
         read = read_options(cls, config, also_allowed=None)
         problems = [*read.problems, *_format_problems(strategy, file_format, config)]
         if problems:
-            raise DbtRuntimeError(
-                f"Model {name} cannot be built from acid_changes:{list_problems(problems)}"
+            raise AdapterError(
+                f"Model {name} cannot be built from acid_changes:{list_problems(problems)}",
+                code="HIVEACID_INVALID_MODEL_CONFIG",
             )
         return cls(
             **read.values,

@@ -78,7 +78,8 @@ class FullRun(Step):
             f"Model {self.context.model.name} must be built anew, but its SQL depends on "
             "is_incremental() and it has ephemeral parents, which dbt has compiled for an "
             "incremental run. Run it with --full-refresh, and name each ephemeral model in both "
-            "branches."
+            "branches.",
+            code="HIVEACID_FULL_REFRESH_NEEDED",
         )
 
 
@@ -198,6 +199,7 @@ def plan_run(
     found = context.statements.run(sql, lambda: planner.plan(context.session))
     if isinstance(found, FullRun) and found.is_loss:
         logger.warning(
+            "[HIVEACID_WARN_FULL_REFRESH] "
             f"Model {model.name} is built anew from the whole of {model.source.table}: "
             f"{found.reason}."
         )
@@ -306,12 +308,14 @@ class _Planner:
             raise IncrementalError(
                 f"Model {self._model.name} would have to be built anew: {found.reason}. Its config "
                 "`full_refresh: false` forbids it. Nothing has been changed. Take that out for one "
-                "run if all rows may come from the source as it is now."
+                "run if all rows may come from the source as it is now.",
+                code="HIVEACID_FULL_REFRESH_FORBIDDEN",
             )
         if found.is_loss and self._model.config.on_history_loss == "error":
             raise IncrementalError(
                 f"Model {self._model.name} cannot be brought up to date from the changes of "
                 f"{self._model.source.table}: {found.reason}. Nothing has been changed. Run the "
                 "model once with --full-refresh, or set `on_history_loss` to full_refresh or "
-                "reconcile."
+                "reconcile.",
+                code="HIVEACID_CHANGES_LOST",
             )

@@ -41,7 +41,8 @@ def check_columns(model: ChangesModel, stored: Collection[str], selected: Collec
     if CHANGE in selected:
         raise IncrementalError(
             f"Model {model.name} has a column {CHANGE}, as its staged changes have "
-            "next to its own columns. Give it another name."
+            "next to its own columns. Give it another name.",
+            code="HIVEACID_RESERVED_COLUMN_NAME",
         )
     wanted, kept = row_id_among(selected), row_id_among(stored)
     new = [wanted] if wanted is not None and wanted not in stored else []
@@ -52,13 +53,15 @@ def check_columns(model: ChangesModel, stored: Collection[str], selected: Collec
         raise IncrementalError(
             f"Model {model.name} has the new column {', '.join(new)}, by which rows "
             f"are found again, and which the rows that {model.target} has would not get. Nothing "
-            "has been changed. Run it with --full-refresh."
+            "has been changed. Run it with --full-refresh.",
+            code="HIVEACID_KEY_COLUMNS_CHANGED",
         )
     if kept is not None and kept not in selected:
         raise IncrementalError(
             f"{model.target} has the column {kept}, by which rows are found again, and model "
             f"{model.name} no longer selects it. Nothing has been changed. Select "
-            "it, or run the model with --full-refresh."
+            "it, or run the model with --full-refresh.",
+            code="HIVEACID_KEY_COLUMNS_CHANGED",
         )
 
 
@@ -81,7 +84,8 @@ def check_new_key(context: RunContext, previous: StateLookup, stored: Collection
             f"{model.target} has {found['times']} rows with the same value of the new "
             f"unique_key of model {model.name} ({_shown(found['key'].asDict())}), and what "
             "changes one of them would change all. Nothing has been changed. Choose a key that "
-            "is unique, or make it so in the model's SQL and run it with --full-refresh."
+            "is unique, or make it so in the model's SQL and run it with --full-refresh.",
+            code="HIVEACID_DUPLICATE_UNIQUE_KEY",
         )
 
 
@@ -102,7 +106,8 @@ def refuse_duplicates(model: ChangesModel, key: Mapping[str, object], times: int
     raise IncrementalError(
         f"Model {model.name} has {times} new rows with the same unique_key "
         f"({_shown(key)}). Nothing says which of them must stay, so nothing has been changed. "
-        "Choose a key that is unique, or make it unique in the model's SQL."
+        "Choose a key that is unique, or make it unique in the model's SQL.",
+        code="HIVEACID_DUPLICATE_UNIQUE_KEY",
     )
 
 

@@ -58,7 +58,10 @@ class Target:
         value = f"{alias}.{quote(name)}"
         if name not in self.checked:
             return f"cast({value} as {type_})"
-        before = f"A new row has in {name}, which is {type_} in {self.name}, the value "
+        before = (
+            f"[HIVEACID_VALUE_DOES_NOT_FIT] A new row has in {name}, which is {type_} in "
+            f"{self.name}, the value "
+        )
         after = ", which does not fit. No row has been changed. Run it with --full-refresh."
         return checked_cast(value, type_, before, after)
 

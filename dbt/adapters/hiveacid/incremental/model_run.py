@@ -161,7 +161,8 @@ class ModelRuns:
             raise IncrementalError(
                 f"Model {name} reads acid_changes through a temporary view, as a hook or the "
                 "`sql_header` makes it. A run needs what was inserted and what was deleted apart: "
-                "use acid_changes in the SQL of the model itself."
+                "use acid_changes in the SQL of the model itself.",
+                code="HIVEACID_CHANGES_IN_TEMPORARY_VIEW",
             )
         if not ours:
             self._check_strategy(model, compiled_code)
@@ -236,7 +237,8 @@ class ModelRuns:
             check_syntax(statements.session, compiled_code)
         raise IncrementalError(
             f"Model {model['name']} has `incremental_strategy: {STRATEGY}`, but its SQL does not "
-            "read {{ acid_changes(source(…)) }}. Read the source so, or use another strategy."
+            "read {{ acid_changes(source(…)) }}. Read the source so, or use another strategy.",
+            code="HIVEACID_STRATEGY_WITHOUT_CHANGES",
         )
 
 
@@ -250,7 +252,8 @@ def refuse_python(model: ModelNode) -> None:
         raise PythonModelError(
             f"Python model {model['name']} has `incremental_strategy: {STRATEGY}`, which takes "
             "SQL that reads {{ acid_changes(source(…)) }}. Use another strategy, or write the "
-            "model in SQL."
+            "model in SQL.",
+            code="HIVEACID_PYTHON_MODEL_STRATEGY",
         )
 
 
@@ -262,14 +265,16 @@ def _check_use(source: HiveAcidRelation, model: ModelNode) -> None:
             f"{name} uses acid_changes, which shows what changed since the last run of an "
             "incremental model. Use it in the SQL of a model that is `materialized: "
             "incremental`, not of one that is ephemeral or anything else, and read the source "
-            "itself everywhere else."
+            "itself everywhere else.",
+            code="HIVEACID_CHANGES_OUTSIDE_INCREMENTAL_MODEL",
         )
     if not config.get("incremental_strategy"):
         raise IncrementalError(
             f"Model {name} uses acid_changes and has no `incremental_strategy`. Set "
             f"{STRATEGY}, which applies inserts and deletes. Any other one, such as dbt's "
             "default append, gets the deleted rows of a full ACID table next to the new ones, "
-            "distinguished by the source's column _change_type."
+            "distinguished by the source's column _change_type.",
+            code="HIVEACID_CHANGES_WITHOUT_STRATEGY",
         )
 
 
@@ -282,5 +287,6 @@ def _check_others(model: ChangesModel, more: list[ChangesModel], others: list[So
             f"{' and '.join(tables)} besides: changes of the second source would be missed. "
             "Declare it `static: true` if it does not change, set `on_multi_source: "
             "full_refresh` to build the table anew whenever it does, or read it in a model of "
-            "its own. Only one source of a model can stand in acid_changes."
+            "its own. Only one source of a model can stand in acid_changes.",
+            code="HIVEACID_SEVERAL_CHANGING_SOURCES",
         )

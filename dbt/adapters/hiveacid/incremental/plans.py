@@ -266,7 +266,8 @@ class NoRowsAfterRun:
         """
         raise IncrementalError(
             f"Model {self.model.name} reads acid_changes in a post-hook, when the changes are in "
-            f"{self.model.target} already. Read them in a pre-hook, or in the SQL of the model."
+            f"{self.model.target} already. Read them in a pre-hook, or in the SQL of the model.",
+            code="HIVEACID_CHANGES_IN_POST_HOOK",
         )
 
 
@@ -284,10 +285,12 @@ def check_source(model: ChangesModel, sources: AcidSources) -> None:
                 f"Hive's over {', '.join(map(str, behind))}. Only tables keep their changes. "
                 "Declare the table as a source, read {{ acid_changes(source(…)) }} of the table, "
                 "and write the view's query into the model; or read the view as a whole, in a "
-                "model that is `materialized: table`."
+                "model that is `materialized: table`.",
+                code="HIVEACID_CHANGES_OF_A_VIEW",
             )
         raise IncrementalError(
             f"Model {model.name} uses acid_changes({model.source.table}), which is not an ACID "
             "table, so that nobody keeps its changes. acid_changes takes a source that is: "
-            "{{ acid_changes(source(…)) }}."
+            "{{ acid_changes(source(…)) }}.",
+            code="HIVEACID_CHANGES_OF_NON_ACID_TABLE",
         )

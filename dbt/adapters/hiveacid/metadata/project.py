@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from dbt_common.exceptions import DbtRuntimeError
-
+from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.tables import FileSettings
@@ -38,7 +37,7 @@ class Project:
         """Return what the sources of some tables say of their files.
 
         Raises:
-            DbtRuntimeError: two sources of one table differ in it, or an option is wrong.
+            AdapterError: two sources of one table differ in it, or an option is wrong.
         """
         found: dict[TableName, FileSettings] = {}
         for source in self._sources():
@@ -48,10 +47,11 @@ class Project:
             told = SourceOptions.of(source).file_settings()
             known = found.get(name, FileSettings())
             if told.or_else(known) != known.or_else(told):
-                raise DbtRuntimeError(
+                raise AdapterError(
                     f"Sources of the table {name} differ in what they say of its files: one has "
                     f"{_said(known)}, {source.source_name}.{source.name} has {_said(told)}. Hive "
-                    "reads a table in one way; give all its sources the same words."
+                    "reads a table in one way; give all its sources the same words.",
+                    code="HIVEACID_SOURCES_DISAGREE",
                 )
             found[name] = told.or_else(known)
         return found

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError
 from pyspark.sql import Row, SparkSession
 
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
-from dbt.adapters.hiveacid.errors import UndescribedTargetError
+from dbt.adapters.hiveacid.errors import AdapterError, UndescribedTargetError
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, shows_property
 from dbt.adapters.hiveacid.spark.catalog import (
@@ -92,7 +92,7 @@ class Schemas:
             list_in_spark: dbt-spark's listing.
 
         Raises:
-            DbtRuntimeError: the tables change faster than they can be listed.
+            AdapterError: the tables change faster than they can be listed.
         """
         name = str(schema.schema)
         if "." in name:
@@ -182,7 +182,7 @@ class Schemas:
         Raises:
             AcidTargetError: the table is transactional.
             UndescribedTargetError: Spark cannot describe the table.
-            DbtRuntimeError: the rows are nowhere; the table has its old name again.
+            AdapterError: the rows are nowhere; the table has its old name again.
         """
         with self._changing(old) as (session, metadata):
             directory = directory_if_any(session, metadata)
@@ -258,11 +258,12 @@ class Schemas:
                     rows, reasons = describe_tables(session, schema, some)
                     found.update({row.tableName: row for row in rows})
                     undescribed.update(reasons)
-        raise DbtRuntimeError(
+        raise AdapterError(
             f"The tables of {schema} cannot be listed: at each of {_LOOKS} looks, Spark's catalog "
             f"named tables that it then did not find (at the last look {first_few(new, 3)}). Run "
             "again when no other run replaces tables there. A table that is always named and never "
-            "found is broken: drop it in Hive."
+            "found is broken: drop it in Hive.",
+            code="HIVEACID_SCHEMA_LISTING_FAILED",
         )
 
     def _undescribed(self, schema: str, name: str, reason: str) -> BaseRelation:

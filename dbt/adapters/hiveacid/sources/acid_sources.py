@@ -7,10 +7,9 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hiveacid.errors import IncrementalError
+from dbt.adapters.hiveacid.errors import AdapterError, IncrementalError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from hiveacid.changes.plan import ChangePlan
@@ -65,7 +64,7 @@ class ChangesOf:
         """Read what `render` has written.
 
         Raises:
-            DbtRuntimeError: somebody else has written the call.
+            AdapterError: somebody else has written the call.
         """
         try:
             table, target, *options = map(str, function.arguments)
@@ -78,11 +77,12 @@ class ChangesOf:
         return cls(source, target)
 
 
-def not_of_a_model() -> DbtRuntimeError:
+def not_of_a_model() -> AdapterError:
     """Return the error for changes that no model of this command has asked for."""
-    return DbtRuntimeError(
+    return AdapterError(
         "The statement calls acid_changes(…) and is not the SQL of a model that reads it. Write "
-        "{{ acid_changes(source('shop', 'orders')) }} in the SQL of an incremental model."
+        "{{ acid_changes(source('shop', 'orders')) }} in the SQL of an incremental model.",
+        code="HIVEACID_CHANGES_OUTSIDE_INCREMENTAL_MODEL",
     )
 
 
@@ -158,7 +158,8 @@ class AcidSources:
             raise IncrementalError(
                 f"acid_changes of {source.table} cannot be read in a run with `as_of`, which shows "
                 f"the sources as of {self._as_of}: the target's state would go back in time. Leave "
-                "out `as_of`, or read table_changes(…) with two write ids."
+                "out `as_of`, or read table_changes(…) with two write ids.",
+                code="HIVEACID_CHANGES_WITH_AS_OF",
             )
         return self._snapshot.plan_changes(
             session, source.table, since, source.options.partitions, max_write_ids=max_write_ids

@@ -17,7 +17,7 @@ def explain_missing_tables(
     """Explain the sources among `names`, of which Spark found one missing: a line for each."""
     missing = {TableName(*parts) for parts in names if len(parts) == 2}
     return "".join(
-        f"{name} is a source. {_whereabouts(table, metastore_uri)}\n"
+        f"[HIVEACID_SOURCE_NOT_IN_SPARK] {name} is a source. {_whereabouts(table, metastore_uri)}\n"
         for name, table in tables.asked_for().items()
         if name in missing
     )

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dbt_common.exceptions import DbtRuntimeError
-
+from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.options import (
     declared_options,
     list_problems,
@@ -82,15 +81,16 @@ class SourceOptions:
         """Read the options of a dbt source definition; `config` wins over `meta`.
 
         Raises:
-            DbtRuntimeError: naming the source and every unknown or wrong option.
+            AdapterError: naming the source and every unknown or wrong option.
         """
         given = {**_block(source, source.meta, "meta"), **_block(source, source.config, "config")}
         read = read_options(cls, given)
         if read.problems:
             allowed = ", ".join(option.name for option in declared_options(cls))
-            raise DbtRuntimeError(
+            raise AdapterError(
                 f"Source {source.source_name}.{source.name} has wrong {OPTIONS_KEY} options:"
-                f"{list_problems(read.problems)}\nAllowed keys: {allowed}"
+                f"{list_problems(read.problems)}\nAllowed keys: {allowed}",
+                code="HIVEACID_INVALID_SOURCE_OPTIONS",
             )
         return cls(**read.values)
 
@@ -121,8 +121,9 @@ def _block(source: Any, holder: Any, where: str) -> Mapping[str, Any]:
     if block is None:
         return {}
     if not isinstance(block, Mapping):
-        raise DbtRuntimeError(
+        raise AdapterError(
             f"Source {source.source_name}.{source.name}: `{OPTIONS_KEY}` under `{where}` must be a "
-            f"mapping of options, not {block!r}."
+            f"mapping of options, not {block!r}.",
+            code="HIVEACID_INVALID_SOURCE_OPTIONS",
         )
     return block

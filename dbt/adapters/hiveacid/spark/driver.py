@@ -19,13 +19,13 @@ from typing import IO, Any
 
 import pyspark
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.exceptions import FailedToConnectError
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.errors import SparkConnectionError
 from dbt.adapters.hiveacid.spark.login import SparkLogin, no_login
 from dbt.adapters.hiveacid.spark.start_failure import LOG_NAME, describe_start_failure
 from hiveacid.jvm.errors import JAVA_ERRORS
@@ -96,7 +96,7 @@ def root_session(
         login: who Spark is in the metastore of the sources, if its tables are there.
 
     Raises:
-        FailedToConnectError: Spark did not start, and the message says why; or the Spark that runs
+        SparkConnectionError: Spark did not start, and the message says why; or the Spark that runs
             has its tables elsewhere.
         MetastoreError: from `warehouse`.
     """
@@ -191,7 +191,9 @@ def _start(
         return context
     except (PySparkException, Py4JError, OSError) as error:
         path = None if log is None else Path(log.name)
-        raise FailedToConnectError(describe_start_failure(error, path)) from error
+        raise SparkConnectionError(
+            describe_start_failure(error, path), code="HIVEACID_SPARK_START_FAILED"
+        ) from error
     finally:
         if log is not None:
             log.close()
@@ -244,10 +246,11 @@ def _compare(running: SparkContext, now: Mapping[str, str], wanted: Mapping[str,
     ]
     elsewhere = [key for key in differing if _says_where(key)]
     if elsewhere:
-        raise FailedToConnectError(
+        raise SparkConnectionError(
             f"The Spark that runs in this process has other values of {', '.join(elsewhere)} than "
             "this target, so its tables would be read and written elsewhere. A process has one "
-            "Spark: use another process for this target."
+            "Spark: use another process for this target.",
+            code="HIVEACID_SPARK_IS_ANOTHER_ONE",
         )
     kept = [key for key in differing if not key.startswith("spark.sql.")]
     if kept:

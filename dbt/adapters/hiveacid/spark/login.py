@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.exceptions import FailedToConnectError
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from dbt.adapters.hiveacid.errors import SparkConnectionError
 from hiveacid.jvm.errors import JAVA_ERRORS, short_message
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.security.delegation_tokens import token_file
@@ -83,7 +83,7 @@ class SparkLogin:
         """Return the settings of Spark's Hive client that are not among `given`.
 
         Raises:
-            FailedToConnectError: Java needs something that only the user can give.
+            SparkConnectionError: Java needs something that only the user can give.
         """
         derived = {**self._auth_settings(), **self._tls_settings(given)}
         settings = {key: value for key, value in derived.items() if key not in given}
@@ -151,12 +151,13 @@ class SparkLogin:
         if self.security.tls is None:
             return {}
         if not any(key in given for key in _TRUSTSTORES):
-            raise FailedToConnectError(
+            raise SparkConnectionError(
                 "Spark's tables are in the metastore of metastore_uri, which speaks TLS, and "
                 "Spark's Hive client trusts a truststore of Java's only. Make one of the "
                 "authority's certificate (keytool -importcert -file ca.pem -keystore "
                 f"truststore.p12), and set {_TRUSTSTORES[0]} and {_HIVE}truststore.password in "
-                "server_side_parameters."
+                "server_side_parameters.",
+                code="HIVEACID_SPARK_TRUSTSTORE_MISSING",
             )
         return {f"{_HIVE}use.SSL": "true"}
 
@@ -164,7 +165,7 @@ class SparkLogin:
         """Check that Spark has logged in: Hadoop goes on without a login, and says nothing.
 
         Raises:
-            FailedToConnectError: Spark is nobody for a metastore with Kerberos.
+            SparkConnectionError: Spark is nobody for a metastore with Kerberos.
         """
         global _ticket_seen
         if not isinstance(self.security.auth, Kerberos):
@@ -180,7 +181,9 @@ class SparkLogin:
             secured, name = bool(ugi.isSecurityEnabled()), str(login.toString())
         except _ERRORS as error:
             secured, name = True, short_message(error)
-        raise FailedToConnectError(f"{_not_logged_in(name)}{_missing(secured)}")
+        raise SparkConnectionError(
+            f"{_not_logged_in(name)}{_missing(secured)}", code="HIVEACID_SPARK_NOT_LOGGED_IN"
+        )
 
     def renew(self, context: SparkContext) -> None:
         """Let Spark log in again if kinit has brought a new ticket: it does not notice by itself.

@@ -14,11 +14,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from dbt_common.exceptions import DbtRuntimeError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.sql import as_shown
 from hiveacid.formatting import text_literal
@@ -65,10 +65,13 @@ class SessionHandle:
         """Let nothing begin once the connection is cancelled.
 
         Raises:
-            DbtRuntimeError: the connection is cancelled.
+            AdapterError: the connection is cancelled.
         """
         if self._cancelled.is_set() and not self._uninterrupted:
-            raise DbtRuntimeError("The run was cancelled before this statement started.")
+            raise AdapterError(
+                "The run was cancelled before this statement started.",
+                code="HIVEACID_RUN_CANCELLED",
+            )
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
@@ -91,7 +94,7 @@ class SessionHandle:
         It may stand in for another one: Python code that is run as a statement runs others.
 
         Raises:
-            DbtRuntimeError: the connection was cancelled.
+            AdapterError: the connection was cancelled.
         """
         # The order matters: a cancel that misses the cursor has set the flag before.
         outer, self._running = self._running, cursor

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from typing import NewType
 
-from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.errors import AdapterError
 from hiveacid.formatting import quoted, text_literal
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.java_types import CatalogTable, JavaObject
@@ -96,7 +96,7 @@ def follow_directory(
         previous: the directory in which the rows were; None if there was none.
 
     Raises:
-        DbtRuntimeError: the rows are nowhere.
+        AdapterError: the rows are nowhere.
     """
     if previous is None:
         return
@@ -109,10 +109,11 @@ def follow_directory(
     candidates = (_as_path(session, _converter(session).stringToURI(previous)), in_metastore)
     found = next((path for path in candidates if _exists(session, path)), None)
     if found is None:
-        raise DbtRuntimeError(
+        raise AdapterError(
             f"The rows of {database}.{table} are gone: they were in {previous}, and now are "
             f"neither there nor in {in_spark} or {in_metastore}. Find out who else moves or "
-            "removes files there, and run again."
+            "removes files there, and run again.",
+            code="HIVEACID_TARGET_ROWS_GONE",
         )
     place = text_literal(found.toString())
     session.sql(f"alter table {quoted(database, table)} set location {place}")

@@ -191,7 +191,8 @@ def _run(
         where = f"{path}, line {own[-1]}" if own else path
         raise PythonModelError(
             f"Python model {model['name']} failed in {where}: {type(error).__name__}: {error}\n"
-            "The target has not been changed. Remove the cause, and run the model again."
+            "The target has not been changed. Remove the cause, and run the model again.",
+            code="HIVEACID_PYTHON_MODEL_FAILED",
         ) from error
 
 
@@ -207,7 +208,8 @@ def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
         return session.createDataFrame(found)
     raise PythonModelError(
         f"Python model {name} returned {package}.{type(found).__qualname__}. It must return a "
-        "DataFrame of Spark, of pandas-on-Spark or of pandas."
+        "DataFrame of Spark, of pandas-on-Spark or of pandas.",
+        code="HIVEACID_PYTHON_MODEL_RESULT",
     )
 
 

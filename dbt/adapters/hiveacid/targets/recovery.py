@@ -168,6 +168,7 @@ class Recovery:
             self._learn_of(target)  # another run has just done so
             return
         logger.warning(
+            "[HIVEACID_WARN_PREVIOUS_VERSION_RESTORED] "
             f"{target} was missing, since a run was killed while it put a new version in place. "
             f"The previous version is back, which was kept as {newest}."
         )

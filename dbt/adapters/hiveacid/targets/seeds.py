@@ -41,7 +41,10 @@ def seed_rows(
     casts = []
     for place, column in enumerate(table.column_names):
         type_ = column_types.get(column) or default_type(table, place) or "string"
-        before = f"Seed {name} has in column {column}, which is {type_}, the value "
+        before = (
+            f"[HIVEACID_INVALID_SEED_VALUE] Seed {name} has in column {column}, which is {type_}, "
+            "the value "
+        )
         after = (
             ". It does not fit the type. Correct it, or give the column another type in the seed's "
             "`column_types`."

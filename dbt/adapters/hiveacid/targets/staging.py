@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.node_context import NodeContext, Stage, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog
 from dbt.adapters.hiveacid.spark.table_locations import (
@@ -102,7 +102,7 @@ def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
     was built in the directory.
 
     Raises:
-        DbtRuntimeError: naming both directories.
+        AdapterError: naming both directories.
     """
     if stage.location_root is None:
         return
@@ -113,11 +113,12 @@ def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
         locations.append(location_if_any(session, schema, identifier))
     for location in locations:
         if location is not None and lies_in(session, build, location):
-            raise DbtRuntimeError(
+            raise AdapterError(
                 f"With the location_root {stage.location_root}, {stage.target} would be built in "
                 f"{build}, which lies in the directory of the managed table of that name, "
                 f"{location}. The new rows would go with that table. Choose a location_root "
-                "outside of the database's directory."
+                "outside of the database's directory.",
+                code="HIVEACID_INVALID_LOCATION_ROOT",
             )
 
 
@@ -231,7 +232,7 @@ class Staging:
         It is removed after the model if it is still there.
 
         Raises:
-            DbtRuntimeError: the stage would lie in the directory of a managed table.
+            AdapterError: the stage would lie in the directory of a managed table.
         """
         batch_id = None if batch is None else str(batch["id"])
         stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
@@ -317,6 +318,7 @@ class Staging:
             remove_backup(self._catalog, backup, stage.target, session)
         except Exception as error:
             logger.warning(
+                "[HIVEACID_WARN_PREVIOUS_VERSION_KEPT] "
                 f"{stage.target} is up to date, but its previous version, {backup}, could not be "
                 f"removed. The next run of the model tries again. {error}"
             )
@@ -327,6 +329,7 @@ class Staging:
                 discard(self._catalog, stage, node.session)
         except Exception as error:
             logger.warning(
+                "[HIVEACID_WARN_STAGE_KEPT] "
                 f"{stage.relation}, in which {stage.target} was being built, could not be removed. "
                 f"The next run of the model tries again. {error}"
             )
