@@ -22,7 +22,7 @@ What is public is named here; docs/library.md explains it. The library never imp
 """
 
 # ruff: noqa: E402, I001
-from hiveacid.spark_lines import refuse_older_sparks
+from hiveacid.spark_versions import refuse_older_sparks
 
 # Before all that such a PySpark lacks is imported.
 refuse_older_sparks()

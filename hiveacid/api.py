@@ -359,9 +359,9 @@ class Snapshot:
         return self._engine.verify(spark or self._spark, _table_name(name))
 
     @property
-    def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
+    def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
         """Tables read so far with rows that Hive is going to lose, and directories that show it."""
-        return self._engine.to_be_lost
+        return self._engine.rows_hive_will_drop
 
     def check_alive(self) -> None:
         """Ask the metastore now whether the transaction is still open: call it before you publish.

@@ -40,7 +40,7 @@ from hiveacid.reader.read import (
     write_ids_without_directory,
 )
 from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
-from hiveacid.reader.replicas import find_foreign
+from hiveacid.reader.repl_load import find_compactions_of_other_metastore
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
 from hiveacid.snapshots.instants import AsOf, ReadKind
@@ -91,9 +91,9 @@ class SnapshotEngine(RunSnapshot):
         self._plans: dict[_PlanKey, _Planned] = {}
 
     @property
-    def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
+    def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
         """Tables read so far with rows that Hive is going to lose, and directories that show it."""
-        return self._warnings.to_be_lost
+        return self._warnings.rows_hive_will_drop
 
     def pin_with_initial(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
         """Pin some tables in one call, with the initial ones; without names, none.
@@ -137,7 +137,7 @@ class SnapshotEngine(RunSnapshot):
                 self._check_listed(whole, choice)
                 planned.plan = plan
                 self._warn(whole, plan, plan)
-                self._warn_of_foreign(name, plan.ahead)
+                self._warn_of_foreign(name, plan.uncommitted_compactions)
             return planned.plan
 
     def frame(self, spark: SparkSession, plan: ReadPlan) -> DataFrame:
@@ -275,8 +275,10 @@ class SnapshotEngine(RunSnapshot):
     def _check_changes(self, whole: PinnedTable, choice: PartitionChoice, plan: ChangePlan) -> None:
         self._check_listed(whole, choice)
         self._warn(whole, plan, plan.added, plan.grown)
-        ahead = [it for location in plan.locations for it in location.ahead]
-        foreign = self._foreign(whole.table.name, ahead)
+        uncommitted_compactions = [
+            it for location in plan.locations for it in location.uncommitted_compactions
+        ]
+        foreign = self._foreign(whole.table.name, uncommitted_compactions)
         if foreign:
             raise UnreadableTableError(
                 f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
@@ -299,26 +301,30 @@ class SnapshotEngine(RunSnapshot):
         name = whole.table.name
         for read in reads:
             self._warnings.warn_of_nanoseconds(read)
-        self._warnings.warn_of_losses(name, plan.to_be_lost)
+        self._warnings.warn_of_losses(name, plan.rows_hive_will_drop)
         self._warnings.warn_of_missing(name, plan.missing)
-        self._warnings.warn_of_passed_over(name, plan.passed_over)
+        self._warnings.warn_of_ignored_files(name, plan.ignored_files)
         self._warnings.warn_of_unseen(whole)
 
-    def _warn_of_foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> None:
+    def _warn_of_foreign(self, name: TableName, uncommitted: Sequence[tuple[str, int]]) -> None:
         """Warn of compactions of another metastore. Without an answer the rows are Hive's, too."""
         try:
-            self._warnings.warn_of_foreign(name, self._foreign(name, ahead))
+            self._warnings.warn_of_foreign(name, self._foreign(name, uncommitted))
         except MetastoreError as error:
             self._warnings.warn_of_unknown_compactions(name, error)
 
-    def _foreign(self, name: TableName, ahead: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        if not ahead:
+    def _foreign(
+        self, name: TableName, uncommitted: Sequence[tuple[str, int]]
+    ) -> list[tuple[str, int]]:
+        if not uncommitted:
             return []
-        key = (name, frozenset(ahead))
+        key = (name, frozenset(uncommitted))
         if key not in self._found_foreign:
             with self._client_factory() as client:
                 server = self.server or client.server_info()
-                self._found_foreign[key] = find_foreign(client, server, name, ahead)
+                self._found_foreign[key] = find_compactions_of_other_metastore(
+                    client, server, name, uncommitted
+                )
         return self._found_foreign[key]
 
     def _unexplained_write_ids(

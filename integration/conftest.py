@@ -163,7 +163,7 @@ def spark(hive: HiveServer) -> Iterator[SparkSession]:
     """The Spark that the tests share, dbt's commands in this process included.
 
     It has the module for Avro, and a catalog that is Hive's metastore; Delta and Iceberg where the
-    line of Spark has them (`hiveacid/spark_lines.py`).
+    line of Spark has them (`hiveacid/spark_versions.py`).
     """
     settings = {**spark_settings(hive, lasting_jvm()), **delta_settings(say)}
     settings["spark.driver.memory"] = LASTING_MEMORY

@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 from hiveacid.reader import deletes, scan
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from integration.support.differential import SPLITS, Differential, canonical, divided
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.tables import FULL_ACID
@@ -69,8 +69,8 @@ def test_all_forms_show_hives_rows(
                 read = differential.check(table, where="id > 250", hive_counts=counts)
                 used = read.plan.deleted_rows.bitmaps((), pytest.fail)
                 assert (used is not None) == form.startswith("bitmaps"), (table, form)
-    line = replace(line_of(pyspark.__version__), whole_schema=False)
-    monkeypatch.setattr(scan, "line_of", lambda version: line)
+    line = replace(version_of(pyspark.__version__), whole_schema=False)
+    monkeypatch.setattr(scan, "version_of", lambda version: line)
     for table in (plain, days, converted):
         differential.check(table, where="id > 250")
 

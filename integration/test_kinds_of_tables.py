@@ -20,7 +20,7 @@ import hiveacid
 from hiveacid.errors import ConcurrentDdlError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import LockState, TableName
-from hiveacid.spark_lines import ALL_TESTS, LINES, line_of
+from hiveacid.spark_versions import ALL_TESTS, LINES, version_of
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical, collected, null_partitions
 from integration.support.histories.writer import OpenWriter
@@ -70,7 +70,7 @@ def writer(request: pytest.FixtureRequest, writers: dict[str, Writer]) -> Writer
 
 
 @pytest.mark.skipif(
-    line_of(pyspark.__version__).tests != ALL_TESTS, reason="the Spark of all tests runs it"
+    version_of(pyspark.__version__).tests != ALL_TESTS, reason="the Spark of all tests runs it"
 )
 def test_the_oldest_spark(writers: dict[str, Writer]) -> None:
     """A process with the oldest Spark reads the same tables."""

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import hiveacid
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from integration.support.dbt_process import WITHOUT_DBT
 from integration.support.dbt_project import SLOW, small_jvm
 from integration.support.differential import Differential, canonical
@@ -243,7 +243,7 @@ def test_statements_with_parameters(
         assert session.table("few").count() == 2
         changes = f"select count(*) from table_changes('{database}.orders', :since)"
         assert snapshot.sql(changes, {"since": 1}).first() == (1,)
-        if line_of(pyspark.__version__).binds_in_text:
+        if version_of(pyspark.__version__).binds_in_text:
             before = "select count(*) from orders version as of :id"
             assert snapshot.sql(before, {"id": 1}).first() == (4,)
         with pytest.raises(PySparkException, match="UNBOUND_SQL_PARAMETER"):

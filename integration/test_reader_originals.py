@@ -187,7 +187,7 @@ def test_original_files_of_insert_only_tables(
         convert(hive_client, table, INSERT_ONLY)
         assert hive_client.query(f"SELECT * FROM {table}") == [(1,), (2,)]
     found = differential.check(table, where="id > 1")
-    assert (found.rows, len(found.plan.passed_over)) == ([], 1)
+    assert (found.rows, len(found.plan.ignored_files)) == ([], 1)
     story = Story(Changes(differential), hive_client, table)
     story.remember("nothing")
     story.then("INSERT INTO {t} VALUES (3)")

@@ -119,7 +119,7 @@ def test_a_compaction_of_this_metastore_is_none_of_another(
         hive_client.compact(table, "minor")
         for since, ids in ((None, [0, 1]), (1, [1])):
             changes = snapshot.changes(table, since=since)
-            assert changes._plan.locations[0].state.ahead
+            assert changes._plan.locations[0].state.uncommitted_compactions
             assert sorted(row.id for row in changes.rows.select("id").collect()) == ids
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hiveacid.reader import scan
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
@@ -49,8 +49,8 @@ def test_columns_of_orc_go_by_their_names(
 ) -> None:
     """Whatever a session says for its own tables, as one does whose columns were renamed."""
     spark = differential.spark
-    line = replace(line_of(pyspark.__version__), whole_schema=whole_schema)
-    monkeypatch.setattr(scan, "line_of", lambda version: line)
+    line = replace(version_of(pyspark.__version__), whole_schema=whole_schema)
+    monkeypatch.setattr(scan, "version_of", lambda version: line)
     wide = hive.warehouse / f"{database}.db" / "wide"
     hive_client.script(
         f"""

@@ -23,7 +23,7 @@ from pyspark.sql.functions import udtf
 
 import hiveacid
 from hiveacid.errors import HiveAcidError
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.statement import check_syntax
 from integration.support.corpus import (
     IS_NEWEST_GRAMMAR,
@@ -50,7 +50,7 @@ SETTINGS = {
 }
 
 
-LINE = line_of(pyspark.__version__).name
+LINE = version_of(pyspark.__version__).name
 
 #: So many cases an older Spark may lack, of some 560: more would be an error of the tests.
 LACKING = 100
@@ -165,7 +165,7 @@ class Corpus:
             return f"does not fail: {acid}"
         if LINE in case.notes.get("other_words", "").split():
             return None
-        ours, expected = (spoken(self.sides, failed.error) for failed in (acid, copy))
+        ours, expected = (protocol(self.sides, failed.error) for failed in (acid, copy))
         return None if ours == expected else f"{ours}\n        not {expected}"
 
     def accept_refusal(self, case: Case, words: str) -> str | None:
@@ -300,7 +300,7 @@ def scanned(plan: str, database: str) -> list[str]:
     return re.findall(rf"(?:HiveTableRelation \[|Scan hive |FileScan \w+ |Relation ){name}", plan)
 
 
-def spoken(sides: Sides, error: Exception) -> str:
+def protocol(sides: Sides, error: Exception) -> str:
     """Return what an error of Spark's says, without what differs between two runs."""
     # After the message come the plan, or the frames of Java.
     text = re.split(r";\n|\n\tat |JVM stacktrace", sides.neutral(str(error)))[0]
@@ -313,7 +313,7 @@ def spoken(sides: Sides, error: Exception) -> str:
 
 def reason(sides: Sides, error: Exception) -> str:
     """Return Spark's name of an error, and what it says before it shows parts of the plan."""
-    text = spoken(sides, error)
+    text = protocol(sides, error)
     named = re.search(r"\[[A-Z_.]+\][^(#;\n]*", text)
     return named.group() if named else text
 

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import hiveacid
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.catalog import table_metadata
 from integration.support.dbt_project import DbtProject, node_results
 from integration.support.differential import canonical
@@ -25,7 +25,7 @@ ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION
 ORDERS = "{{ source('shop', 'orders') }}"
 VIEW = "{{ config(materialized='view') }}"
 #: dbt's snapshots are tables of Delta here, which not every line of Spark has.
-HAS_DELTA = line_of(pyspark.__version__).delta is not None
+HAS_DELTA = version_of(pyspark.__version__).delta is not None
 
 
 @pytest.fixture
@@ -429,7 +429,7 @@ MODES = ("evolution", "type evolution", "compensation", "binding")
 
 
 @pytest.mark.skipif(
-    not line_of(pyspark.__version__).has_view_schema_modes, reason="Spark 4's syntax"
+    not version_of(pyspark.__version__).has_view_schema_modes, reason="Spark 4's syntax"
 )
 def test_views_whose_columns_follow_the_table(
     hive_client: HiveClient, hive: HiveServer, spark: SparkSession, database: str

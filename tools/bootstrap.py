@@ -127,7 +127,14 @@ def install_packages() -> None:
 
 def pip_install(*requirements: str) -> None:
     """Install requirements in the pinned versions; print what takes long."""
-    command = [python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
+    command: list[str | Path] = [
+        python(),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-color",
+    ]
     # Python compiles what it imports; pip would compile thousands of files that nobody does.
     command += ["--no-compile", "-c", "constraints.txt", *requirements]
     output = []

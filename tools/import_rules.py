@@ -30,7 +30,7 @@ LAYERS = (
     ("snapshots",),
     ("metastore", "jvm", "jars"),
     ("acid",),
-    ("formatting", "spark_lines", "version"),
+    ("formatting", "spark_versions", "version"),
     ("errors",),
 )
 """Rooms of the library, from the top down: each may import those below it."""

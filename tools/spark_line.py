@@ -3,7 +3,7 @@
 python -m tools.spark_line 3.5.9 4.3.0
 
 Each version is installed into `.spark/<version>` and stands before the virtual environment's own on
-the path. How many tests run on a line stands in hiveacid/spark_lines.py. The full cut writes
+the path. How many tests run on a line stands in hiveacid/spark_versions.py. The full cut writes
 docs/spark-lines.md, and with it docs/install.md.
 """
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hiveacid.spark_lines import CUT, line_of
+from hiveacid.spark_versions import CUT, version_of
 from tools import spark_results, support_matrix
 from tools.spark_results import CRASHED, results_of
 
@@ -99,7 +99,7 @@ def main() -> int:
 
 def cut_of(version: str, cut: str) -> list[list[str]]:
     """Return the tests that run on a version."""
-    line = line_of(version)
+    line = version_of(version)
     if cut == "short":
         return SHORT
     if line.tests != CUT:

@@ -1,7 +1,7 @@
 """Write the tables of supported versions into docs/install.md. `make reference` runs it.
 
-What runs on which Spark stands in hiveacid/spark_lines.py, what has passed in docs/spark-lines.md;
-what dbt-core and Python run on stands here.
+What runs on which Spark stands in hiveacid/spark_versions.py, what has passed in
+docs/spark-lines.md; what dbt-core and Python run on stands here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from hiveacid.spark_lines import ALL_TESTS, CUT, LINES, SparkLine
+from hiveacid.spark_versions import ALL_TESTS, CUT, LINES, SparkVersion
 from tools import spark_results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +92,7 @@ def with_matrix(text: str) -> str:
     return f"{before}{matrix()}{after}"
 
 
-def _row(line: SparkLine) -> tuple[str, ...]:
+def _row(line: SparkVersion) -> tuple[str, ...]:
     by = "path" if line.hive_4_client == "3.1.3" else "maven or path"
     return (
         f"{line.name} ({line.tested})",
@@ -105,7 +105,7 @@ def _row(line: SparkLine) -> tuple[str, ...]:
     )
 
 
-def _passed(line: SparkLine) -> str:
+def _passed(line: SparkVersion) -> str:
     """Return how many tests that start Spark have passed on a line, by the page on their runs."""
     if line.tests == ALL_TESTS:
         return ALL_TESTS

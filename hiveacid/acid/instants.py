@@ -139,7 +139,7 @@ def listing_at(
 
     It must have no obstacle at `instants_needed`: what the directories took in is there.
     Compactions that the snapshot does not see stay in the listing: nobody reads them, and they may
-    be ahead (`AcidState.ahead`).
+    be uncommitted (`AcidState.uncommitted_compactions`).
     """
 
     committed_later = WriteIdRanges.of_ids(later)

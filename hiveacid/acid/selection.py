@@ -63,13 +63,13 @@ class AcidState:
     """The snapshot of one location (Hive's `AcidDirectory`).
 
     `originals` are the files outside of any ACID directory in Hive's order, which numbers their
-    rows; they are empty as soon as there is a base. `left_empty` are the directories that a visible
-    compaction has left without any file; they cover nothing. `to_be_lost` are the ones among them
-    whose names cover rows that are still there: Hive's cleaner will remove the rows, although the
-    compaction has not taken them in. `passed_over` are the original files that Hive does not show
-    (`without_originals`). `open_files` are files that are being written; no directory has them
-    among its files. `ahead` are directories of compactions whose transactions have not ended in
-    `valid_txns`, or were aborted.
+    rows; they are empty as soon as there is a base. `empty_compactions` are the directories that a
+    visible compaction has left without any file; they cover nothing. `rows_hive_will_drop` are the
+    ones among them whose names cover rows that are still there: Hive's cleaner will remove the
+    rows, although the compaction has not taken them in. `ignored_files` are the original files that
+    Hive does not show (`without_originals`). `open_files` are files that are being written; no
+    directory has them among its files. `uncommitted_compactions` are directories of compactions
+    whose transactions have not ended in `valid_txns`, or were aborted.
     """
 
     base: SelectedDir | None
@@ -77,11 +77,11 @@ class AcidState:
     delete_deltas: tuple[SelectedDir, ...]
     originals: tuple[ListedFile, ...]
     skipped: tuple[Skipped, ...]
-    left_empty: tuple[SelectedDir, ...] = ()
-    to_be_lost: tuple[SelectedDir, ...] = ()
-    passed_over: tuple[ListedFile, ...] = ()
+    empty_compactions: tuple[SelectedDir, ...] = ()
+    rows_hive_will_drop: tuple[SelectedDir, ...] = ()
+    ignored_files: tuple[ListedFile, ...] = ()
     open_files: tuple[OpenFile, ...] = ()
-    ahead: tuple[BaseDir | DeltaDir, ...] = ()
+    uncommitted_compactions: tuple[BaseDir | DeltaDir, ...] = ()
 
     @property
     def of_rows(self) -> tuple[SelectedDir, ...]:
@@ -111,20 +111,20 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
     bases: list[BaseDir] = []
     deltas: list[DeltaDir] = []
     skipped: list[Skipped] = []
-    left_empty: list[SelectedDir] = []
-    ahead: list[BaseDir | DeltaDir] = []
+    empty_compactions: list[SelectedDir] = []
+    uncommitted_compactions: list[BaseDir | DeltaDir] = []
     for name in sorted(files):
         directory = _parse(listing, name)
         if directory.visibility_txn and not valid_txns.is_valid(directory.visibility_txn):
             reason = f"its compaction, transaction {directory.visibility_txn}, is not visible"
             skipped.append(Skipped(name, reason))
-            ahead.append(directory)
+            uncommitted_compactions.append(directory)
         elif name in listing.without_files:
             # Hive lists the files below a location, and so does not see the directory
             # (`AcidUtils.getHdfsDirSnapshots`). What the directory's name covers counts until
             # the cleaner, which lists directories, removes it.
             skipped.append(Skipped(name, "its compaction has left no file in it"))
-            left_empty.append(SelectedDir(directory, ()))
+            empty_compactions.append(SelectedDir(directory, ()))
         elif isinstance(directory, BaseDir):
             bases.append(directory)
         else:
@@ -158,11 +158,11 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         delete_deltas=tuple(with_files(d) for d in chosen if d.is_delete),
         originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
         skipped=tuple(skipped),
-        left_empty=tuple(left_empty),
-        ahead=tuple(ahead),
-        to_be_lost=tuple(
+        empty_compactions=tuple(empty_compactions),
+        uncommitted_compactions=tuple(uncommitted_compactions),
+        rows_hive_will_drop=tuple(
             empty
-            for empty in left_empty
+            for empty in empty_compactions
             if will_delete_rows(empty.directory, with_data, has_originals, base, write_ids)
         ),
         open_files=tuple(open_files),
@@ -180,7 +180,7 @@ def without_originals(state: AcidState) -> AcidState:
         state,
         originals=(),
         skipped=(*state.skipped, *skipped),
-        passed_over=state.originals,
+        ignored_files=state.originals,
     )
 
 

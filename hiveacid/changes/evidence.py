@@ -64,7 +64,7 @@ def emptied_by_compaction(state: AcidState, path: str) -> tuple[SelectedDir, ...
         state: the location's snapshot.
         path: the location's path in the metastore.
     """
-    cleaned = tuple(d for d in state.left_empty if d not in state.to_be_lost)
+    cleaned = tuple(d for d in state.empty_compactions if d not in state.rows_hive_will_drop)
     if path.isascii():
         return cleaned
     unread = (d for d in state.of_rows if d.directory.visibility_txn and not d.files)

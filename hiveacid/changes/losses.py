@@ -274,8 +274,8 @@ def _emptied(before: SourceState, old: LocationState, now: LocationFacts) -> lis
             found.append(name)
     # A major compaction may have removed the directory, too; or it may have come before the
     # cleaner and have taken the rows in. Nothing distinguishes the two.
-    still = {d.directory.name for d in now.selected.to_be_lost}
-    found += [name for name in old.to_be_lost if name not in still and name not in found]
+    still = {d.directory.name for d in now.selected.rows_hive_will_drop}
+    found += [name for name in old.rows_hive_will_drop if name not in still and name not in found]
     return found
 
 

@@ -34,7 +34,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table
 from hiveacid.reader.deletes import DeleteFile
 from hiveacid.reader.locations import Location, locations
-from hiveacid.reader.open_files import with_flushed
+from hiveacid.reader.open_files import replace_open_files
 from hiveacid.reader.orc_footers import OrcFooters, RowIdRange
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.read import check_readable, plan_locations
@@ -76,8 +76,8 @@ class ChangePlan:
     the state does not have (without a state: of all), `grown` the rows of new write ids elsewhere,
     `deletes` the files with delete events of new write ids. `changes` compare each of `locations`
     with the state, except after a loss of the whole table. `whole` are all files of the snapshot,
-    `to_be_lost` all its directories that `ReadPlan.to_be_lost` tells of, `missing` its locations
-    that do not exist, `passed_over` the files that `ReadPlan.passed_over` tells of.
+    `rows_hive_will_drop` all its directories that `ReadPlan.rows_hive_will_drop` names, `missing`
+    its locations that do not exist, `ignored_files` those of `ReadPlan.ignored_files`.
     """
 
     pinned: PinnedTable
@@ -92,9 +92,9 @@ class ChangePlan:
     locations: tuple[Location, ...] = ()
     changes: tuple[LocationChange, ...] = ()
     whole: FileAmount = FileAmount()
-    to_be_lost: tuple[str, ...] = ()
+    rows_hive_will_drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    passed_over: tuple[ListedFile, ...] = ()
+    ignored_files: tuple[ListedFile, ...] = ()
     footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
 
     @property
@@ -108,7 +108,7 @@ class ChangePlan:
         return not (lost or self.added.data or self.grown.data or self.deletes)
 
     @property
-    def brought_before(self) -> WriteIdRanges:
+    def earlier_batch_write_ids(self) -> WriteIdRanges:
         """The write ids of the earlier batches of the same backlog."""
         if self.since is None or self.since.backlog_since is None:
             return WriteIdRanges()
@@ -233,7 +233,7 @@ class _Source:
         cls, spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], options: str
     ) -> _Source:
         time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-        found = with_flushed(spark, pinned, locations(pinned, listings))
+        found = replace_open_files(spark, pinned, locations(pinned, listings))
         return cls(pinned, tuple(found), SourceFacts.of(pinned, found, options, time_zone))
 
 
@@ -289,9 +289,11 @@ class _Planner:
             locations=now.locations,
             changes=tuple(changes),
             whole=FileAmount.of(file for one in now.locations for file in one.orc_files()),
-            to_be_lost=tuple(path for one in now.locations for path in one.to_be_lost),
+            rows_hive_will_drop=tuple(
+                path for one in now.locations for path in one.rows_hive_will_drop
+            ),
             missing=tuple(one.path for one in now.locations if one.listing.is_missing),
-            passed_over=tuple(file for one in now.locations for file in one.state.passed_over),
+            ignored_files=tuple(file for one in now.locations for file in one.state.ignored_files),
             footers=self._footers,
         )
 
@@ -400,7 +402,7 @@ def plan_earlier_batches(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
     Raises:
         UnreadableTableError: a file is not what its directory or name says, or cannot be read.
     """
-    seen = plan.brought_before
+    seen = plan.earlier_batch_write_ids
     compared = [plan.location_of(change) for change in plan.changes if change.kind is not Kind.NEW]
     parts = [replace(location, state=seen_part(location.state, seen)) for location in compared]
     return plan_locations(spark, plan.pinned, parts, plan.footers, row_ids=True)

@@ -107,9 +107,9 @@ def deleted_rows(
     return found.select(*names, *change)
 
 
-def rows_brought_before(spark: SparkSession, plan: ChangePlan, read: ReadPlan) -> DataFrame:
+def rows_of_earlier_batches(spark: SparkSession, plan: ChangePlan, read: ReadPlan) -> DataFrame:
     """Return the live rows of the backlog's earlier batches, planned by `plan_earlier_batches`."""
-    return _live_rows(spark, read).where(is_in(F.col(WRITE_ID), plan.brought_before))
+    return _live_rows(spark, read).where(is_in(F.col(WRITE_ID), plan.earlier_batch_write_ids))
 
 
 def reconcile_deletes(spark: SparkSession, plan: ChangePlan, target_ids: DataFrame) -> DataFrame:

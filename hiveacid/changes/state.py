@@ -39,8 +39,8 @@ class LocationState:
     `create_time` is in seconds by the metastore's clock (0 for the table's own location). `base` is
     the name of the base directory. `last_write_id` is the highest write id of a delta with files: 0
     if there are original files only, None without any file. `emptied` are the names of directories
-    that `emptied_by_compaction` finds. `to_be_lost` are the names of directories that cover seen
-    rows and that Hive's cleaner is going to remove. `files_fingerprint` names one of the
+    that `emptied_by_compaction` finds. `rows_hive_will_drop` are the names of directories that
+    cover seen rows and that Hive's cleaner is going to remove. `files_fingerprint` names one of the
     directories, with a digest of its files: it tells this partition from another one that was given
     its name. `decoding_fingerprint` tells how the files were decoded. Both are None in states of
     earlier releases. `other_originals` is a digest of the original files where
@@ -53,7 +53,7 @@ class LocationState:
     base: str | None = None
     last_write_id: int | None = None
     emptied: tuple[str, ...] = ()
-    to_be_lost: tuple[str, ...] = ()
+    rows_hive_will_drop: tuple[str, ...] = ()
     files_fingerprint: tuple[str, str] | None = None
     decoding_fingerprint: str | None = None
     other_originals: str | None = None
@@ -75,9 +75,9 @@ class LocationState:
             base=None if selected.base is None else selected.base.directory.name,
             last_write_id=last_write_id(selected),
             emptied=tuple(d.directory.name for d in emptied_by_compaction(selected, path)),
-            to_be_lost=tuple(
+            rows_hive_will_drop=tuple(
                 d.directory.name
-                for d in selected.to_be_lost
+                for d in selected.rows_hive_will_drop
                 if has_seen(pinned.write_ids, *d.write_id_range)
             ),
             files_fingerprint=fingerprint,
@@ -110,8 +110,13 @@ class LocationState:
         if self.other_originals is not None:
             fingerprints[_ORIGINALS_KEY] = self.other_originals
         # Both are rare: a usual location ends here.
-        to_be_lost = [list(self.to_be_lost)] if self.to_be_lost else []
-        return [*known, *([fingerprints] if fingerprints else []), *self.emptied, *to_be_lost]
+        rows_hive_will_drop = [list(self.rows_hive_will_drop)] if self.rows_hive_will_drop else []
+        return [
+            *known,
+            *([fingerprints] if fingerprints else []),
+            *self.emptied,
+            *rows_hive_will_drop,
+        ]
 
     @classmethod
     def from_json(cls, data: object) -> LocationState:
@@ -132,12 +137,14 @@ class LocationState:
         originals = of_files.pop(_ORIGINALS_KEY, None)
         _check("original files", originals, originals is None or isinstance(originals, str))
         _check("fingerprint", of_files, not of_files or _is_files_fingerprint(of_files))
-        to_be_lost = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
-        names = [*emptied, *to_be_lost]
+        rows_hive_will_drop = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
+        names = [*emptied, *rows_hive_will_drop]
         _check("directories", names, all(isinstance(name, str) for name in names))
         known = (tuple(values), path, create_time, base, last_write_id)
         fingerprint = next(iter(of_files.items()), None)
-        return cls(*known, tuple(emptied), tuple(to_be_lost), fingerprint, decoding, originals)
+        return cls(
+            *known, tuple(emptied), tuple(rows_hive_will_drop), fingerprint, decoding, originals
+        )
 
 
 @dataclass(frozen=True)

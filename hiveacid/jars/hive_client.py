@@ -12,12 +12,12 @@ from pathlib import Path
 import pyspark
 
 from hiveacid.jars.artifacts import Artifact, read_lock
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 VERSIONS = ("4.0.1", "3.1.3")
 """Versions of the client. That of 3.1.3 speaks to metastores of Hive 3 and of Hive 4."""
 
-HIVE_VERSION = line_of(pyspark.__version__).hive_4_client
+HIVE_VERSION = version_of(pyspark.__version__).hive_4_client
 """The version that this Spark takes for a metastore of Hive 4."""
 
 

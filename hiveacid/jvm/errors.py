@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
 from hiveacid.jvm.java_types import JavaObject
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 T = TypeVar("T")
 JavaError: TypeAlias = Py4JJavaError | CapturedException
@@ -36,7 +36,7 @@ _SYMPTOMS = (
         "[HIVEACID_OLD_HIVE_CLIENT] Spark's built-in Hive client is too old for this metastore: "
         "Hive 4 no longer has the call "
         "get_table. Give Spark another client by three settings (in dbt: server_side_parameters): "
-        f"`spark.sql.hive.metastore.version: {line_of(pyspark.__version__).hive_4_client}`, "
+        f"`spark.sql.hive.metastore.version: {version_of(pyspark.__version__).hive_4_client}`, "
         "`spark.sql.hive.metastore.jars: path`, and `spark.sql.hive.metastore.jars.path: "
         "<its jars>`.",
     ),

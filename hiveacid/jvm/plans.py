@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.java_types import Expression, JavaObject, JavaSession, LogicalPlan
 from hiveacid.jvm.py4j import each, java, scala_map, scala_seq_of
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _LOGICAL_RDD = "org.apache.spark.sql.execution.LogicalRDD$"
@@ -29,7 +29,7 @@ def dataframe_of(spark: SparkSession, plan: LogicalPlan) -> DataFrame:
     Raises:
         PySparkException: the plan cannot be analysed, or the command fails.
     """
-    package = "classic." if line_of(spark.version).has_classic_package else ""
+    package = "classic." if version_of(spark.version).has_classic_package else ""
     dataset = java(spark.sparkContext, f"org.apache.spark.sql.{package}Dataset")
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 

@@ -121,9 +121,9 @@ class MetastoreClient:
         """
         return self._channel.connection().user
 
-    def spoken(self) -> str:
+    def protocol(self) -> str:
         """Describe what is spoken with the metastore, for people. Connects if need be."""
-        return self._channel.connection().spoken
+        return self._channel.connection().protocol
 
     # Databases, tables and partitions
 

@@ -100,14 +100,14 @@ def _parse_address(uri: str) -> Address:
 class Connection:
     """An open connection to one metastore.
 
-    `user` is who the metastore takes the client for, None if it asks nobody. `spoken` describes the
-    protocol for people.
+    `user` is who the metastore takes the client for, None if it asks nobody. `protocol` describes
+    the protocol for people.
     """
 
     address: Address
     calls: ThriftMetastore
     user: str | None
-    spoken: str
+    protocol: str
     _opened: Opened
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ def connect(
             opened = open_connection(
                 address.host, address.port, security, connect_timeout, read_timeout
             )
-            return Connection(address, opened.calls, opened.user, opened.spoken, opened)
+            return Connection(address, opened.calls, opened.user, opened.protocol, opened)
         except HandshakeError as error:
             failures.append(f"  {address}: {error.reason}")
             advice.append(error.advice)
@@ -250,8 +250,8 @@ class Channel:
                 return result
             except CONNECTION_ERRORS as error:
                 self._put_last(connection.address)
-                spoken = None if self._has_answered else connection.other_protocol()
-                failure = unavailable(call, subject, connection.address, error, spoken)
+                protocol = None if self._has_answered else connection.other_protocol()
+                failure = unavailable(call, subject, connection.address, error, protocol)
                 self._failure = failure.message
                 raise failure from error
             except TException as error:

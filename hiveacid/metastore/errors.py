@@ -43,17 +43,17 @@ def is_unknown_method(error: BaseException) -> bool:
 
 
 def unavailable(
-    call: str, subject: str, address: object, error: Exception, spoken: str | None = None
+    call: str, subject: str, address: object, error: Exception, protocol: str | None = None
 ) -> HiveAcidError:
     """Return the error for a connection to `address` that failed in `call` about `subject`.
 
-    `spoken` is what the server speaks instead of plain Thrift, as far as it is known.
+    `protocol` is what the server speaks instead of plain Thrift, as far as it is known.
     """
-    if spoken is not None:
+    if protocol is not None:
         return MetastoreUnavailableError(
-            f"The Hive metastore at {address} failed in {call} for {subject}: it speaks {spoken}, "
-            "and this client plain Thrift. Set auth, use_ssl or use_http_transport to what the "
-            "metastore asks for.",
+            f"The Hive metastore at {address} failed in {call} for {subject}: it speaks "
+            f"{protocol}, and this client plain Thrift. Set auth, use_ssl or use_http_transport "
+            "to what the metastore asks for.",
             code="HIVEACID_METASTORE_PROTOCOL_DIFFERS",
         )
     inner = getattr(error, "inner", None) or error

@@ -25,7 +25,7 @@ from hiveacid.metastore.models import Partition, Table, TableName, partition_nam
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.timestamps import change, has
 from hiveacid.reader.types import UnionType, is_shown_as_null, is_value, spark_type
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 _SQL = "org.apache.spark.sql"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -208,7 +208,7 @@ def short(text: Column, of: DataType) -> Column:
 def try_cast(value: Column, data_type: DataType) -> Column:
     """Cast a value to another type: NULL where the type has no such value."""
     # Not by `hasattr`: a column of PySpark 3.5 has every attribute, as a field of its struct.
-    if line_of(pyspark.__version__).has_try_cast:
+    if version_of(pyspark.__version__).has_try_cast:
         return value.try_cast(data_type)
     context = SparkContext._active_spark_context
     assert context is not None

@@ -18,7 +18,7 @@ from hiveacid.acid.layout import ListedFile
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
 from hiveacid.jvm.py4j import java
 from hiveacid.reader.orc_footers import RowIdRange
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 _SQL = "org.apache.spark.sql"
 WRITE_ID = "__hiveacid_write_id"
@@ -73,7 +73,7 @@ def longs_literal(spark: SparkSession, values: array[int]) -> Column:
         java(context, f"{catalyst}.UnsafeArrayData").fromPrimitiveArray(longs),
         types.createArrayType(types.LongType, False),
     )
-    if line_of(spark.version).has_classic_package:
+    if version_of(spark.version).has_classic_package:
         return Column(java(context, f"{_SQL}.classic.ExpressionUtils").column(literal))
     return Column(java(context, f"{_SQL}.Column")(literal))
 

@@ -32,18 +32,21 @@ class Location:
         return [replace(it, relative=f"{self.path}/{it.relative}") for it in self.state.skipped]
 
     @property
-    def to_be_lost(self) -> list[str]:
-        """Directories that a compaction has left empty (`ReadPlan.to_be_lost`)."""
-        return [f"{self.path}/{empty.directory.name}" for empty in self.state.to_be_lost]
+    def rows_hive_will_drop(self) -> list[str]:
+        """Directories that a compaction has left empty (`ReadPlan.rows_hive_will_drop`)."""
+        return [f"{self.path}/{empty.directory.name}" for empty in self.state.rows_hive_will_drop]
 
     @property
-    def ahead(self) -> list[tuple[str, int]]:
+    def uncommitted_compactions(self) -> list[tuple[str, int]]:
         """Directories of compactions that the snapshot does not see yet, with their transactions.
 
         A compaction of this metastore is among them while it runs, and if it began after the
         snapshot.
         """
-        return [(f"{self.path}/{it.name}", it.visibility_txn) for it in self.state.ahead]
+        return [
+            (f"{self.path}/{it.name}", it.visibility_txn)
+            for it in self.state.uncommitted_compactions
+        ]
 
     def orc_files(self) -> Iterator[ListedFile]:
         """Yield every file of the snapshot in the location, for reading the footers."""

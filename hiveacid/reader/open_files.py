@@ -40,7 +40,7 @@ class Flushed:
     length: int | None
 
 
-def with_flushed(
+def replace_open_files(
     spark: SparkSession, pinned: PinnedTable, locations: Iterable[Location]
 ) -> list[Location]:
     """Return locations whose open files are replaced by what counts of them.

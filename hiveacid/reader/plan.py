@@ -68,11 +68,11 @@ class DataFile:
 class ReadPlan:
     """Files that a read of one pinned table touches, and what it leaves out and why.
 
-    `to_be_lost` are the paths of directories that a compaction of Hive has left empty, although
-    there are rows that the compaction had to take in, and that Hive's cleaner will remove.
-    `missing` are the locations that do not exist. `passed_over` are the files of an insert-only
-    table that are in no base and no delta, which Hive does not show. `ahead` are the directories of
-    compactions that the snapshot does not see yet, with their transactions.
+    `rows_hive_will_drop` are the paths of directories that a compaction of Hive has left empty,
+    although there are rows that the compaction had to take in, and that Hive's cleaner will remove.
+    `missing` are the locations that do not exist. `ignored_files` are the files of an insert-only
+    table that are in no base and no delta, which Hive does not show. `uncommitted_compactions` are
+    the directories of compactions that the snapshot does not see yet, with their transactions.
     `deleted_rows` keeps the delete events that have been read, for all the plan's users.
     """
 
@@ -80,10 +80,10 @@ class ReadPlan:
     data: tuple[DataFile, ...]
     deletes: tuple[DeleteFile, ...]
     skipped: tuple[Skipped, ...]
-    to_be_lost: tuple[str, ...] = ()
+    rows_hive_will_drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    passed_over: tuple[ListedFile, ...] = ()
-    ahead: tuple[tuple[str, int], ...] = ()
+    ignored_files: tuple[ListedFile, ...] = ()
+    uncommitted_compactions: tuple[tuple[str, int], ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
 
     @classmethod
@@ -100,10 +100,14 @@ class ReadPlan:
             tuple(data),
             tuple(deletes),
             skipped=tuple(it for one in locations for it in one.skipped),
-            to_be_lost=tuple(path for one in locations for path in one.to_be_lost),
+            rows_hive_will_drop=tuple(
+                path for one in locations for path in one.rows_hive_will_drop
+            ),
             missing=tuple(one.path for one in locations if one.listing.is_missing),
-            passed_over=tuple(file for one in locations for file in one.state.passed_over),
-            ahead=tuple(it for one in locations for it in one.ahead),
+            ignored_files=tuple(file for one in locations for file in one.state.ignored_files),
+            uncommitted_compactions=tuple(
+                it for one in locations for it in one.uncommitted_compactions
+            ),
         )
 
     @property

@@ -20,7 +20,7 @@ from hiveacid.reader.formats import ORC, file_format
 from hiveacid.reader.full_acid import full_acid_rows, plan_full_acid
 from hiveacid.reader.insert_only import insert_only_rows, plan_insert_only
 from hiveacid.reader.locations import Location, locations
-from hiveacid.reader.open_files import with_flushed
+from hiveacid.reader.open_files import replace_open_files
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import ReadPlan
 from hiveacid.snapshots.tables import PinnedTable
@@ -49,7 +49,7 @@ def plan_listed(
         UnreadableTableError: the table cannot be read exactly; the message says why.
     """
     check_readable(pinned.table)
-    found = with_flushed(spark, pinned, locations(pinned, listings))
+    found = replace_open_files(spark, pinned, locations(pinned, listings))
     return plan_locations(spark, pinned, found, footers)
 
 
@@ -62,7 +62,7 @@ def plan_optimized(
         The plan, and the valid write ids of the directories that it leaves out.
     """
     check_readable(pinned.table)
-    whole = with_flushed(spark, pinned, locations(pinned, listings))
+    whole = replace_open_files(spark, pinned, locations(pinned, listings))
     parts = [replace(location, state=compacted_part(location.state)) for location in whole]
     left = WriteIdRanges.of(
         piece
@@ -117,7 +117,7 @@ def plan_locations(
     footers: OrcFooters,
     row_ids: bool = False,
 ) -> ReadPlan:
-    """Plan the read of some of the table's locations, or of parts of them, `with_flushed`.
+    """Plan the read of some of the table's locations, or of parts of them, `replace_open_files`.
 
     With `row_ids`, all raw files of a full-ACID table get their row ids, also files without deleted
     rows.

@@ -28,7 +28,7 @@ class ReadWarnings:
         self._to_be_lost: dict[TableName, tuple[str, ...]] = {}
 
     @property
-    def to_be_lost(self) -> Mapping[TableName, tuple[str, ...]]:
+    def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
         """Tables with rows that Hive is going to lose, with the directories that show it."""
         with self._lock:
             return dict(self._to_be_lost)
@@ -45,22 +45,22 @@ class ReadWarnings:
                 "keep them as text, in a column of type string."
             )
 
-    def warn_of_losses(self, name: TableName, to_be_lost: Sequence[str]) -> None:
+    def warn_of_losses(self, name: TableName, rows_hive_will_drop: Sequence[str]) -> None:
         """Warn of rows that Hive is going to lose, and keep the directories.
 
         Args:
             name: the table.
-            to_be_lost: see `ReadPlan`.
+            rows_hive_will_drop: see `ReadPlan`.
         """
-        if to_be_lost and self._is_first(name, "to be lost"):
+        if rows_hive_will_drop and self._is_first(name, "to be lost"):
             with self._lock:
-                self._to_be_lost[name] = tuple(to_be_lost)
+                self._to_be_lost[name] = tuple(rows_hive_will_drop)
             logger.warning(
                 "[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] "
                 f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{first_few(to_be_lost, _SHOWN)} without any file. The rows that it had to "
-                "take in are still there, and are read, but Hive's cleaner will remove them. Copy "
-                "the table in Hive before that (CREATE TABLE … AS SELECT)."
+                f"{first_few(rows_hive_will_drop, _SHOWN)} without any file. The rows that it "
+                "had to take in are still there, and are read, but Hive's cleaner will remove "
+                "them. Copy the table in Hive before that (CREATE TABLE … AS SELECT)."
             )
 
     def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
@@ -78,12 +78,12 @@ class ReadWarnings:
                 "the file system that they are on; else drop them, or make the directories again."
             )
 
-    def warn_of_passed_over(self, name: TableName, files: Sequence[ListedFile]) -> None:
+    def warn_of_ignored_files(self, name: TableName, files: Sequence[ListedFile]) -> None:
         """Warn of files of an insert-only table that Hive does not show.
 
         Args:
             name: the table.
-            files: see `ReadPlan.passed_over`.
+            files: see `ReadPlan.ignored_files`.
         """
         if files and self._is_first(name, "passed over"):
             size = human_bytes(sum(file.length for file in files))
@@ -112,7 +112,7 @@ class ReadWarnings:
 
         Args:
             name: the table.
-            foreign: see `find_foreign`.
+            foreign: see `find_compactions_of_other_metastore`.
         """
         if foreign and self._is_first(name, "foreign"):
             logger.warning(

@@ -34,7 +34,7 @@ from hiveacid.jvm.java_types import JavaArray, JavaObject, JavaSession
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import java, scala_seq
 from hiveacid.reader.pushdown import scan_options
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 _BATCH = 1_000
@@ -82,7 +82,7 @@ _WHOLE_SCHEMA = {
     "orc.force.positional.evolution": "${orc.include.columns}",
     "orc.include.columns": "true",
 }
-"""Options that ask for all columns of a file by position, where `SparkLine.whole_schema` allows."""
+"""Options that ask for all columns of a file by position (`SparkVersion.whole_schema`)."""
 
 _ABSENT = StructField("__hiveacid_none", BooleanType())
 """Field of `row` that no file has, so that reading it costs nothing."""
@@ -373,7 +373,7 @@ def acid_scan(
         .add("currentTransaction", LongType())
         .add("row", StructType([_ABSENT, *row.fields]))
     )
-    if line_of(spark.version).whole_schema:
+    if version_of(spark.version).whole_schema:
         options = {**_WHOLE_SCHEMA, **scan_options(spark), **more_options}
         return scan(spark, "orc", files, schema, options, located)
     frame, by_path = scan(spark, "orc", files, schema, more_options, located)

@@ -35,7 +35,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.columns import TableColumns, try_cast
 from hiveacid.reader.file_headers import UnsignedType
 from hiveacid.reader.types import UnionType, differ_in_case
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 StoredTypes = tuple[tuple[int, DataType], ...]
 """Columns to convert: their positions, and the types that a file has for them."""
@@ -47,7 +47,7 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     LongType: _UP_TO_32_BITS,
     DoubleType: (*_UP_TO_32_BITS, FloatType),
 }
-_SPARK_WIDENS = line_of(pyspark.__version__).readers_widen
+_SPARK_WIDENS = version_of(pyspark.__version__).readers_widen
 """Whether Spark's readers widen these types by themselves. The readers of Spark 3.5 do not: a file
 is read with its own types, and the values are cast."""
 

@@ -94,9 +94,9 @@ class Verification:
             yield f"  without a row: {count}: {reason}"
         for column, count in self.nanoseconds.items():
             yield f"timestamps: {count} of {column} have nanoseconds, which Spark cuts"
-        for path in plan.to_be_lost[:SHOWN]:
+        for path in plan.rows_hive_will_drop[:SHOWN]:
             yield f"to be lost: a compaction has left {path} empty; Hive will remove what it covers"
-        yield from _and_more(len(plan.to_be_lost))
+        yield from _and_more(len(plan.rows_hive_will_drop))
         for problem in self.problems[:SHOWN]:
             yield f"PROBLEM: {problem}"
         yield from _and_more(len(self.problems))

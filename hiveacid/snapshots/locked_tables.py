@@ -16,7 +16,7 @@ from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import HiveView, LockState, Table, TableName
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged
-from hiveacid.snapshots.locks import LockPatience, acquire_shared_read
+from hiveacid.snapshots.locks import LockWait, acquire_shared_read
 from hiveacid.snapshots.tables import FileSettings, OrcColumns, PinnedTable, unseen_writes
 from hiveacid.snapshots.transaction import SnapshotSettings, Transaction
 
@@ -72,7 +72,7 @@ class LockedTables:
         self,
         transaction: Transaction,
         settings: SnapshotSettings,
-        patience: LockPatience,
+        patience: LockWait,
         unexplained: UnexplainedWriteIds,
     ) -> None:
         self.transaction = transaction

@@ -24,21 +24,21 @@ LOOK_PERIOD = 0.2
 
 
 @dataclass
-class LockPatience:
+class LockWait:
     """Time that a snapshot waits for locks, in seconds.
 
-    `in_vain` are the tables for which it has waited the whole time. A table is waited for once, not
-    by one reader after the other. `raise_if_cancelled` raises if nobody needs the result of the
+    `timed_out` are the tables for which it has waited the whole time. A table is waited for once,
+    not by one reader after the other. `raise_if_cancelled` raises if nobody needs the result of the
     calling thread any more.
     """
 
     timeout: float
     raise_if_cancelled: Callable[[], None]
-    in_vain: set[TableName] = field(default_factory=set)
+    timed_out: set[TableName] = field(default_factory=set)
 
 
 def acquire_shared_read(
-    transaction: Transaction, names: Iterable[TableName], patience: LockPatience
+    transaction: Transaction, names: Iterable[TableName], patience: LockWait
 ) -> float:
     """Lock all tables in one request, wait until it is granted, and return the seconds waited.
 
@@ -51,7 +51,7 @@ def acquire_shared_read(
         SnapshotEndedError: the transaction was ended.
     """
     names = sorted(set(names))
-    again = not patience.in_vain.isdisjoint(names)
+    again = not patience.timed_out.isdisjoint(names)
     timeout = 0.0 if again else patience.timeout
     client, requester = transaction.client, transaction.requester
     started = time.monotonic()
@@ -77,7 +77,7 @@ def acquire_shared_read(
         raise
     if answer.state is LockState.WAITING:
         if not _withdraw(transaction, answer.lock_id):
-            patience.in_vain.update(names)
+            patience.timed_out.update(names)
             now = ", which it has waited before, and none now" if again else ""
             raise LockTimeoutError(
                 f"No shared lock on {_listed(names)} within {patience.timeout:g} s{now} "
@@ -91,7 +91,7 @@ def acquire_shared_read(
             f"{transaction.id} on {_listed(names)}. Take a new snapshot.",
             code="HIVEACID_LOCK_REFUSED",
         )
-    patience.in_vain.difference_update(names)
+    patience.timed_out.difference_update(names)
     return time.monotonic() - started
 
 

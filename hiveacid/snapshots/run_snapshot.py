@@ -14,7 +14,7 @@ from hiveacid.metastore.models import ServerInfo, TableName
 from hiveacid.metastore.security.opening import operating_system_user
 from hiveacid.snapshots.late_tables import UnexplainedWriteIds, nothing_explained
 from hiveacid.snapshots.locked_tables import LockedTables, SnapshotReport
-from hiveacid.snapshots.locks import LockPatience
+from hiveacid.snapshots.locks import LockWait
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import (
     Requester,
@@ -90,7 +90,7 @@ class RunSnapshot:
         self._agent_info = fit_agent_info(agent_info)
         self._unexplained = unexplained
         self._hooks = hooks
-        self._patience = LockPatience(settings.lock_timeout, hooks.raise_if_cancelled)
+        self._patience = LockWait(settings.lock_timeout, hooks.raise_if_cancelled)
         self._pin_lock = threading.RLock()
         self._swap_lock = threading.RLock()
         self._tables: LockedTables | None = None
@@ -181,7 +181,7 @@ class RunSnapshot:
 
     def renew(self) -> None:
         """Let the next `pin` begin another snapshot, after the end of this one."""
-        self._patience.in_vain.clear()
+        self._patience.timed_out.clear()
         self._explain_end = None
 
     def report(self) -> SnapshotReport | None:

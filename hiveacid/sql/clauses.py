@@ -19,10 +19,10 @@ from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.spark_lines import SparkLine, line_of
+from hiveacid.spark_versions import SparkVersion, version_of
 from hiveacid.sql.statement import READ_FUNCTION, Relation, check_syntax
 
-_LINE = line_of(pyspark.__version__)
+_LINE = version_of(pyspark.__version__)
 
 OPTIONS = ("partitions", "read", "static")
 """Options that `with (…)` takes."""
@@ -135,7 +135,7 @@ def refuse_ignored(relation: Relation, kind: str) -> None:
         )
 
 
-def render_read(name: str, options: Mapping[str, str], line: SparkLine = _LINE) -> str:
+def render_read(name: str, options: Mapping[str, str], line: SparkVersion = _LINE) -> str:
     """Return a table with options as a line of Spark reads it; its name alone without options."""
     if not options:
         return name

@@ -19,7 +19,7 @@ from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.errors import unless_missing
 from hiveacid.jvm.java_types import LogicalPlan
 from hiveacid.jvm.py4j import active, java, scala_seq_of
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
 
 _CATALYST = "org.apache.spark.sql.catalyst"
@@ -128,7 +128,7 @@ def _builtin(context: SparkContext) -> frozenset[str]:
 def _temporary(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None:
     """Return a SQL function of the session: made without this library, which makes none."""
     context, catalog = session.sparkContext, session_catalog(session)
-    if len(parts) > 1 or not line_of(session.version).has_sql_functions:
+    if len(parts) > 1 or not version_of(session.version).has_sql_functions:
         return None
     none = java(context, "scala.Option").empty()
     name = java(context, f"{_CATALYST}.FunctionIdentifier")(parts[0], none)
@@ -147,7 +147,7 @@ def _temporary(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | N
 
 def _stored(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None:
     catalog = session_catalog(session)
-    if not line_of(session.version).has_sql_functions:
+    if not version_of(session.version).has_sql_functions:
         return None
     if len(parts) > 2 and parts[0].lower() != SESSION_CATALOG:
         return None

@@ -19,7 +19,7 @@ from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import active, each, java, scala_map, scala_seq_of
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.statement import Statement, check_syntax, of_plan, parse
 
 Parameters = Mapping[str, Any] | Sequence[Any]
@@ -38,7 +38,7 @@ def parse_with(session: SparkSession, sql: str, values: Parameters | None = None
     """
     if not values:
         return parse(session, sql)
-    text = with_values(session, sql, values) if line_of(session.version).binds_in_text else None
+    text = with_values(session, sql, values) if version_of(session.version).binds_in_text else None
     # Spark's parser would put variables into a value with `${…}`, which is to stay as it is.
     if text is not None and _with_variables(session, text) == text:
         statement = of_plan(session, text, check_syntax(session, text))

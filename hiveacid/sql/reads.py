@@ -25,7 +25,7 @@ class AcidRead:
 class OpenedView(Protocol):
     """A stored view that can be shown with a plan of its query."""
 
-    def showing(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
+    def analyzed_with(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
         """Return the analysed plan of the view with a plan of its query."""
 
 

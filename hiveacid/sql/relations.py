@@ -43,7 +43,7 @@ def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -
             tables, or a temporary view reads a table without the snapshot.
         AcidTargetError: the statement would change rows or files of a transactional table.
     """
-    search = _Search(session, known)
+    search = RelationResolver(session, known)
     refuse_targets(session, statement, search.names)
     return search.find(statement, Scope())
 
@@ -92,7 +92,7 @@ def described_elsewhere(
     return Names(session, known).acid_table_elsewhere(parts)
 
 
-class _Search:
+class RelationResolver:
     """Search through a statement and the views that it reads."""
 
     def __init__(self, session: SparkSession, known: KnownTables) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from hiveacid.jvm.java_types import CatalogTable, JavaSession, LogicalPlan
 from hiveacid.jvm.plans import execution_of, with_child, with_fields
 from hiveacid.jvm.py4j import active, each, java, string_array
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.catalog import session_catalog
 
 GUARD = "hiveacid_snapshot"
@@ -56,7 +56,7 @@ class StoredView:
     settings: Any = field(repr=False)
     evolves: bool = False
 
-    def showing(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
+    def analyzed_with(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
         """Return the analysed plan of the view with another plan of its query.
 
         Spark analyses a view that it looks up itself under the settings that are stored with the
@@ -127,7 +127,7 @@ def _settings(session: SparkSession, metadata: CatalogTable) -> Any:
 
 
 def _evolves(session: SparkSession, metadata: CatalogTable) -> bool:
-    if not line_of(session.version).has_view_schema_modes:
+    if not version_of(session.version).has_view_schema_modes:
         return False
     return str(metadata.viewSchemaMode().getClass().getSimpleName()) == "SchemaEvolution$"
 

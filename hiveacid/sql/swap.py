@@ -167,7 +167,7 @@ def _plan_of(
     context = session.sparkContext
     if isinstance(read, ViewRead):
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
-        return read.view.showing(session, read.statement.with_plans(context, pairs))
+        return read.view.analyzed_with(session, read.statement.with_plans(context, pairs))
     table = read.table
     # In a session that tells upper from lower case, columns go by the table's name as written.
     case_sensitive = str(session.conf.get("spark.sql.caseSensitive")).lower() == "true"

@@ -24,7 +24,7 @@ def speak(uri: str, security: Security) -> str:
     """Ask for something long, and return what was spoken."""
     with connect(uri, security) as client:
         assert client.get_config_value("metastore.nothing", LONG) == LONG
-        return client.spoken()
+        return client.protocol()
 
 
 def refusal(uri: str, security: Security) -> str:

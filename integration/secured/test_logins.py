@@ -46,7 +46,7 @@ class TestKerberos:
         snapshot.pin([orders])
         with connect(secured.metastore_uri, TICKET) as client:
             assert client.known_user() == CLIENT
-            assert client.spoken() == "GSSAPI with auth-conf"
+            assert client.protocol() == "GSSAPI with auth-conf"
             assert [lock.user for lock in client.show_locks(orders)] == [CLIENT]
             time.sleep(1.5)
             snapshot.check_alive()
@@ -102,7 +102,7 @@ class TestKerberos:
             connect(metastore.metastore_uri, TICKET) as client,
         ):
             assert client.server_info().supports_write_ids
-            assert (client.known_user(), client.spoken()) == (CLIENT, "GSSAPI with auth-conf")
+            assert (client.known_user(), client.protocol()) == (CLIENT, "GSSAPI with auth-conf")
             assert client.get_database_location("default").startswith("file:")
             id_ = client.open_txn(CLIENT, "here", "dbt-hiveacid test", read_only=False)
             name = TableName("default", "nothing")
@@ -217,7 +217,7 @@ class TestHttp:
         uri = secured.start_metastore(issuer.properties)
         with connect(uri, Security(Jwt(issuer.token()))) as client:
             assert client.known_user() == "dbt"
-            assert client.spoken() == "HTTP with JWT"
+            assert client.protocol() == "HTTP with JWT"
             assert client.server_info().supports_write_ids
             txn = client.open_txn("dbt", "here", "dbt-hiveacid test")
             client.heartbeat(txn)

@@ -29,14 +29,14 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from hiveacid.spark_lines import ALL_TESTS, line_of
+from hiveacid.spark_versions import ALL_TESTS, version_of
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.sql_files import fill, groups_of
 from integration.support.tables import FULL_ACID, INSERT_ONLY
 
 #: Whether this line of Spark has the grammar that the corpus is written in. What another one cannot
 #: parse, or stores no function for, is not stored and not asked.
-IS_NEWEST_GRAMMAR = line_of(pyspark.__version__).tests == ALL_TESTS
+IS_NEWEST_GRAMMAR = version_of(pyspark.__version__).tests == ALL_TESTS
 
 _STORED = re.compile(r"create (?:view|function) (\{views\}\.\w+)")
 

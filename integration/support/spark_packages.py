@@ -9,7 +9,7 @@ import pyspark
 import yaml
 
 from hiveacid.jars.artifacts import Progress, fetch, read_lock
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from integration.support.hive.jars import cache_directory
 
 PACKAGES = "spark.jars.packages"
@@ -29,7 +29,7 @@ def example_settings(name: str) -> dict[str, str]:
 
 def delta_lock(version: str = pyspark.__version__) -> Path | None:
     """The lock file of Delta for a release of Spark; None if there is none that was tried."""
-    coordinate = line_of(version).delta
+    coordinate = version_of(version).delta
     if coordinate is None:
         return None
     return Path(__file__).with_name(f"delta-{coordinate.rpartition(':')[2]}.lock")
@@ -57,7 +57,7 @@ def delta_settings(progress: Progress) -> dict[str, str]:
 
 def iceberg_lock(version: str = pyspark.__version__) -> Path | None:
     """The lock file of Iceberg for a release of Spark; None if there is none that was tried."""
-    line = line_of(version)
+    line = version_of(version)
     if line.iceberg is None:
         return None
     name = f"iceberg-{line.iceberg.rpartition(':')[2]}-spark-{line.name}.lock"

@@ -68,7 +68,7 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
 
 
 def _lakes(directory: Path) -> dict[str, str]:
-    """Delta and Iceberg, each where the line of Spark has it (`hiveacid/spark_lines.py`)."""
+    """Delta and Iceberg, each where the line of Spark has it (`hiveacid/spark_versions.py`)."""
     settings = {**delta_settings(say), **iceberg_settings(directory)}
     jars = [*filter(None, [settings.get("spark.jars")]), *map(str, iceberg_jars(say))]
     return {**settings, "spark.jars": ",".join(jars)} if jars else settings

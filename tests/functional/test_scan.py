@@ -14,7 +14,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from hiveacid.acid.layout import ListedFile
 from hiveacid.reader import scan as scan_module
 from hiveacid.reader.scan import FILE_PATH, acid_scan, scan
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 ACID = (
     "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,"
@@ -71,8 +71,8 @@ def test_names_are_found_in_any_case(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_schema: bool
 ) -> None:
     """As Hive finds them: also the ACID columns of a compaction on Tez, in lower case."""
-    line = replace(line_of(pyspark.__version__), whole_schema=whole_schema)
-    monkeypatch.setattr(scan_module, "line_of", lambda version: line)
+    line = replace(version_of(pyspark.__version__), whole_schema=whole_schema)
+    monkeypatch.setattr(scan_module, "version_of", lambda version: line)
     spark.sql(f"select named_struct('aB', 5) as Pair, id as Id from range({len(IDS)})").coalesce(
         1
     ).write.parquet(f"{tmp_path}/parquet")

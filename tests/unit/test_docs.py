@@ -23,7 +23,7 @@ from dbt.adapters.hiveacid.options import declared_options, option, parse_bool
 from hiveacid import __all__ as public_names
 from hiveacid.jars.artifacts import read_lock
 from hiveacid.metastore.connection import parse_addresses
-from hiveacid.spark_lines import ALL_TESTS, LINES
+from hiveacid.spark_versions import ALL_TESTS, LINES
 from integration.support.spark_packages import (
     PACKAGES,
     delta_lock,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt.adapters.hiveacid.metadata.project import Project
-from dbt.adapters.hiveacid.report import keep
+from dbt.adapters.hiveacid.report import write_report
 from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.tables import FileSettings
@@ -103,4 +103,4 @@ class HooksOfAdapter:
 
     def keep_report(self, report: Mapping[str, Any]) -> None:
         """See `CommandHooks.keep_report`."""
-        keep(None if self._target_path is None else Path(self._target_path), report)
+        write_report(None if self._target_path is None else Path(self._target_path), report)

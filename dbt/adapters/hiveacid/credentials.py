@@ -29,7 +29,7 @@ from dbt.adapters.hiveacid.options import (
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 SESSION = "session"
 """The method that runs Spark's driver in dbt's own process (pyspark)."""
@@ -320,7 +320,7 @@ class HiveAcidCredentials(Credentials):
         self.database = None
         # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
-        if line_of(pyspark.__version__).has_older_defaults:
+        if version_of(pyspark.__version__).has_older_defaults:
             self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
 
 

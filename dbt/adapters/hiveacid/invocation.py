@@ -250,7 +250,7 @@ class Invocation:
         )
         user = self._client.known_user()
         who = "" if user is None else f", as {user}"
-        yield f"Connection to the metastore: {self._client.spoken()}{who}"
+        yield f"Connection to the metastore: {self._client.protocol()}{who}"
 
     def refuse_acid_by_default(self, context: SparkContext, target: str) -> None:
         """Refuse to build a table of ORC in a metastore that would make it transactional.

@@ -23,7 +23,7 @@ _DIGITS = 3
 """Digits of seconds after the point."""
 
 
-def keep(directory: Path | None, report: Mapping[str, Any]) -> None:
+def write_report(directory: Path | None, report: Mapping[str, Any]) -> None:
     """Put a report next to dbt's run_results.json, unless dbt was told to write no JSON.
 
     The log tells of a report that cannot be written; the run itself is not affected.

@@ -36,13 +36,13 @@ _SUSPICIOUS_SILENCE = 3.0
 class Opened:
     """An open connection, and what was agreed on.
 
-    `user` is who the metastore takes the client for, None if it does not say. `spoken` describes
+    `user` is who the metastore takes the client for, None if it does not say. `protocol` describes
     the protocol for people.
     """
 
     transport: TTransportBase
     user: str | None
-    spoken: str
+    protocol: str
 
     @property
     def calls(self) -> ThriftMetastore:
@@ -76,7 +76,7 @@ def open_connection(
     # A ticket or a token is looked for before the metastore is bothered.
     mechanism = _mechanism(security, host)
     try:
-        handle, spoken = _connect(host, port, security, connect_timeout)
+        handle, protocol = _connect(host, port, security, connect_timeout)
     except BaseException:
         if mechanism is not None:
             mechanism.close()
@@ -89,7 +89,7 @@ def open_connection(
         opened = Opened(
             TBufferedTransport(thrift_socket),
             _claimed_user(security) if named else None,
-            f"{spoken}no authentication",
+            f"{protocol}no authentication",
         )
         if opened.user is not None:
             _introduce(opened, opened.user)
@@ -101,8 +101,8 @@ def open_connection(
         transport.close()
         raise
     thrift_socket.setTimeout(read_timeout * 1000)
-    spoken += f"{mechanism.name} with {mechanism.protection}"
-    return Opened(transport, mechanism.user, spoken)
+    protocol += f"{mechanism.name} with {mechanism.protection}"
+    return Opened(transport, mechanism.user, protocol)
 
 
 def _connect(
@@ -210,8 +210,8 @@ def _introduce(opened: Opened, user: str) -> None:
                 raise ConnectionError(
                     "it closed the connection, as a metastore with Kerberos or TLS does, too"
                 ) from error
-        spoken = describe_other_protocol(sent)
-        said = "does not answer in plain Thrift" if spoken is None else f"speaks {spoken}"
+        protocol = describe_other_protocol(sent)
+        said = "does not answer in plain Thrift" if protocol is None else f"speaks {protocol}"
         raise HandshakeError(
             f"it {said}",
             "Set auth, use_ssl or use_http_transport to what the metastore asks for.",

@@ -58,7 +58,7 @@ class CharTable:
                 code="HIVEACID_HIVE_VIEW_CHAR",
             )
 
-    def showing(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
+    def analyzed_with(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
         """Return the analysed plan of a query of the table, under the table's name."""
         context = session.sparkContext
         plan = execution_of(context, self.session._jsparkSession, query).analyzed()

@@ -76,7 +76,7 @@ class OpenedHiveView:
         problem = self.translation.problem or ("The text", "Spark cannot parse its translation")
         raise refusal(self.translation.view, *problem)
 
-    def showing(self, session: SparkSession, query: Any) -> Any:
+    def analyzed_with(self, session: SparkSession, query: Any) -> Any:
         """Return the analysed plan of the view with a plan of its query.
 
         Raises:

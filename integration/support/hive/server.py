@@ -24,7 +24,7 @@ import pyspark
 
 from hiveacid.jars.artifacts import Progress
 from hiveacid.jars.hive_client import client_jars
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from integration.support.class_archives import HIVE_ARCHIVE, archive_options
 from integration.support.hive import hive_3
 from integration.support.hive.config import HivePorts, HiveSettings, site_properties, write_site
@@ -120,7 +120,7 @@ class HiveServer:
     def spark_client(self) -> str:
         """Value of `spark.sql.hive.metastore.version`, for a Spark that uses this metastore."""
         is_hive_4 = self.version == HIVE_VERSION
-        return line_of(pyspark.__version__).hive_4_client if is_hive_4 else self.version
+        return version_of(pyspark.__version__).hive_4_client if is_hive_4 else self.version
 
     @property
     def spark_jars(self) -> str:

@@ -277,8 +277,10 @@ def test_a_compaction_that_is_not_seen_stays_to_be_told_of(
     at = listing_at(directories, 2, txns, is_full_acid=is_full_acid)
     since = listing_since(directories, 2, txns, is_full_acid=is_full_acid)
     for kept in (at, since):
-        (ahead,) = select(kept, cut(ValidWriteIdList(4), 2), txns).ahead
-        assert ahead.name == name
+        (uncommitted_compactions,) = select(
+            kept, cut(ValidWriteIdList(4), 2), txns
+        ).uncommitted_compactions
+        assert uncommitted_compactions.name == name
     seen = ValidTxnList(20)
     if name.startswith("base"):
         assert name not in listing_at(directories, 2, seen, is_full_acid=True).directories

@@ -170,7 +170,7 @@ def test_what_a_compaction_covers_and_has_not_taken_in_is_to_be_lost(emptied, th
     directories = [path.rstrip("/") for path in there.split() if path.endswith("/")]
     listed = listing(*paths, directories=directories, without_files=[emptied])
     state = select(listed, write_ids(3, aborted=[5]), ALL_TXNS)
-    assert [lost.directory.name for lost in state.to_be_lost] == [emptied] * is_lost
+    assert [lost.directory.name for lost in state.rows_hive_will_drop] == [emptied] * is_lost
 
 
 def test_a_compaction_with_hives_hidden_file_alone_covers_what_it_took_in():
@@ -376,7 +376,7 @@ def test_compactions_whose_transactions_have_not_ended_are_ahead():
     txns = ValidTxnList(20, frozenset({9}), frozenset({12}))
     names = ["base_3_v0000009", "delta_4_5_v0000021", "delta_4_6_v0000012", "base_2_v0000010"]
     state = select(listing(*(f"{name}/b" for name in names)), ValidWriteIdList(9), txns)
-    assert [directory.name for directory in state.ahead] == names[:3]
+    assert [directory.name for directory in state.uncommitted_compactions] == names[:3]
     assert state.base is not None and state.base.directory.name == "base_2_v0000010"
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from dbt.adapters.hiveacid import report as report_module
-from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, keep, write
+from dbt.adapters.hiveacid.report import FILE_NAME, as_dict, write, write_report
 from dbt.adapters.hiveacid.sources.read_log import (
     FilesRead,
     ReadAmount,
@@ -162,11 +162,11 @@ def test_a_report_that_cannot_be_written_fails_with_the_reason(tmp_path):
 def test_a_report_is_kept_next_to_dbts_own_results(tmp_path, monkeypatch):
     flags = SimpleNamespace(WRITE_JSON=True)
     monkeypatch.setattr(report_module, "get_flags", lambda: flags)
-    keep(tmp_path, {"a": 1})
+    write_report(tmp_path, {"a": 1})
     assert json.loads((tmp_path / FILE_NAME).read_text()) == {"a": 1}
-    keep(None, {"a": 2})
+    write_report(None, {"a": 2})
     flags.WRITE_JSON = False
-    keep(tmp_path, {"a": 3})
+    write_report(tmp_path, {"a": 3})
     assert json.loads((tmp_path / FILE_NAME).read_text()) == {"a": 1}
 
 
@@ -175,6 +175,6 @@ def test_a_report_that_cannot_be_kept_does_not_fail_the_run(tmp_path, monkeypatc
     monkeypatch.setattr(report_module, "get_flags", lambda: SimpleNamespace(WRITE_JSON=True))
     monkeypatch.setattr(report_module.logger, "warning", warnings.append)
     (tmp_path / "target").write_text("a file")
-    keep(tmp_path / "target", {})
+    write_report(tmp_path / "target", {})
     (warning,) = warnings
     assert "could not be written" in warning and str(tmp_path) in warning

@@ -92,7 +92,7 @@ def failing(run, monkeypatch):
     monkeypatch.setattr(decision, "_Planner", Planner)
     monkeypatch.setattr(decision, "staged_changes", staged)
     found = planned(run)
-    plan = SimpleNamespace(brought_before=None, deletes=None)
+    plan = SimpleNamespace(earlier_batch_write_ids=None, deletes=None)
     rows = ChangedRows(run.model, plan, run.plans)
     return replace(found, plan=plan, rows=rows, sql=SQL)
 

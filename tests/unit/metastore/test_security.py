@@ -98,7 +98,7 @@ class TestPlain:
         assert ask(server.uri, security) == LONG
         with MetastoreClient(server.uri, security=security) as client:
             assert client.known_user() == "dbt"
-            assert client.spoken() == "PLAIN with auth"
+            assert client.protocol() == "PLAIN with auth"
 
     def test_a_wrong_password(self, start):
         server = start(partial(sasl_server.plain, passwords={"dbt": "another"}))
@@ -143,7 +143,7 @@ class TestDelegationTokens:
             with MetastoreClient(server.uri, security=Security(auth)) as client:
                 for _ in range(3):
                     assert client.get_config_value("key", LONG) == LONG
-                assert client.spoken() == f"DIGEST-MD5 with {qop.split(',')[0]}"
+                assert client.protocol() == f"DIGEST-MD5 with {qop.split(',')[0]}"
 
     def test_a_token_that_the_metastore_does_not_know(self, start, tmp_path):
         path = tmp_path / "tokens"
@@ -293,7 +293,7 @@ class TestTls:
         security = Security(Password("dbt", "s3cret"), tls)
         with MetastoreClient(f"thrift://localhost:{both.port}", security=security) as client:
             assert client.get_config_value("key", LONG) == LONG
-            assert client.spoken() == "TLSv1.3, PLAIN with auth"
+            assert client.protocol() == "TLSv1.3, PLAIN with auth"
 
     def test_an_unknown_authority(self, start, tls_server, certificates):
         server = start(in_tls(tls_server))
@@ -463,7 +463,7 @@ class TestHttp:
         with MetastoreClient(uri, security=security) as client:
             assert client.get_config_value("key", LONG) == LONG
             assert client.known_user() == "dbt"
-            assert client.spoken() == "HTTP with JWT"
+            assert client.protocol() == "HTTP with JWT"
         assert {(path, auth) for path, auth, _ in seen} == {("/metastore", f"Bearer {token}")}
 
     def test_a_token_from_a_file_is_read_anew(self, http_metastore, tmp_path):

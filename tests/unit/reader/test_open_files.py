@@ -6,7 +6,7 @@ import pytest
 
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.reader.locations import locations
-from hiveacid.reader.open_files import Flushed, with_flushed
+from hiveacid.reader.open_files import Flushed, replace_open_files
 from tests.unit.reader.test_plan import pinned_table, valid
 
 NAME = "delta_1_3/bucket_00000"
@@ -24,7 +24,7 @@ def settled(flushed):
     files = tuple(ListedFile(name, f"file:/t/{name}", 100) for name in names)
     listing = Listing("file:/t", files, ("delta_1_3",))
     pinned = replace(pinned_table(valid(3)), scratch=FakeScratch(flushed))
-    (location,) = with_flushed(None, pinned, locations(pinned, [listing]))
+    (location,) = replace_open_files(None, pinned, locations(pinned, [listing]))
     assert location.state.open_files == ()
     (delta,) = location.state.deltas
     return [file.path for file in delta.files], [s.reason for s in location.state.skipped]

@@ -79,7 +79,7 @@ def test_rows_that_a_compaction_has_not_taken_in_are_to_be_lost(planner, footer)
     pinned = pinned_table(valid(9))
     planned = planner(pinned, locations(pinned, [listing]), {file: footer})
     assert [data.file for data in planned.data] == [file]
-    assert planned.to_be_lost == ("file:/t/delta_1_2_v0000007",)
+    assert planned.rows_hive_will_drop == ("file:/t/delta_1_2_v0000007",)
 
 
 def test_original_rows_are_numbered_through_the_files_of_a_bucket():
@@ -283,16 +283,16 @@ def test_hive_shows_original_files_of_an_insert_only_table_only_if_it_says_so():
     files = {"delta_2_2_0/000000_0": None, "000000_0": None}
     hidden = plan(files, planner=plan_insert_only)
     assert [file.file.relative for file in hidden.data] == ["delta_2_2_0/000000_0"]
-    assert [file.relative for file in hidden.passed_over] == ["000000_0"]
+    assert [file.relative for file in hidden.ignored_files] == ["000000_0"]
     assert [item.relative for item in hidden.skipped] == ["file:/t/000000_0"]
     shown = plan(files, planner=plan_insert_only, shows_originals=True)
     assert {file.file.relative for file in shown.data} == set(files)
-    assert shown.passed_over == ()
+    assert shown.ignored_files == ()
     replaced = {"base_2/000000_0": None, "000000_0": None}
     for shows in (True, False):
         one = plan(replaced, planner=plan_insert_only, shows_originals=shows)
         assert [file.file.relative for file in one.data] == ["base_2/000000_0"]
-        assert one.passed_over == ()
+        assert one.ignored_files == ()
 
 
 def test_insert_only_files_may_lie_in_a_directory_of_the_same_name():

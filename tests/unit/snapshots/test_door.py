@@ -241,14 +241,14 @@ class TestTable:
         planned.change = lambda plan: replace(
             plan,
             data=(data,),
-            to_be_lost=emptied,
+            rows_hive_will_drop=emptied,
             missing=("file:/t/p=9",),
-            passed_over=outside,
+            ignored_files=outside,
         )
         with take("shop.orders") as snapshot:
             for _ in range(2):
                 snapshot.table("shop.orders")
-            assert snapshot.to_be_lost == {ORDERS: emptied}
+            assert snapshot.rows_hive_will_drop == {ORDERS: emptied}
         cut, lost, missing, hidden = warnings
         assert cut.startswith(
             "[HIVEACID_WARN_NANOSECONDS_CUT] shop.orders has timestamps with nano"
@@ -290,8 +290,8 @@ class Listed:
         def plan_listed(spark, pinned, listings, footers):
             (location,) = locations(pinned, listings)
             data = tuple(DataFile(file, 0, ("id",), is_acid=True) for file in location.orc_files())
-            ahead = tuple(location.ahead)
-            return ReadPlan(pinned, data, (), (), ahead=ahead)
+            uncommitted_compactions = tuple(location.uncommitted_compactions)
+            return ReadPlan(pinned, data, (), (), uncommitted_compactions=uncommitted_compactions)
 
         monkeypatch.setattr(history, "list_locations", list_locations)
         monkeypatch.setattr(history, "milliseconds_of", lambda spark, text: int(text))
@@ -432,7 +432,9 @@ class TestReplicas(Listed):
 
     @pytest.mark.parametrize("write_id", [None, 0, 1, 2, 3])
     def test_reads_are_warned(self, take, listed, warnings, planned, write_id):
-        planned.change = lambda plan: replace(plan, ahead=(("file:/w/base_2_v0000070", 70),))
+        planned.change = lambda plan: replace(
+            plan, uncommitted_compactions=(("file:/w/base_2_v0000070", 70),)
+        )
         with take("shop.orders") as snapshot:
             snapshot.table("shop.orders", version_as_of=write_id)
         (told,) = warnings
@@ -450,7 +452,9 @@ class TestReplicas(Listed):
             if call == "get_compactions":
                 raise MetastoreError("show_compact failed: Permission denied: user=dbt")
 
-        planned.change = lambda plan: replace(plan, ahead=(("file:/w/base_2_v0000070", 70),))
+        planned.change = lambda plan: replace(
+            plan, uncommitted_compactions=(("file:/w/base_2_v0000070", 70),)
+        )
         metastore.before = refuse
         with take("shop.orders") as snapshot:
             for _ in range(2):
@@ -477,7 +481,7 @@ class TestReplicas(Listed):
         metastore.compactions = (self.OWN,)
         with take("shop.orders") as snapshot:
             for read in list(self.reads(snapshot))[:-1]:
-                assert read()._plan.locations[0].state.ahead
+                assert read()._plan.locations[0].state.uncommitted_compactions
             snapshot.table("shop.orders", version_as_of=2)
         assert warnings == []
 

@@ -12,11 +12,11 @@ ORDERS = TableName("shop", "orders")
 EMPTIED = tuple(f"file:/t/p={i}/delta_1_1_v0000007" for i in range(5))
 
 
-def snapshot(**to_be_lost):
+def snapshot(**dropped):
     return SimpleNamespace(
         transaction_id=17,
         check_alive=lambda: None,
-        to_be_lost={TableName("shop", name): found for name, found in to_be_lost.items()},
+        rows_hive_will_drop={TableName("shop", name): found for name, found in dropped.items()},
     )
 
 

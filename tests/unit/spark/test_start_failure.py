@@ -5,9 +5,9 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from dbt.adapters.hiveacid.spark.start_failure import describe_start_failure
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
-LINE = line_of(pyspark.__version__)
+LINE = version_of(pyspark.__version__)
 EXITED = PySparkRuntimeError(None, "JAVA_GATEWAY_EXITED", {})
 NO_HEAP = (
     "Error: Not allowed to specify max heap(Xmx) memory settings through java options (was "

@@ -6,7 +6,7 @@ from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.snapshots.instants import AsOf, ReadKind
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.clauses import ReadClauses, refuse_ignored, render_read
 from hiveacid.sql.statement import Relation
 
@@ -45,7 +45,7 @@ def test_a_choice_of_partitions_is_read_as_it_is_written(values, kinds):
 def test_options_are_rendered_as_a_clause():
     choice = PartitionChoice.of({"day": frozenset({"it's"})})
     options = ReadClauses(choice, static=True).options()
-    assert render_read("shop.orders", options, line_of("4.1.4")) == (
+    assert render_read("shop.orders", options, version_of("4.1.4")) == (
         """shop.orders with (partitions = '{"day": ["it\\'s"]}', static = 'true')"""
     )
 
@@ -67,7 +67,7 @@ def test_each_option_that_spark_ignores_is_named_once():
 
 def test_a_spark_without_the_clause_calls_a_function():
     options = ReadClauses(PartitionChoice.of({"n": frozenset({"1"})}), static=True).options()
-    assert render_read("`shop`.orders", options, line_of("3.5.9")) == (
+    assert render_read("`shop`.orders", options, version_of("3.5.9")) == (
         """acid_table('`shop`.orders', partitions => '{"n": ["1"]}', static => 'true')"""
     )
 

@@ -153,7 +153,7 @@ class PlannedRun:
     def changes(self, new_rows: DataFrame) -> DataFrame:
         """Return the rows for the stage: inserts and deletes together."""
         session = self.context.session
-        delete_may_hit_earlier = bool(self.plan.brought_before and self.plan.deletes)
+        delete_may_hit_earlier = bool(self.plan.earlier_batch_write_ids and self.plan.deletes)
 
         def staged() -> DataFrame:
             return staged_changes(

@@ -31,7 +31,7 @@ from hiveacid.changes.rows import (
     inserted_rows,
     reconcile_deletes,
     reconcile_inserts,
-    rows_brought_before,
+    rows_of_earlier_batches,
 )
 from hiveacid.changes.state import SourceState
 
@@ -175,7 +175,7 @@ class ChangedRows:
         if rows is Rows.EARLIER_BATCHES:
             read = plan_earlier_batches(session, self._plan)
             self._looked_up.update(read.files)
-            return rows_brought_before(session, self._plan, read)
+            return rows_of_earlier_batches(session, self._plan, read)
         inserts = inserted_rows(session, self._plan)
         if self._reconciled_with is not None:
             lost = self._plan.lost_locations

@@ -72,6 +72,6 @@ def tables_to_lose(message: str, snapshot: SnapshotEngine) -> list[str]:
     """Return the tables with rows that Hive is going to lose, of which a message names a file."""
     return [
         str(name)
-        for name, directories in sorted(snapshot.to_be_lost.items())
+        for name, directories in sorted(snapshot.rows_hive_will_drop.items())
         if any(urlparse(d.rpartition("/")[0]).path + "/" in message for d in directories)
     ]

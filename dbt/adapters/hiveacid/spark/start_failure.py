@@ -10,7 +10,7 @@ import pyspark
 from pyspark.errors import PySparkException
 
 from hiveacid.jvm.errors import condition, short_message
-from hiveacid.spark_lines import line_of
+from hiveacid.spark_versions import version_of
 
 LOG_NAME = "spark.log"
 """File in dbt's directory of logs for what Spark's Java process prints."""
@@ -33,7 +33,7 @@ _OF_JAVA = re.compile(
     r"^JAVA_HOME|\bjava: (?:command )?not found|/java: No such file|UnsupportedClassVersion"
     r"|^Unrecognized option: --add-"
 )
-_LINE = line_of(pyspark.__version__)
+_LINE = version_of(pyspark.__version__)
 _JAVA = (
     f"Spark {_LINE.name} needs Java {_LINE.java[0]} or newer: `java -version` (or $JAVA_HOME) "
     "should say so."

@@ -81,7 +81,7 @@ def newest_state(history: Iterable[Row]) -> StateLookup:
             scan.pass_over(met)
             continue
         restored = None
-        state = scan.meet(met)
+        state = scan.visit(met)
         if isinstance(state, TargetState) and restored_by is not None:
             return replace(state, lineage=f"{state.lineage}.{restored_by}")
         if state is not None:

@@ -64,11 +64,11 @@ def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) 
     snapshot = None
     for snapshot in ancestry:
         met = parse(snapshot.summary.get(KEY))
-        state = scan.meet(met)
+        state = scan.visit(met)
         if isinstance(state, LostState) and state.commit_id is not None:
             for other in undone:
                 scan.pass_over(parse(other.summary.get(KEY)))
-            state = scan.meet(met)
+            state = scan.visit(met)
         if state is not None:
             return state
         if snapshot.operation == "delete" and snapshot.summary.get("total-data-files") == "0":

@@ -100,7 +100,7 @@ class HistoryScan:
         self._passed: set[str] = set()
         self._newest: TargetState | None = None
 
-    def meet(self, state: StateLookup) -> StateLookup:
+    def visit(self, state: StateLookup) -> StateLookup:
         """Take the state of the next older commit. Return the table's state; None to go on."""
         if not isinstance(state, TargetState):
             return state

@@ -12,10 +12,13 @@ from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName
 
 
-def find_foreign(
-    client: MetastoreClient, server: ServerInfo, name: TableName, ahead: Sequence[tuple[str, int]]
+def find_compactions_of_other_metastore(
+    client: MetastoreClient,
+    server: ServerInfo,
+    name: TableName,
+    uncommitted: Sequence[tuple[str, int]],
 ) -> list[tuple[str, int]]:
-    """Return the compactions ahead that are none of the metastore's own.
+    """Return the compactions that another metastore ran.
 
     The metastore knows the transaction of its compaction before the directory is made
     (`AcidCompactionService.compact`), and forgets a compaction after its cleaning, for which the
@@ -23,21 +26,23 @@ def find_foreign(
     and may have passed the number of a foreign directory that the snapshot does not see.
 
     Args:
-        ahead: see `Location.ahead`; listed before.
+        uncommitted: see `Location.uncommitted_compactions`; listed before.
 
     Raises:
         MetastoreError: the metastore could not be asked.
     """
-    if not ahead:
+    if not uncommitted:
         return []
     now = client.get_valid_txns()
-    aborted = now.aborted & {transaction for _, transaction in ahead}
+    aborted = now.aborted & {transaction for _, transaction in uncommitted}
     if aborted:
         # What a compaction has left that was aborted, as its worker died, is hidden until the
         # cleaner removes it. The directory of another aborted transaction is shown once the
         # metastore forgets that transaction: it does so within seconds of an empty one.
         aborted -= client.get_aborted_writers() or frozenset()
-    unknown = [(path, transaction) for path, transaction in ahead if transaction not in aborted]
+    unknown = [
+        (path, transaction) for path, transaction in uncommitted if transaction not in aborted
+    ]
     if not unknown:
         return []
     own = {compaction.transaction_id for compaction in client.get_compactions(name)}

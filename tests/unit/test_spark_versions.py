@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from hiveacid.jars.artifacts import read_lock
-from hiveacid.spark_lines import ALL_TESTS, LINES, line_of, refuse_older_sparks
+from hiveacid.spark_versions import ALL_TESTS, LINES, refuse_older_sparks, version_of
 from integration.support.spark_packages import delta_lock, iceberg_lock
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_line_is_found_by_any_of_its_releases() -> None:
-    assert line_of("3.5.9") is line_of("3.5.4-amzn-0") is LINES[0]
-    assert line_of("4.1.4").tests == ALL_TESTS
+    assert version_of("3.5.9") is version_of("3.5.4-amzn-0") is LINES[0]
+    assert version_of("4.1.4").tests == ALL_TESTS
 
 
 def test_a_line_that_nobody_has_tried_takes_the_careful_way() -> None:
-    line = line_of("5.0.1")
+    line = version_of("5.0.1")
     assert (line.name, line.whole_schema, line.delta) == ("5.0", False, None)
     assert line.has_options_clause
 

@@ -16,7 +16,7 @@ BUILDS = "builds"
 
 
 @dataclass(frozen=True)
-class SparkLine:
+class SparkVersion:
     """A line of Spark.
 
     Attributes:
@@ -63,7 +63,7 @@ class SparkLine:
 
 
 LINES = (
-    SparkLine(
+    SparkVersion(
         "3.5",
         "3.5.9",
         CUT,
@@ -81,8 +81,8 @@ LINES = (
         has_view_schema_modes=False,
         binds_in_text=False,
     ),
-    SparkLine("4.0", "4.0.5", BUILDS, (17,), whole_schema=True, binds_in_text=False),
-    SparkLine(
+    SparkVersion("4.0", "4.0.5", BUILDS, (17,), whole_schema=True, binds_in_text=False),
+    SparkVersion(
         "4.1",
         "4.1.4",
         ALL_TESTS,
@@ -91,13 +91,13 @@ LINES = (
         iceberg="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
         whole_schema=True,
     ),
-    SparkLine("4.2", "4.2.1", BUILDS, (17,), whole_schema=True),
-    SparkLine("4.3", "4.3.0", CUT, (17,), whole_schema=True),
+    SparkVersion("4.2", "4.2.1", BUILDS, (17,), whole_schema=True),
+    SparkVersion("4.3", "4.3.0", CUT, (17,), whole_schema=True),
 )
 """Every line that the package allows, the oldest first."""
 
 
-def line_of(version: str) -> SparkLine:
+def version_of(version: str) -> SparkVersion:
     """Return the line of a release.
 
     For a line that is not in the table: the newest one of it, without what nobody has tried.
