@@ -53,6 +53,7 @@ def test_a_function_over_an_acid_source(project: DbtProject, database: str) -> N
     )
     assert errors(project, "build") == {
         "orders_after": (
+            "[HIVEACID_FUNCTION_OVER_TRANSACTIONAL_TABLE] "
             f"Function orders_after would be a permanent function over the ACID table {database}"
             ".orders, read directly or through ephemeral models. A permanent function cannot hold "
             "a run's snapshot. Read the source in the models that call the function."
@@ -90,7 +91,9 @@ def test_nodes_with_the_names_of_acid_tables(
     for flags in ([], ["--full-refresh"]):
         messages = errors(project, "build", *flags)
         assert {name: text[: text.index(" Spark")] for name, text in messages.items()} == {
-            name: f"{database}.{name} is a transactional Hive table." for name in names
+            name: "[HIVEACID_DROPS_TRANSACTIONAL_TABLE] "
+            f"{database}.{name} is a transactional Hive table."
+            for name in names
         }
     assert hive_client.query("SELECT * FROM added") == before
 
@@ -153,8 +156,8 @@ def test_a_wrong_metastore_address(
     project.sources("orders")
     project.models(first="select * from {{ source('shop', 'orders') }}")
     assert errors(project, "run") == {
-        "first": f"Could not connect to the Hive metastore. Tried: {uri}: Connection refused "
-        "Check metastore_uri, and that the metastore is running."
+        "first": "[HIVEACID_METASTORE_UNAVAILABLE] Could not connect to the Hive metastore. "
+        f"Tried: {uri}: Connection refused Check metastore_uri, and that the metastore is running."
     }
 
 
@@ -213,8 +216,8 @@ def test_a_metastore_without_write_ids(
     project.sources("orders")
     project.models(first="select * from {{ source('shop', 'orders') }}")
     assert errors(project, "run") == {
-        "first": "The metastore lists open transactions in the form of Hive 2: it is older than "
-        "Hive 3 and has no write ids, so no snapshot can be taken."
+        "first": "[HIVEACID_METASTORE_BEFORE_HIVE_3] The metastore lists open transactions in "
+        "the form of Hive 2: it is older than Hive 3 and has no write ids, so no snapshot can be taken."
     }
 
 

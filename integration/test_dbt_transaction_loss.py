@@ -129,8 +129,8 @@ def lost(name: str, transaction: str) -> tuple[str, str]:
     """The outcome of a model whose transaction was aborted."""
     return (
         "error",
-        f"Runtime Error in model {name} (models/{name}.sql) Metastore transaction {transaction}, "
-        f"which held the snapshot of {SOURCE}, is lost: the metastore has aborted it. Files of "
+        f"Runtime Error in model {name} (models/{name}.sql) "
+        f"[HIVEACID_TRANSACTION_LOST] Metastore transaction {transaction}, which held the snapshot of {SOURCE}, is lost: the metastore has aborted it. Files of "
         "the snapshot may be gone, so nothing read from now on can be trusted. Take a new "
         "snapshot. If that one is lost, too, see in the metastore's log who aborted the "
         "transaction, or lower heartbeat_interval. No target is replaced. Run dbt again.",

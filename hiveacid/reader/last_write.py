@@ -25,6 +25,8 @@ LOOKS = 3
 class CompactedMeanwhileError(UnreadableTableError):
     """A table is compacted whenever its files are listed without a lock."""
 
+    code = "HIVEACID_FRESHNESS_UNKNOWN"
+
 
 @dataclass(frozen=True)
 class LastWrite:

@@ -108,7 +108,9 @@ class Heartbeat:
             except Exception as error:  # whatever it is, the thread must not die silently
                 silence = time.monotonic() - last_success
                 if silence >= self._timeout:
-                    return f"no heartbeat reached the metastore for {silence:.0f} s: {error}"
+                    return (
+                        f"no heartbeat reached the metastore for {silence:.0f} s: {_words(error)}"
+                    )
                 last_warning = self._warn(error, silence, last_warning)
                 wait = min(self._interval, RETRY_SECONDS)
                 continue
@@ -128,7 +130,7 @@ class Heartbeat:
         logger.warning(
             "[HIVEACID_WARN_HEARTBEAT_FAILED] "
             f"A heartbeat of transaction {self._transaction_id} failed. The transaction is lost at "
-            f"{end:%H:%M:%S} unless one gets through before. {error}"
+            f"{end:%H:%M:%S} unless one gets through before. {_words(error)}"
         )
         return now
 
@@ -274,7 +276,7 @@ class Transaction:
                 "[HIVEACID_WARN_TRANSACTION_NOT_ENDED] "
                 f"Transaction {self.id} could not be ended; its locks stay until the metastore "
                 f"aborts it, {self.server.transaction_timeout:g} s after its last heartbeat. "
-                f"{error}"
+                f"{error.message}"
             )
         except BaseException:
             self._ended_at = None
@@ -296,7 +298,7 @@ class Transaction:
                 logger.warning(
                     "[HIVEACID_WARN_TRANSACTION_WAS_LOST] "
                     f"Transaction {self.id} was no longer open when it was ended. What was read "
-                    f"since it was lost may be wrong. {error}"
+                    f"since it was lost may be wrong. {error.message}"
                 )
 
     def _mark_lost(self, reason: str) -> None:
@@ -315,6 +317,11 @@ class Transaction:
 
     def _named_tables(self) -> str:
         return ", ".join(map(str, sorted(self.locked))) or "no table yet"
+
+
+def _words(error: Exception) -> str:
+    """Return the message of an error, as a part of another one: without its code."""
+    return error.message if isinstance(error, HiveAcidError) else str(error)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ class TestTable:
         for arguments in (["run"], ["run", "--full-refresh"]):
             results = run_dbt([*arguments, "--vars", "rows: 9"], expect_pass=False)
             assert {str(result.message).strip().splitlines()[-1].strip() for result in results} == {
-                "Transaction 17 is lost. No target is replaced. Run dbt again."
+                "[HIVEACID_TRANSACTION_LOST] Transaction 17 is lost. No target is replaced. "
+                "Run dbt again."
             }
             assert count(project, "good") == count(project, "kept") == count(project, "delta") == 3
         names = ["delta", "good", "kept", "partitioned"]

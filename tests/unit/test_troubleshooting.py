@@ -54,8 +54,9 @@ def messages() -> Iterator[Message]:
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and _name(call.func) in KINDS and call.args:
                 kind, place = _name(call.func), f"{path.relative_to(ROOT)}:{call.lineno}"
-                # A message that is handed on has a code, and no words of its own.
-                for text in _texts(call.args[0], functions) or [""] * bool(call.keywords):
+                # An error whose message is handed on has a code, and no words of its own.
+                handed_on = [] if kind in ("warning", "raise_error") else [""]
+                for text in _texts(call.args[0], functions) or handed_on:
                     yield Message(kind, _code_of(call, kind, text), text, place)
 
 

@@ -162,10 +162,10 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         """Turn Spark's errors into dbt's: the message for the user, the stack for the debug log."""
         try:
             yield
-        except VanishedFileError as error:
-            raise self._vanished_file(error.message) from error
         except DbtRuntimeError:
             raise
+        except VanishedFileError as error:
+            raise self._vanished_file(error.message) from error
         except HiveAcidError as error:
             raise as_dbt_error(error) from error
         except (PySparkException, Py4JError) as error:

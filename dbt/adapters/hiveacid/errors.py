@@ -95,8 +95,11 @@ def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
     if kind not in _DBT_CLASSES:
         members = {"__doc__": kind.__doc__, "__module__": kind.__module__}
         _DBT_CLASSES[kind] = type(kind.__name__, (DbtRuntimeError, kind), members)
-    raised = _DBT_CLASSES[kind](f"{error}{_ADVICE.get(kind, '')}")
+    advice = _ADVICE.get(kind, "")
+    raised = _DBT_CLASSES[kind](f"{error}{advice}")
     raised.__dict__["code"] = error.code
+    # dbt shows `msg`; the library's `message` is without the code.
+    raised.args = (f"{error.message}{advice}",)
     return raised
 
 

@@ -142,11 +142,11 @@ def explain_release(what: str, transaction_id: int | None, ended_after: str | No
         return f"{told}: the run was cancelled or is over."
     return (
         f"{told}, with the last node that was known to read an ACID source, {ended_after}. A run "
-        "has one snapshot. If a node reads the source within `{% if execute %}`, where dbt "
-        "does not find it when it parses, name it in the node's SQL, too: `-- depends_on: {{ "
-        "source('shop', 'orders') }}`. If a hook of the run reads it, read the source in a model "
-        "instead. Set `hold_until: run_end` in the profile to hold the locks on the sources until "
-        "the run ends."
+        "has one snapshot. If a node reads the source within `{% if execute %}`, or in a macro "
+        "that dbt calls by itself, dbt does not find it when it parses: name it in the node's "
+        "SQL, too: `-- depends_on: {{ source('shop', 'orders') }}`. If a hook of the run reads it, "
+        "read the source in a model instead. Set `hold_until: run_end` in the profile to hold the "
+        "locks on the sources until the run ends."
     )
 
 

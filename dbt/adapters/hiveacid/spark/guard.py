@@ -24,7 +24,9 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> Cata
     """
     found = table_metadata(session, database, table)
     if found is not None and is_transactional(found):
-        raise AcidTargetError(about_target(database, table))
+        raise AcidTargetError(
+            about_target(database, table), code="HIVEACID_DROPS_TRANSACTIONAL_TABLE"
+        )
     return found
 
 

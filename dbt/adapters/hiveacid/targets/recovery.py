@@ -140,7 +140,8 @@ class Recovery:
             with self._statements.node.uninterrupted():
                 if previous is None:
                     self._catalog.drop_relation(target)
-                elif version is not None:
+                else:
+                    assert version is not None, "`version_of` a table that exists"
                     restore(self._statements.session, previous, version)
             raise
 
