@@ -23,8 +23,8 @@ WIDTH = 60
 """Less than the width of a line of dbt's log, which overwrites the progress line."""
 
 CountTasks = Callable[[str], tuple[int, int]]
-"""Returns the number of finished tasks, and of all tasks in the stages that have begun, for the jobs
-with a tag."""
+"""Returns the number of finished tasks, and of all tasks in the stages that have begun, for the
+jobs with a tag."""
 
 
 class ProgressLine:
