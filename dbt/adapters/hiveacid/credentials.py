@@ -220,8 +220,9 @@ class HiveAcidCredentials(Credentials):
     )
     old_dates: str | None = option(
         "The calendar of dates before 1582-10-15. `file`: the calendar that the file names, or the "
-        "Julian one if it names none, as in other versions of Hive. `gregorian`: the Gregorian one "
-        "if the file names none, as in Hive 3.1. Default: by the metastore's version.",
+        "Julian one if it names none, as in versions other than Hive 3.1. `gregorian`: the "
+        "Gregorian one if the file names none, as in Hive 3.1. Default: by the metastore's "
+        "version.",
         one_of("file", "gregorian"),
         default=None,
     )
@@ -250,8 +251,8 @@ class HiveAcidCredentials(Credentials):
     )
     scratch_directory: str | None = option(
         "Directory for copies of the flushed part of source files still being written (streaming "
-        "ingest). The copies are removed when the run's snapshot ends. Spark's executors must be "
-        "able to read it. Default: `/tmp` of the files' own file system.",
+        "ingest). The copies are removed when the run's snapshot ends. Spark's executors must "
+        "reach the directory. Default: `/tmp` of the files' own file system.",
         parse_text,
         default=None,
     )

@@ -439,7 +439,7 @@ class HiveAcidAdapter(SparkAdapter):
         """Return the docs' catalog entry of one relation, which need not be in the project.
 
         Raises:
-            AdapterError: the relation does not exist.
+            DbtRuntimeError: the relation does not exist.
         """
         return self._catalog.of_relation(ours(relation))
 
