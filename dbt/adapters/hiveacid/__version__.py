@@ -1,4 +1,4 @@
-"""The version, where dbt looks for it."""
+"""The adapter's version, in the module in which dbt looks for it."""
 
 from hiveacid import __version__ as version
 

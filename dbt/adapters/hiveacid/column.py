@@ -1,4 +1,4 @@
-"""Columns: dbt-spark's, which know the kinds of Spark's types."""
+"""Columns of dbt-spark that classify Spark's types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint")
 
 @dataclass
 class HiveAcidColumn(SparkColumn):
-    """Column whose kind of type dbt can ask for; dbt names the kinds as Postgres does."""
+    """Column that classifies Spark's types; dbt's own class knows only Postgres's names."""
 
     @classmethod
     def of(cls, column: SparkColumn) -> HiveAcidColumn:
@@ -23,7 +23,7 @@ class HiveAcidColumn(SparkColumn):
         return cls(**{field.name: getattr(column, field.name) for field in fields})
 
     def is_string(self) -> bool:
-        """Return whether the values are texts of any length."""
+        """Return whether the values are strings, with or without a length."""
         return self._kind() in _TEXTS
 
     def is_integer(self) -> bool:
@@ -35,7 +35,7 @@ class HiveAcidColumn(SparkColumn):
         return self._kind() == "decimal"
 
     def can_expand_to(self, other_column: Column) -> bool:
-        """Return False: dbt would widen text columns of a snapshot, and Spark's have no width."""
+        """Return False: dbt would widen a snapshot's strings, which have no width in Spark."""
         return False
 
     def _kind(self) -> str:

@@ -1,4 +1,4 @@
-"""Calls to the dbt command that is under way: its sources, its settings, its interruptions."""
+"""Calls to the running dbt command: its sources, its settings, its cancellation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
 
 TablesRead = Callable[[Iterable[TableName]], set[TableName]]
-"""Returns those of some names that are read from the snapshot."""
+"""Returns the names that are read from the snapshot, among the given ones."""
 
 
 class CommandHooks(Protocol):
@@ -29,13 +29,13 @@ class CommandHooks(Protocol):
         """Return the sources of the project."""
 
     def file_settings(self, names: Collection[TableName]) -> Mapping[TableName, FileSettings]:
-        """Return what sources say of some tables' files."""
+        """Return how to read the files of some tables, by the options of their sources."""
 
     def acid_readers(self, read_in_snapshot: TablesRead) -> frozenset[str] | None:
         """Return the nodes that may read an ACID source; None if they are not known."""
 
     def on_lost(self) -> None:
-        """Stop what reads under the transaction, which is lost. Called once, on any thread."""
+        """Stop the readers of the lost transaction. Called once, on any thread."""
 
     def raise_if_cancelled(self) -> None:
         """Raise on a thread whose work dbt has cancelled."""
@@ -55,7 +55,7 @@ class StoppableConnections(Protocol):
 
 
 class HooksOfAdapter:
-    """Hooks of the command that has made an adapter (`CommandHooks`)."""
+    """`CommandHooks` of the command that made an adapter."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class HooksOfAdapter:
         manifest: Callable[[], Manifest | None],
         target_path: str | None,
     ) -> None:
-        """Ask nothing yet.
+        """Create the hooks; look nothing up yet.
 
         Args:
             connections: the adapter's connections.

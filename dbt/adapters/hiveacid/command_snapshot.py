@@ -1,4 +1,4 @@
-"""Snapshot of one dbt command: opened with the first read, ended with the last reader."""
+"""Snapshot of one dbt command: opened by the first read, ended after the last reader."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class StatementHooks(SnapshotHooks):
 
 
 class CommandSnapshot(StatementHooks):
-    """The snapshot that the nodes of a command share, and the policy of its end.
+    """Snapshot that the nodes of a command share, and the policy for its end.
 
     Attributes:
         release: decides after which node the snapshot may end.
@@ -53,7 +53,7 @@ class CommandSnapshot(StatementHooks):
 
         Args:
             make_engine: makes an engine with hooks.
-            command: names the sources of the command and the nodes that read some.
+            command: returns the command's sources and the nodes that read them.
             tables: the tables that the metastore has.
             credentials: the settings of the profile.
         """
@@ -85,7 +85,7 @@ class CommandSnapshot(StatementHooks):
         self._hold_warning.start()
 
     def end_after(self, node: str) -> None:
-        """End the snapshot if no node to come needs it after `node`. Never raises."""
+        """End the snapshot if no node after `node` needs it. Never raises."""
         if self.is_open and self.release.may_release(node):
             self.end()
 
@@ -100,7 +100,7 @@ class CommandSnapshot(StatementHooks):
             logger.info(f"{report}, ended after {node}" if node is not None else str(report))
 
     def renew(self) -> None:
-        """Begin with another command, after the end of this one."""
+        """Reset for another command, after the end of this one."""
         self.release.reset()
         self.engine.renew()
 

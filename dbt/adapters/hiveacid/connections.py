@@ -1,4 +1,4 @@
-"""Connections of dbt: a Spark session each, and the work around a statement."""
+"""Connections of dbt: one Spark session each, and what happens before and after a statement."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ logger = AdapterLogger("HiveAcid")
 class HiveAcidAdapterResponse(AdapterResponse):
     """Response to a statement; dbt writes it to run_results.json.
 
-    `transaction_id` is the metastore transaction under whose locks the node has read. `snapshot`
-    maps each ACID source that the node has read to the highest write id that it could see. `reads`
-    has the amount read of each source: its write ids as Hive writes them, and a `ReadAmount`.
-    `changes` says what a model over `acid_changes` has applied (`incremental.apply.AppliedRun`).
+    `transaction_id` is the metastore transaction that held the locks while the node read.
+    `snapshot` maps each ACID source that the node has read to the high watermark of its write ids.
+    `reads` has the amount read of each source: its write ids as Hive writes them, and a
+    `ReadAmount`. `changes` has what a model over `acid_changes` has applied
+    (`incremental.apply.AppliedRun`).
     """
 
     transaction_id: int | None = None
@@ -57,7 +58,7 @@ class HiveAcidAdapterResponse(AdapterResponse):
     def of(
         cls, message: str, rows: int | None, readings: Collection[FilesRead]
     ) -> HiveAcidAdapterResponse:
-        """Return the response after some ACID sources were read."""
+        """Return the response of a statement that has read these files of ACID sources."""
         pinned = {str(reading.table): reading.pinned for reading in readings}
         return cls(
             message,
@@ -69,17 +70,17 @@ class HiveAcidAdapterResponse(AdapterResponse):
 
 
 class HiveAcidConnectionManager(SparkConnectionManager):
-    """dbt-spark's connection manager, on sessions of the driver in dbt's own process."""
+    """dbt-spark's connection manager, with Spark's driver in dbt's own process."""
 
     TYPE = "hiveacid"
 
     run: Invocation
-    """Set by the adapter, which makes both."""
+    """Set by the adapter, which creates the invocation and the connection manager."""
 
     @classmethod
     @raising_dbt_errors
     def open(cls, connection: Connection) -> Connection:
-        """Give the connection a Spark session of its own, starting Spark if need be."""
+        """Give the connection a Spark session of its own; start Spark first if necessary."""
         if connection.state == ConnectionState.OPEN:
             return connection
         credentials = connection.credentials
@@ -101,7 +102,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def add_query(
         self, sql: str, auto_begin: bool = True, bindings: Any = None, *args: Any, **kwargs: Any
     ) -> tuple[Connection, Any]:
-        """Run a statement; its ACID tables show the run's snapshot."""
+        """Run a statement, which reads its ACID tables from the run's snapshot."""
         # Only the INSERT … VALUES of dbt-spark's macros for seeds binds values. It reads nothing.
         connection = self.get_thread_connection()
         node: NodeContext = connection.handle
@@ -117,10 +118,10 @@ class HiveAcidConnectionManager(SparkConnectionManager):
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[AdapterResponse, agate.Table]:
-        """Run a statement to its end; a query also if nobody wants its rows, as in a hook.
+        """Run a statement to its end. A query runs even if its rows are not fetched, as in a hook.
 
-        Rows of ACID sources are returned only while their snapshot holds. The materializations
-        check what a statement writes.
+        Rows of ACID sources are returned only while their transaction is alive. For rows that a
+        statement writes, the materializations check the transaction.
 
         Raises:
             TransactionLostError: the rows may not be all that the source had.
@@ -143,17 +144,17 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         return self.get_response(cursor), empty_table()
 
     def release(self) -> None:
-        """Close this thread's connection; a statement outside of a command loses its snapshot."""
+        """Close this thread's connection. Outside of a command, the statement's snapshot ends."""
         self.run.release_statement()
         super().release()
 
     def clear_thread_connection(self) -> None:
-        """Forget this thread's connection; a statement outside of a command loses its snapshot."""
+        """Forget this thread's connection. Outside of a command, the statement's snapshot ends."""
         self.run.release_statement()
         super().clear_thread_connection()
 
     def cleanup_all(self) -> None:
-        """Close all connections; statements outside of a command lose their snapshots."""
+        """Close all connections. Outside of a command, the statements' snapshots end."""
         self.run.release_statement(all_threads=True)
         super().cleanup_all()
 
@@ -184,7 +185,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
 
     @classmethod
     def get_response(cls, cursor: NodeCursor | None) -> HiveAcidAdapterResponse:
-        """Return what a statement did: the rows written, and the snapshot that they come from."""
+        """Return a statement's response: the rows written, and the snapshot that was read."""
         if cursor is None:
             return HiveAcidAdapterResponse("OK")
         rows = cursor.rows_written()
@@ -197,18 +198,18 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         return session
 
     def cancel_open(self) -> list[str]:
-        """Stop what the other connections run, and let nothing further start; then dbt waits."""
+        """Stop the other connections' statements and start no further ones. dbt then waits."""
         logger.info("Cancelling: dbt ends once Spark has stopped what it is running ...")
         return list(super().cancel_open())
 
     def raise_if_cancelled(self) -> None:
-        """Raise if dbt has cancelled this thread's connection: it waits for the thread to end."""
+        """Raise if dbt has cancelled this thread's connection, since dbt waits for the thread."""
         connection = self.get_if_exists()
         if connection is not None and connection.state == ConnectionState.OPEN:
             connection.handle.raise_if_cancelled()
 
     def stop_reading(self) -> None:
-        """Stop the statements that read ACID sources: their transaction is lost."""
+        """Stop the statements that read ACID sources, because their transaction is lost."""
         with self.lock:
             connections = list(self.thread_connections.values())
         for connection in connections:
@@ -246,7 +247,7 @@ def _progress_of(context: SparkContext) -> ProgressLine:
 
 
 def _progress_line(root: SparkSession, parameters: Mapping[str, str]) -> ProgressLine | None:
-    """Return the line that shows the progress of statements, if a terminal shows it."""
+    """Return the progress line of statements; None if stderr is no terminal or dbt is quiet."""
     flags = get_flags()
     quiet = getattr(flags, "QUIET", False) or getattr(flags, "LOG_FORMAT", None) == "json"
     if quiet or parameters.get(CONSOLE_PROGRESS, "true") != "true" or not sys.stderr.isatty():

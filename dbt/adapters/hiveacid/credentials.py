@@ -1,4 +1,4 @@
-"""A `type: hiveacid` target of profiles.yml: each of its keys is declared once, by `option`."""
+"""Keys of a `type: hiveacid` target in profiles.yml, each declared once by `option`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 from hiveacid.spark_versions import version_of
 
 SESSION = "session"
-"""The method that runs Spark's driver in dbt's own process (pyspark)."""
+"""The `method` that runs Spark's driver in dbt's own process (PySpark)."""
 
 OFF = "off"
 LAST_NODE, RUN_END = "last_node", "run_end"
@@ -42,8 +42,8 @@ _AS_SPARK_4 = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
-"""Defaults of Spark 4, for Spark 3. By those of Spark 3 a model without `file_format` would be a
-table of text files, and dates before 1582 could not be written."""
+"""Defaults of Spark 4, set on Spark 3. With Spark 3's own, a model without `file_format` would
+become a table of text files, and dates before 1582 could not be written."""
 
 # dbt gives these two to every target and removes them before an adapter sees the rest.
 _DBT_KEYS = (
@@ -102,27 +102,28 @@ class HiveAcidCredentials(Credentials):
         default=SESSION,
     )
     auth: str = option(
-        "How the metastore is told who dbt is. `kerberos`: a ticket or a keytab, or a delegation "
+        "How dbt authenticates to the metastore. `kerberos`: a ticket or a keytab, or a delegation "
         "token in the file that `HADOOP_TOKEN_FILE_LOCATION` names. `plain` (or `ldap`): `user` "
-        "and `password`. `jwt`: `token` or `token_file`, over HTTP. `delegation_token`: the file "
-        "only. `none`: nobody asks; `user` is believed.",
+        "and `password`. `jwt`: `token` or `token_file`, over HTTP. `delegation_token`: that file "
+        "only. `none`: no authentication; the metastore trusts `user`.",
         parse_auth,
         default=NONE,
     )
     user: str | None = option(
-        "With `plain` and `ldap`, who logs in. With `none`, the user as whom the metastore acts.",
+        "With `plain` and `ldap`, the user name to log in with. With `none`, the user as whom the "
+        "metastore acts.",
         parse_text,
         default=None,
     )
     password: str | None = option(
-        "The password of `user`. It is shown nowhere.", parse_secret, default=None, secret=True
+        "The password of `user`. Never logged.", parse_secret, default=None, secret=True
     )
     token: str | None = option(
-        "The JSON web token. It is shown nowhere.", parse_secret, default=None, secret=True
+        "The JSON web token. Never logged.", parse_secret, default=None, secret=True
     )
     token_file: str | None = option(
-        "A file with the JSON web token, read for each connection: a token that is renewed there "
-        "outlasts the run.",
+        "A file with the JSON web token, read again for each connection, so that the token can be "
+        "renewed during a run.",
         parse_text,
         default=None,
     )
@@ -130,146 +131,145 @@ class HiveAcidCredentials(Credentials):
         "The first part of the metastore's principal.", parse_text, default="hive"
     )
     kerberos_principal: str | None = option(
-        "Who logs in, such as `dbt@EXAMPLE.COM`, by the keys in `kerberos_keytab`. Without both, "
-        "the ticket cache is used. Spark gets both, too.",
+        "The principal to log in as, such as `dbt@EXAMPLE.COM`, with the keys in "
+        "`kerberos_keytab`. Without both, the ticket cache is used. Spark gets both, too.",
         parse_text,
         default=None,
     )
     kerberos_keytab: str | None = option(
-        "The file with the keys of `kerberos_principal`. Tickets are taken and renewed from it.",
+        "The keytab of `kerberos_principal`. Tickets are obtained and renewed with it.",
         parse_text,
         default=None,
     )
     kerberos_server_principal: str | None = option(
-        "The metastore's whole principal, as `hive.metastore.kerberos.principal` has it "
-        "(`hive/_HOST@EXAMPLE.COM`). Needed where the host in `metastore_uri` is a load "
-        "balancer's, or the metastore is in another realm.",
+        "The metastore's full principal, as in `hive.metastore.kerberos.principal` "
+        "(`hive/_HOST@EXAMPLE.COM`). Needed where the host in `metastore_uri` is a load balancer, "
+        "or the metastore is in another realm.",
         parse_text,
         default=None,
     )
     use_ssl: bool = option(
-        "Whether the metastore speaks TLS (`hive.metastore.use.SSL`).", parse_flag, default=False
+        "Whether the metastore uses TLS (`hive.metastore.use.SSL`).", parse_flag, default=False
     )
     ssl_ca_file: str | None = option(
-        "Certificates of the authorities to trust, in PEM. Without it, the system's.",
+        "Certificates of the authorities to trust, in PEM. Default: the system's.",
         parse_text,
         default=None,
     )
     ssl_check_hostname: bool = option(
-        "Whether the metastore's certificate must have the host in `metastore_uri`.",
+        "Whether the metastore's certificate must name the host in `metastore_uri`.",
         parse_flag,
         default=True,
     )
     use_http_transport: bool = option(
-        "Whether the metastore speaks HTTP (`metastore.server.thrift.transport.mode`). With `jwt` "
-        "it does.",
+        "Whether the metastore uses HTTP (`metastore.server.thrift.transport.mode`). Implied by "
+        "`jwt`.",
         parse_flag,
         default=False,
     )
     http_path: str = option(
-        "The path of a metastore that speaks HTTP.", parse_text, default=DEFAULT_HTTP_PATH
+        "The URL path of a metastore that uses HTTP.", parse_text, default=DEFAULT_HTTP_PATH
     )
     metastore_timeout: float = option(
-        "How long a call to the metastore may take.",
+        "Timeout of a call to the metastore.",
         positive_seconds("no answer takes no time"),
         unit="seconds",
         default=60.0,
     )
     heartbeat_interval: float | None = option(
-        "How often the run's transaction is kept alive. Without it, a third of the metastore's own "
-        "transaction timeout; 0 turns heartbeats off.",
+        "Interval of the heartbeats that keep the run's transaction alive. Default: a third of the "
+        "metastore's transaction timeout. 0 turns heartbeats off.",
         parse_seconds,
         unit="seconds",
         default=None,
     )
     lock_timeout: float = option(
-        "How long to wait for the shared locks on the sources. A run waits this long once for a "
-        "table that stays locked; further nodes that read it fail at once, unless it is free.",
+        "How long to wait for the shared locks on the sources. A run waits this long once for each "
+        "locked table; further nodes that read the table fail at once, unless it is free by then.",
         parse_seconds,
         unit="seconds",
         default=300.0,
     )
     hold_until: str = option(
-        "When the run's transaction ends, which releases the locks on the sources. `last_node`: "
-        "once the last node that may read an ACID source has ended. `run_end`: with the run, so "
+        "When to end the run's transaction, which releases the locks on the sources. `last_node`: "
+        "after the last node that may read an ACID source. `run_end`: at the end of the run, so "
         "that `on-run-end` hooks can read sources, too.",
         one_of(LAST_NODE, RUN_END),
         default=LAST_NODE,
     )
     hold_warning: float = option(
-        "Warn, once, when the locks on the sources have been held this long. 0 never warns.",
+        "Warn once when the locks on the sources have been held this long. 0 never warns.",
         parse_seconds,
         unit="seconds",
         default=3600.0,
     )
     as_of: str | None = option(
-        "The time as of which the run reads all ACID tables, as Spark casts it to a timestamp, "
-        "such as `2026-01-31 12:00:00`. Without it, the run's own snapshot. For one command: "
+        "Read all ACID tables as of this time, as Spark casts it to a timestamp, such as "
+        "`2026-01-31 12:00:00`. Default: the run's own snapshot. For one command: "
         "`as_of: \"{{ var('as_of', '') }}\"`, and `--vars`.",
         _parse_as_of,
         default=None,
     )
     orc_columns: str | None = option(
-        "By what Hive finds the columns of a table in ORC files, which shows in files that were "
-        "written before a column was renamed or removed: `position`, or `name`, by which the new "
-        "column is NULL in them. Hive 4 goes by position. Hive 3 goes by name unless its "
-        "`orc.force.positional.evolution` is true: without the key, such files are refused there.",
+        "How Hive matches a table's columns to those of ORC files: `position` or `name`. It "
+        "matters for files written before a column was renamed or removed: by `name`, a renamed "
+        "column is NULL in them. Hive 4 matches by position. Hive 3 matches by name unless its "
+        "`orc.force.positional.evolution` is true. Without the key, such files are refused there.",
         one_of("position", "name"),
         default=None,
     )
     old_dates: str | None = option(
-        "The calendar in which days before 1582-10-15 are counted. `gregorian`: the Gregorian "
-        "one, as in Hive 3.1, where a file does not say. `file`: the one that the file names, and "
-        "the Julian one without a word, as in other versions. Without the key, by the metastore's "
+        "The calendar of dates before 1582-10-15. `file`: the calendar that the file names, or the "
+        "Julian one if it names none, as in versions other than Hive 3.1. `gregorian`: the "
+        "Gregorian one if the file names none, as in Hive 3.1. Default: by the metastore's "
         "version.",
         one_of("file", "gregorian"),
         default=None,
     )
     parquet_time_zone: str | None = option(
-        "The time zone of the Java that wrote Parquet files, such as `Europe/Berlin`, for files "
+        "The time zone of the JVM that wrote Parquet files, such as `Europe/Berlin`, for files "
         "that do not name it (Spark, Hive before 3.1.3) or hold instants. Hive shows their "
-        "timestamps in the zone of its own Java. Without the key, a query that needs such a "
-        "timestamp fails. Files of writers other than Java, such as Impala, hold the time on the "
-        "clock.",
+        "timestamps in the zone of its own JVM. Without the key, a query that needs such a "
+        "timestamp fails. Writers that are not Java, such as Impala, store local times.",
         parse_text,
         default=None,
     )
     hive_views: str | None = option(
-        "The release of Hive that views made in Hive are read as: `4.0` or `3.1`, whatever the "
-        "metastore's version. `refuse`: refuse such views unless the metastore is that of Hive 4.0 "
-        "or of Apache Hive 3. Without the key, other releases of Hive 4 are read as 4.0, other "
-        "ones of Hive 3 as 3.1, with a warning.",
+        "The Hive release whose behaviour Hive views get: `4.0` or `3.1`, whatever the metastore's "
+        "version. `refuse`: refuse Hive views unless the metastore is that of Hive 4.0 or of "
+        "Apache Hive 3. Without the key, other releases of Hive 4 are treated as 4.0, other "
+        "releases of Hive 3 as 3.1, with a warning.",
         _parse_hive_views,
         default=None,
     )
     footer_cache: str | None = option(
-        "The directory in which the footers of ORC files are kept from run to run, so that each "
-        "file's footer is read once. Without it, `dbt-hiveacid` in the user's cache directory "
-        "(`$XDG_CACHE_HOME` or `~/.cache`); `off` keeps nothing.",
+        "Cache directory for ORC footers, kept from run to run, so that each footer is read once. "
+        "Default: `dbt-hiveacid` in the user's cache directory (`$XDG_CACHE_HOME` or `~/.cache`). "
+        "`off` turns the cache off.",
         _parse_footer_cache,
         default=None,
     )
     scratch_directory: str | None = option(
-        "The directory in which files of sources that are being written (streaming ingest) are "
-        "copied, as far as they count, for as long as the run reads sources. Spark's executors "
-        "must reach it. Without it, `/tmp` of the file system that the files are on.",
+        "Directory for copies of the flushed part of source files still being written (streaming "
+        "ingest). The copies are removed when the run's snapshot ends. Spark's executors must "
+        "reach the directory. Default: `/tmp` of the files' own file system.",
         parse_text,
         default=None,
     )
     open_files_limit: float = option(
-        "How large these copies may be together. A source that needs more is refused.",
+        "Maximum total size of these copies. A source that needs more is refused.",
         parse_megabytes,
         unit="megabytes",
         default=DEFAULT_LIMIT,
     )
-    # Not `dict[str, str]`: mashumaro since 3.15 makes texts of the values, `False` of `false`.
+    # Not `dict[str, str]`: mashumaro since 3.15 turns the values into text, `false` into `False`.
     server_side_parameters: dict[str, Any] = option(
-        "Spark configuration, e.g. `spark.master`. Read when Spark starts; what Spark lets change "
-        "later is set again for every connection. Spark's own tables, the models' among them, are "
-        "in the metastore of `metastore_uri`, unless a setting of the catalog is given here "
+        "Spark configuration, e.g. `spark.master`. Read when Spark starts; runtime settings are "
+        "set again for every connection. Spark's own tables, models included, are in the metastore "
+        "of `metastore_uri`, unless a catalog setting is given here "
         "(`spark.hadoop.hive.metastore.uris`, `spark.hadoop.javax.jdo.…`, "
-        "`spark.sql.catalogImplementation`) or Spark finds a hive-site.xml. A new database is put "
-        "below the directory of that metastore's database `default`, unless "
+        "`spark.sql.catalogImplementation`) or Spark finds a hive-site.xml. A new database is "
+        "created below the directory of that metastore's database `default`, unless "
         "`spark.sql.warehouse.dir` is given.",
         _parse_spark_settings,
         factory=dict,
@@ -283,12 +283,12 @@ class HiveAcidCredentials(Credentials):
 
     @property
     def unique_field(self) -> str:
-        """What dbt hashes to distinguish one warehouse from another."""
+        """The text that dbt hashes to distinguish one warehouse from another."""
         return self.metastore_uri
 
     @property
     def security(self) -> Security:
-        """How the metastore is told who dbt is, and what protects the connection."""
+        """How dbt authenticates to the metastore, and how the connection is protected."""
         return make_security({key.name: getattr(self, key.name) for key in _declared()})
 
     def _connection_keys(self) -> tuple[str, ...]:
@@ -299,9 +299,9 @@ class HiveAcidCredentials(Credentials):
         """Check all keys and values of a target before dbt reads them.
 
         Raises:
-            AdapterError: naming every key that is unknown, missing or wrong.
+            AdapterError: a key is unknown, missing or invalid; the message lists all such keys.
         """
-        # dbt's test suites write `database` into every profile; it is checked, not advertised.
+        # dbt's test suites write `database` into every profile: accepted, but not documented.
         others = [key.name for key in _DBT_KEYS]
         read = read_options(cls, data, also_allowed=(*others, "database"))
         problems = [*read.problems, *security_problems(read.values)]
@@ -318,7 +318,7 @@ class HiveAcidCredentials(Credentials):
             setattr(self, name, value)
         # Spark calls a database a schema; dbt-spark's relations refuse a database next to it.
         self.database = None
-        # dbt's own macros (as dbt-spark's) count on it, on Spark 3 and Spark 4 alike.
+        # dbt's own macros and dbt-spark's rely on it, on Spark 3 and Spark 4.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
         if version_of(pyspark.__version__).has_older_defaults:
             self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
@@ -331,7 +331,7 @@ def _declared() -> tuple[Option, ...]:
 
 @cache
 def _shown_keys() -> tuple[str, ...]:
-    """Return the keys that `dbt debug` shows; dbt asks for them hundreds of times in a parse."""
+    """Return the keys that `dbt debug` shows. Cached: dbt calls it hundreds of times in a parse."""
     return tuple(key.name for key in declared_options(HiveAcidCredentials) if not key.secret)
 
 
@@ -343,7 +343,7 @@ def profile_keys() -> tuple[Option, ...]:
 def _refuse(problems: Collection[str]) -> None:
     if problems:
         allowed = ", ".join(key.name for key in profile_keys())
-        # dbt says before it which profile and target is wrong.
+        # dbt puts the names of the profile and target before the message.
         raise AdapterError(
             f"{list_problems(problems)}\nAllowed keys: {allowed}", code="HIVEACID_INVALID_PROFILE"
         )

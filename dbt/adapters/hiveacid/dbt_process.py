@@ -1,4 +1,4 @@
-"""The dbt process around an adapter: its command, events of its nodes, SIGTERM, its log."""
+"""The dbt process around an adapter: its command, node events, SIGTERM and log."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LIBRARY = "hiveacid"
 
 
 def find_command() -> click.Context | None:
-    """Return the dbt command that runs on this thread; None outside of any.
+    """Return the dbt command that runs on this thread; None outside of dbt commands.
 
-    A tool may use dbt as a library, and have commands of its own.
+    A tool that uses dbt as a library may have click commands of its own; they are not returned.
     """
     module = sys.modules.get(_CLI)
     context = found = click.get_current_context(silent=True)
@@ -40,7 +40,8 @@ def find_command() -> click.Context | None:
 def retried_nodes(command: click.Context | None) -> frozenset[str] | None:
     """Return the unique ids of the nodes that `dbt retry` runs again; None in any other command.
 
-    `dbt retry` selects nothing: it takes the ids from the previous command's results, as here.
+    `dbt retry` makes no selection. Like this function, it takes the ids from the previous
+    command's run_results.json.
     """
     if command is None or command.command.name != "retry":
         return None
@@ -55,7 +56,7 @@ def retried_nodes(command: click.Context | None) -> frozenset[str] | None:
 
 
 def _unfinished(results: dict[str, Any]) -> frozenset[str] | None:
-    # Late: nothing but `dbt retry` needs it.
+    # Imported late: only `dbt retry` needs it.
     from dbt.task.retry import RETRYABLE_STATUSES
 
     if results["args"].get("which") == "run-operation":
@@ -69,10 +70,10 @@ def _unfinished(results: dict[str, Any]) -> frozenset[str] | None:
 
 
 class NodeEvents:
-    """Listener that reports the nodes that start and end, on their threads.
+    """Listener to the starts and ends of nodes, on the nodes' threads.
 
-    dbt asks an adapter nothing for a node that it skips. Its events report each node, whatever its
-    end.
+    dbt does not call the adapter for a node that it skips. Its events report every node, however
+    the node ends.
     """
 
     def __init__(
@@ -80,16 +81,16 @@ class NodeEvents:
         started: Callable[[str], None],
         finished: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
-        """Report to `started` and `finished`, which must not raise: dbt would blame the node.
+        """Report to `started` and `finished`, which must not raise: dbt would fail the node.
 
         Args:
             started: called with the unique id of a node.
-            finished: called with the unique id, and the adapter's response (empty without one).
+            finished: called with the unique id and the adapter's response, empty without one.
         """
         self._started, self._finished = started, finished
 
     def install(self) -> None:
-        """Start to listen. dbt forgets all listeners when its next command begins."""
+        """Start listening. dbt removes all listeners when its next command begins."""
         get_event_manager().add_callback(self._on_event)
 
     def remove(self) -> None:
@@ -111,25 +112,25 @@ class NodeEvents:
 
 
 class TerminationHandler:
-    """Handler that turns SIGTERM into the exception that Ctrl-C raises.
+    """Handler that turns SIGTERM into KeyboardInterrupt, as Ctrl-C does.
 
-    Without it the process dies at once, and the run's transaction and locks stay with the metastore
-    until their timeout. Python allows handlers on the main thread only. A handler that somebody
-    else has installed is left alone.
+    Without it the process dies at once, and the run's transaction and locks stay in the metastore
+    until they time out. Python sets handlers on the main thread only. A handler of other code is
+    left in place.
     """
 
     def __init__(self) -> None:
         self._installed = False
 
     def install(self) -> None:
-        """Install the handler, on the main thread and if nobody else has one."""
+        """Install the handler, if this is the main thread and there is no other handler."""
         on_main_thread = threading.current_thread() is threading.main_thread()
         if on_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _terminate)
             self._installed = True
 
     def remove(self) -> None:
-        """Put Python's own handler back, unless somebody else has installed one since."""
+        """Restore Python's own handler, unless other code has installed one since."""
         on_main_thread = threading.current_thread() is threading.main_thread()
         if self._installed and on_main_thread:
             if signal.getsignal(signal.SIGTERM) in (_terminate, signal.SIG_IGN):
@@ -144,7 +145,7 @@ def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 
 class DbtLogHandler(logging.Handler):
-    """Handler that gives the library's records to dbt, which adds the node of this thread."""
+    """Handler that sends the library's log records to dbt, which adds this thread's node."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,10 +163,10 @@ class DbtLogHandler(logging.Handler):
 
 
 def install_log_handler() -> None:
-    """Give everything that the library logs to dbt, and to dbt alone. May be called again.
+    """Send everything that the library logs to dbt, and only to dbt. May be called again.
 
-    A library that dbt imports (snowplow_tracker) gives Python's root logger a handler, which would
-    print each record on the console again, at every level.
+    snowplow_tracker, which dbt imports, installs a handler on Python's root logger. That handler
+    would print each record on the console a second time, at every level.
     """
     logger = logging.getLogger(LIBRARY)
     logger.setLevel(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""Errors of the adapter, and errors of the library as dbt shows them.
+"""Errors of the adapter, and conversion of the library's errors to dbt's.
 
 dbt shows the message of a `DbtRuntimeError` without a stack trace.
 """
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class AdapterError(DbtRuntimeError):
-    """Base class of every error that the adapter itself raises on purpose.
+    """Base class of the adapter's own errors.
 
     Attributes:
         code: Stable name of the problem, as for `HiveAcidError`. The message begins with it.
@@ -40,7 +40,7 @@ class AdapterError(DbtRuntimeError):
 
 
 class SparkConnectionError(AdapterError, FailedToConnectError):
-    """Spark cannot be used as the target needs it."""
+    """Spark cannot be started, or cannot be used as the profile asks."""
 
 
 class UndescribedTargetError(AdapterError):
@@ -50,35 +50,35 @@ class UndescribedTargetError(AdapterError):
 
 
 class ViewOverAcidError(AdapterError):
-    """A permanent function over an ACID table was asked for; it could hold no snapshot."""
+    """A permanent function would read an ACID table, which it could not do from a snapshot."""
 
     code = "HIVEACID_FUNCTION_OVER_TRANSACTIONAL_TABLE"
 
 
 class PythonModelError(AdapterError):
-    """The code of a Python model fails, or returns what is not a table."""
+    """The code of a Python model fails, or does not return a table."""
 
 
 class AcidByDefaultError(AdapterError):
-    """The metastore would make a node's table transactional, which Spark cannot write."""
+    """The metastore would make a node's table transactional; Spark cannot write such tables."""
 
     code = "HIVEACID_TARGET_WOULD_BE_TRANSACTIONAL"
 
 
 class VerificationError(AdapterError):
-    """A table's files are not as Hive writes them, or the reader does not show their rows."""
+    """A table's files are not as Hive writes them, or the reader returns other rows than theirs."""
 
     code = "HIVEACID_VERIFICATION_FAILED"
 
 
 class FreshnessError(AdapterError):
-    """The time of a source's last write cannot be told without reading it."""
+    """The time of a source's last write is unknown without a query."""
 
     code = "HIVEACID_FRESHNESS_UNKNOWN"
 
 
 class IncrementalError(AdapterError):
-    """An incremental model cannot be brought up to date from the changes of its source."""
+    """An incremental model cannot be updated from the changes of its source."""
 
 
 class ConcurrentRunError(IncrementalError):
@@ -88,7 +88,7 @@ class ConcurrentRunError(IncrementalError):
 
 
 def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
-    """Return an error of the library as one of dbt's that is an instance of its own class, too."""
+    """Return a library error as a `DbtRuntimeError` that is also an instance of its own class."""
     if isinstance(error, DbtRuntimeError):
         return error
     kind = type(error)
@@ -111,14 +111,14 @@ _ADVICE: dict[type[HiveAcidError], str] = {
     ),
     LockTimeoutError: " Then run dbt again.",
 }
-"""What the adapter adds to errors of the library, by their classes."""
+"""Advice that the adapter appends to errors of the library, by class."""
 
 _DBT_CLASSES: dict[type[HiveAcidError], type[DbtRuntimeError]] = {}
 
 
 @contextmanager
 def dbt_errors() -> Iterator[None]:
-    """Raise errors of the library as dbt's."""
+    """Raise errors of the library in the block as dbt errors (`as_dbt_error`)."""
     try:
         yield
     except DbtRuntimeError:
@@ -128,7 +128,7 @@ def dbt_errors() -> Iterator[None]:
 
 
 def raising_dbt_errors(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that dbt calls: errors of the library become dbt's."""
+    """Decorate a function that dbt calls, so that it raises dbt errors (`as_dbt_error`)."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -139,6 +139,6 @@ def raising_dbt_errors(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def available(method: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a method that macros call as `adapter.…`."""
+    """Decorate a method that macros call as `adapter.…`; it raises dbt errors."""
     decorated: Callable[P, T] = available_in_dbt(raising_dbt_errors(method))
     return decorated

@@ -1,6 +1,6 @@
-"""Adapter for dbt: dbt-spark's, with Hive ACID tables among the sources.
+"""dbt adapter: dbt-spark's, with Hive ACID tables among the sources.
 
-Each method here is a few lines: it hands the work to the room that it belongs to.
+Each method is a few lines that delegate to one of the adapter's modules.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def cleanup_connections(self) -> None:
-        """Close the connections and end the run's transaction. May be called many times."""
+        """Close the connections and end the run's transaction. May be called again."""
         try:
             super().cleanup_connections()
         finally:
@@ -169,19 +169,19 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def execute_macro(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a macro; outside of a dbt command its statements share one snapshot."""
+        """Run a macro. Outside of a dbt command, its statements share one snapshot."""
         with self.run.statement():
             return super().execute_macro(*args, **kwargs)
 
     @raising_dbt_errors
     def get_column_schema_from_query(self, sql: str) -> list[Any]:
-        """Return the columns of a query, which does not run."""
+        """Return the columns of a query without running it."""
         with self.run.statement():
             return list(super().get_column_schema_from_query(sql))
 
     @raising_dbt_errors
     def debug_query(self) -> None:
-        """Check for `dbt debug` that Spark, Spark's catalog and the metastore answer.
+        """Check for `dbt debug` that Spark, Spark's catalog and the metastore respond.
 
         Opens no transaction.
         """
@@ -193,14 +193,14 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_verify(self, table: str) -> None:
-        """Check the files of a table and the rows that the reader shows of them; print a report.
+        """Check the files of a table and the rows that the reader returns; print a report.
 
         Args:
             table: a transactional table of the metastore, as `database.table`.
 
         Raises:
-            VerificationError: a file is not as Hive writes files, or is not read as it must be.
-            UnreadableTableError: the table is refused, for the reason given.
+            VerificationError: a file is not as Hive writes files, or its rows are read wrong.
+            UnreadableTableError: the table cannot be read; the message has the reason.
         """
         database, _, identifier = table.partition(".")
         if not database or not identifier:
@@ -215,8 +215,8 @@ class HiveAcidAdapter(SparkAdapter):
     def hiveacid_check_snapshot(self) -> None:
         """Stop the model if the transaction under which it read its sources is lost.
 
-        Materializations call it after the data is read and before the target is changed. A model
-        that has read no ACID source does without the transaction.
+        Materializations call it after the data is read and before the target is changed. It does
+        nothing if the model has read no ACID source.
 
         Raises:
             TransactionLostError: naming the transaction and its tables.
@@ -230,7 +230,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_refuse_function(self, sql: str) -> None:
-        """Refuse to make a permanent function with the body `sql` if it reads an ACID table.
+        """Refuse to create a permanent function whose body `sql` reads an ACID table.
 
         Raises:
             ViewOverAcidError: naming the function, the tables and what to do instead.
@@ -239,10 +239,10 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_check_view(self, sql: str) -> None:
-        """Refuse a stored view of `sql` that cannot be made over the ACID tables that it reads.
+        """Refuse to create a view of `sql` if its ACID tables cannot be read through a view.
 
         Raises:
-            HiveAcidError: saying why. Nothing has been changed.
+            HiveAcidError: the reason. Nothing has been changed.
         """
         with self.connections.exception_handler(sql):
             check_view(self._handle(), sql, self.run.sources)
@@ -251,7 +251,7 @@ class HiveAcidAdapter(SparkAdapter):
     def hiveacid_own_materialization(self, context: Mapping[str, Any], name: str) -> Any | None:
         """Return the project's own materialization of a name, as a macro to call.
 
-        It takes the place of this adapter's, as it takes the place of dbt-spark's or dbt's.
+        It takes precedence over this adapter's, as it does over dbt-spark's and dbt's.
 
         Returns:
             None if neither the project nor a package has one: see `Project.materialization`.
@@ -261,7 +261,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_is_sample_run(self) -> bool:
-        """Tell whether the run is one with --sample, which `flags` does not say."""
+        """Return whether the run has `--sample`, which `flags` does not contain."""
         return getattr(getattr(self.config, "args", None), "sample", None) is not None
 
     @available
@@ -273,7 +273,7 @@ class HiveAcidAdapter(SparkAdapter):
         is_incremental: bool,
     ) -> HiveAcidRelation:
         """Return the relation of `acid_changes(source)`: see `ModelRuns.changes_of`."""
-        # dbt shows samples of all sources that a model reads, or of none.
+        # dbt samples all sources of a model, or none.
         is_sample = source.event_time_filter is not None or self.hiveacid_is_sample_run()
         return self._model_runs.changes_of(
             source,
@@ -300,7 +300,7 @@ class HiveAcidAdapter(SparkAdapter):
         old: HiveAcidRelation | None,
         run: ModelRun | FullRun | None = None,
     ) -> BuildInPlace:
-        """See `BuildInPlace`; `run` is that of a model over `acid_changes`."""
+        """See `BuildInPlace`; `run` is the run of a model over `acid_changes`."""
         return self._model_runs.build_in_place(target, old, run)
 
     @available
@@ -310,7 +310,7 @@ class HiveAcidAdapter(SparkAdapter):
         location_root: str | None = None,
         run: ModelRun | FullRun | None = None,
     ) -> BuildInStage:
-        """See `BuildInStage`; `run` is that of a model over `acid_changes`."""
+        """See `BuildInStage`; `run` is the run of a model over `acid_changes`."""
         return self._model_runs.build_in_stage(target, location_root, run)
 
     @available
@@ -325,7 +325,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_forget_state(self, existing: HiveAcidRelation) -> None:
-        """Remove the state of a target that is about to get rows without acid_changes."""
+        """Remove the state of a target that is about to get rows not from `acid_changes`."""
         self._stores.forget(existing)
 
     @available
@@ -336,15 +336,15 @@ class HiveAcidAdapter(SparkAdapter):
         role: str = "stage",
         batch: Mapping[str, Any] | None = None,
     ) -> HiveAcidRelation:
-        """Return a relation to build `target`, or a batch of it, in: see `Staging.stage`."""
+        """Return the table in which to build `target` or a batch of it: see `Staging.stage`."""
         return self._staging.stage(target, location_root, role, batch)
 
     @available
     def hiveacid_refuse_acid_by_default(self, target: HiveAcidRelation, config: Any) -> None:
-        """Refuse a managed table of ORC where the metastore would make it transactional.
+        """Refuse a managed ORC table if the metastore would make it transactional.
 
         Raises:
-            AcidByDefaultError: it would.
+            AcidByDefaultError: the metastore would (`metastore.create.as.acid`).
         """
         if config.get("file_format") == "orc" and not config.get("location_root"):
             context = self._handle().session.sparkContext
@@ -357,17 +357,17 @@ class HiveAcidAdapter(SparkAdapter):
         location_root: str | None = None,
         batch: Mapping[str, Any] | None = None,
     ) -> tuple[HiveAcidRelation, str | None]:
-        """Return a relation for rows to come, and its directory: see `Staging.stage_rows`."""
+        """Return a table for rows to be written, and its directory: see `Staging.stage_rows`."""
         return self._staging.stage_rows(target, location_root, batch)
 
     @available
     def hiveacid_serialize_writes(self, target: HiveAcidRelation) -> None:
-        """Keep this run's other threads from writing `target`: see `Staging.serialize_writes`."""
+        """Make this run's other threads wait to write `target`: see `Staging.serialize_writes`."""
         self._staging.serialize_writes(target)
 
     @available
     def hiveacid_switch(self, old: HiveAcidRelation | None) -> None:
-        """Put the finished stage in its target's place: see `Staging.switch`."""
+        """Replace the target by its finished stage: see `Staging.switch`."""
         self._staging.switch(old)
 
     @available
@@ -377,7 +377,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_recover(self, target: HiveAcidRelation) -> None:
-        """Put a target's previous version back after a dead run: see `Recovery.recover`."""
+        """Restore a target's previous version after a dead run: see `Recovery.recover`."""
         self._recovery.recover(target)
 
     @available
@@ -387,7 +387,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
-        """Leave nothing of a failed or cancelled model behind."""
+        """Remove what a failed or cancelled model has left."""
         self._staging.end()
         super().post_model_hook(config, context)
 
@@ -436,10 +436,10 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
-        """Return what the docs would have of one relation, which need not be in the project.
+        """Return the docs' catalog entry of one relation, which need not be in the project.
 
         Raises:
-            AdapterError: there is no such relation.
+            DbtRuntimeError: the relation does not exist.
         """
         return self._catalog.of_relation(ours(relation))
 
@@ -459,7 +459,7 @@ class HiveAcidAdapter(SparkAdapter):
         filter: str | None,
         macro_resolver: MacroResolverProtocol | None = None,
     ) -> Any:
-        """Return a source's freshness by a field; the query reads the run's snapshot."""
+        """Return a source's freshness by its `loaded_at_field`, queried in the run's snapshot."""
         read = ours(source).as_read()
         return super().calculate_freshness(read, loaded_at_field, filter, macro_resolver)
 
@@ -472,8 +472,8 @@ class HiveAcidAdapter(SparkAdapter):
     ) -> Any:
         """Return a source's freshness by its `loaded_at_query`.
 
-        dbt renders `this` as a plain name. So the source's options hold where the query names the
-        table without any.
+        dbt renders `this` as a plain name, so a table that the query names without options is read
+        with the source's options.
         """
         read = ours(source)
         with self._handle().reading(read.table_name(), read.options):
@@ -483,7 +483,7 @@ class HiveAcidAdapter(SparkAdapter):
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """Return the freshness of the sources whose last write can be found without a query."""
+        """Return the freshness of the sources whose last write is known without a query."""
         with self.connection_named("freshness_from_metadata"):
             return [], self._freshness.of_sources(map(ours, sources))
 
@@ -494,14 +494,14 @@ class HiveAcidAdapter(SparkAdapter):
         """Return when a source was last written to.
 
         Raises:
-            FreshnessError: the time cannot be found; with the reason.
+            FreshnessError: the time cannot be found; the message has the reason.
         """
         return None, self._freshness.of_source(ours(source))
 
     def _create_freshness_response(
         self, last_modified: datetime | None, snapshotted_at: datetime | None
     ) -> FreshnessResponse:
-        # A query gives times by the session's clock. dbt takes a time without a zone to be in UTC.
+        # A query returns times in the session's zone. dbt takes a time without a zone as UTC.
         times = map(self._freshness.in_utc, (last_modified, snapshotted_at))
         return super()._create_freshness_response(*times)
 
@@ -518,7 +518,7 @@ class HiveAcidAdapter(SparkAdapter):
         """Drop a schema and everything in it.
 
         Raises:
-            AcidTargetError: a transactional table is in it; nothing has been dropped.
+            AcidTargetError: the schema has a transactional table; nothing has been dropped.
         """
         if "." in str(relation.schema):
             # Iceberg drops an empty schema only, whatever CASCADE says.
@@ -530,12 +530,12 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def drop_relation(self, relation: BaseRelation) -> None:
-        """Drop a table or view, and its rows; refuse a transactional table."""
+        """Drop a table with its rows, or a view; refuse a transactional table."""
         self._schemas.drop(relation, super().drop_relation)
 
     @raising_dbt_errors
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
-        """Rename a table or view, whose rows stay its own; refuse a transactional table."""
+        """Rename a table with its rows, or a view; refuse a transactional table."""
         self._schemas.rename(from_relation, to_relation, self._rename_in_spark)
 
     def _rename_in_spark(self, old: BaseRelation, new: BaseRelation) -> None:
@@ -559,10 +559,10 @@ class HiveAcidAdapter(SparkAdapter):
     def hiveacid_model_query(
         self, model: ModelNode, compiled_code: str, target: HiveAcidRelation
     ) -> str:
-        """Return the query of a model's rows, once the code of a Python model has run.
+        """Return the query of a model's rows. The code of a Python model runs first.
 
         Raises:
-            PythonModelError: the code fails, or returns what is not a table.
+            PythonModelError: the code fails, or does not return a table.
         """
         if model["language"] != "python":
             return compiled_code
@@ -573,7 +573,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     @available
     def hiveacid_snapshot_report(self) -> dict[str, Any]:
-        """Return what the run holds and has read up to now, as `hiveacid_snapshot.json` at its end.
+        """Return what the run holds and has read so far, in the form of `hiveacid_snapshot.json`.
 
         Times are in seconds, lengths in bytes. Opens no transaction.
         """

@@ -1,4 +1,4 @@
-"""Life of one dbt command: its sources, its snapshot, and what its nodes read."""
+"""Lifetime of one dbt command: its sources, its snapshot, and what its nodes read."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ from hiveacid.sql.parameters import Parameters
 logger = AdapterLogger("HiveAcid")
 CREATE_AS_ACID = "metastore.create.as.acid"
 INVOCATION = "invocation"
-"""The word before the invocation's id in the agent info of its locks."""
+"""The word before the invocation's id in the agent info of its locks (`ShowLocks`)."""
 
 _PROBLEMS = 20
-"""Problems of a table that an error names."""
+"""Maximum number of a table's problems that an error lists."""
 
 
 class Invocation:
-    """One dbt command's dealings with Hive, from the making of the adapter to its clean-up.
+    """One dbt command's work with Hive, from the creation of the adapter to its clean-up.
 
-    Nothing is asked of the metastore before a source is resolved. No transaction is opened before a
+    The metastore is not called before a source is resolved. No transaction is opened before a
     statement that reads an ACID source is about to run.
 
-    A command is under way from the making of the adapter, if a command makes it, until the clean-up
-    of its connections; and on each thread while a node runs there. Whatever else uses the adapter
-    is outside of a command: each statement has a snapshot of its own.
+    A thread is in a command if a command has created the adapter, until the clean-up of its
+    connections; and in any case while a node runs on the thread. Everything else that uses the
+    adapter is outside of a command: each statement has its own snapshot.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Invocation:
         *,
         is_command: bool = True,
     ) -> None:
-        """Ask and open nothing yet.
+        """Create the invocation; call the metastore and open a transaction later.
 
         Args:
             credentials: the settings of the profile.
             invocation_id: the id of the command.
             target: the names of the profile and of its target.
             hooks: the calls to the dbt command.
-            is_command: whether a dbt command makes the adapter, not a tool for itself.
+            is_command: whether a dbt command creates the adapter, not a tool that uses dbt.
         """
         self.hooks = hooks
         self.lock_timeout = credentials.lock_timeout
@@ -97,7 +97,7 @@ class Invocation:
             credentials.hive_views,
         )
         self.footers = open_footers(_footer_directory(credentials))
-        # The id, by which other runs find the locks, comes before what may be cut.
+        # Other runs find the locks by the id, so it comes before the part that may be truncated.
         agent_info = f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}"
         settings = _snapshot_settings(credentials, hooks)
         make = partial(SnapshotEngine, connect, settings, agent_info, footers=self.footers)
@@ -112,7 +112,7 @@ class Invocation:
 
     @property
     def snapshot(self) -> SnapshotEngine:
-        """Snapshot that this thread reads: the command's, or that of a statement outside of any."""
+        """Snapshot that this thread reads: the command's, or its statement's outside of one."""
         return self._of_statements.current or self._of_command.engine
 
     @property
@@ -121,17 +121,19 @@ class Invocation:
         return self._of_command.release
 
     def is_in_command(self) -> bool:
-        """Tell whether the calling thread works for a dbt command."""
+        """Return whether the calling thread works for a dbt command."""
         return self._is_command or bool(get_node_info().get("unique_id"))
 
     def statement(self) -> AbstractContextManager[None]:
-        """Hold the snapshot of a statement until the block has its rows; no-op in a command."""
+        """Hold a statement's snapshot until the block ends. Does nothing inside a dbt command."""
         return self._of_statements.held()
 
     def release_statement(self, *, all_threads: bool = False) -> None:
-        """End the snapshot of a statement whose rows nobody will fetch any more; none in a command.
+        """End the current statement's snapshot. Does nothing inside a dbt command.
 
-        Without `all_threads` it is the last statement of this thread.
+        Args:
+            all_threads: whether to end the snapshots of all threads' statements, not only of this
+                thread's.
         """
         if all_threads:
             self._of_statements.end_all()
@@ -145,14 +147,17 @@ class Invocation:
         makers: RowMakers | None = None,
         values: Parameters | None = None,
     ) -> None:
-        """Make a statement ready to run (`prepare_statement`).
+        """Prepare a statement for execution (`prepare_statement`).
 
-        `makers` are makers of changes for this statement only, before those of `models`. `values`
-        are those of its parameters.
+        Args:
+            node: the node that runs the statement.
+            sql: the statement.
+            makers: makers of changes for this statement only; they override those of `models`.
+            values: the values of the statement's parameters.
 
         Raises:
-            SnapshotEndedError: outside of a command, a temporary view of an earlier statement is
-                read.
+            SnapshotEndedError: outside of a command, the statement reads a temporary view of an
+                earlier statement.
         """
         chosen = {**self.models, **(makers or {})}
         if self.is_in_command():
@@ -166,7 +171,7 @@ class Invocation:
     def check_snapshot(self, node: NodeContext) -> None:
         """Stop a node if the transaction under which it read its sources is lost.
 
-        A node that has read no ACID source does without the transaction.
+        Does nothing if the node has read no ACID source.
 
         Raises:
             TransactionLostError: naming the transaction and its tables.
@@ -178,7 +183,7 @@ class Invocation:
         """Check a table and print the report.
 
         Raises:
-            VerificationError: with the problems that were found.
+            VerificationError: problems were found; the message lists them.
         """
         with self.statement():
             verification = self.snapshot.verify(session, name)
@@ -193,7 +198,7 @@ class Invocation:
             )
 
     def explain_missing_tables(self, names: Iterable[tuple[str, ...]]) -> str:
-        """Explain the sources among `names`, of which Spark found one missing."""
+        """Explain the sources among `names`, one of which Spark could not find."""
         return explain_missing_tables(names, self.tables, self._metastore_uri)
 
     def vanished_file(self, message: str) -> VanishedFileError:
@@ -206,37 +211,41 @@ class Invocation:
         return vanished_file(message, self.snapshot)
 
     def look_up_unlocked(self, names: Iterable[TableName]) -> dict[TableName, UnlockedTable]:
-        """Look up those of `names` that are transactional, as they are now.
+        """Look up the transactional tables among `names` as they are now.
 
-        Takes no lock and no transaction.
+        Takes no lock and opens no transaction.
 
         Raises:
-            MetastoreError: the metastore could not be asked.
+            MetastoreError: the call to the metastore failed.
         """
         return look_up_unlocked(self._client, names)
 
     def find_last_write(
         self, session: SparkSession, see: Callable[[], UnlockedTable]
     ) -> LastWrite | None:
-        """Return the newest write of a table as `see` shows it now; None if no write has data.
+        """Return the newest write of a table; None if no write has data.
 
-        Takes no lock and no transaction.
+        Takes no lock and opens no transaction.
+
+        Args:
+            session: lists and reads the table's files.
+            see: looks the table up as it is now (`look_up_unlocked`).
 
         Raises:
             CompactedMeanwhileError: the table changes faster than it can be listed.
-            UnreadableTableError: a location cannot be listed, or cannot be understood.
+            UnreadableTableError: a location cannot be listed, or its layout is unknown.
         """
         return find_last_write(session, see, self._client.get_valid_txns, self.footers)
 
     def describe_metastore(self) -> Iterator[str]:
-        """Yield what the metastore can do, how it is spoken to, and who dbt is there.
+        """Yield lines on the metastore's capabilities, the protocol, and dbt's user name there.
 
         Opens no transaction.
 
         Raises:
             MetastoreUnavailableError: no address could be reached.
             WriteIdsNotSupportedError: the metastore is older than Hive 3.
-            MetastoreError: its settings make it forget which write ids are open.
+            MetastoreError: the metastore's settings make it forget which write ids are open.
         """
         info = self._client.server_info()
         if not info.supports_write_ids:
@@ -253,12 +262,12 @@ class Invocation:
         yield f"Connection to the metastore: {self._client.protocol()}{who}"
 
     def refuse_acid_by_default(self, context: SparkContext, target: str) -> None:
-        """Refuse to build a table of ORC in a metastore that would make it transactional.
+        """Refuse to build an ORC table if the metastore would make it transactional.
 
-        Asks the metastore once.
+        Reads the metastore's configuration once.
 
         Raises:
-            AcidByDefaultError: it would.
+            AcidByDefaultError: the metastore would (`metastore.create.as.acid`).
         """
         if self._makes_acid is None:
             self._makes_acid = has_its_tables_in(context, self._metastore_uri) and (
@@ -272,10 +281,10 @@ class Invocation:
             )
 
     def is_another_alive(self, invocation: str) -> bool:
-        """Tell whether another invocation, named by its id or the start of it, holds locks.
+        """Return whether another invocation, given by its id or the start of its id, holds locks.
 
         An invocation that reads ACID sources holds locks until the last node that may read one has
-        ended, its switch included, or until the metastore gives the invocation up.
+        ended, including its switch, or until the metastore aborts the invocation's transaction.
         """
         return not self._invocation_id.startswith(invocation) and any(
             f"{INVOCATION} {invocation}" in (lock.agent_info or "")
@@ -283,25 +292,25 @@ class Invocation:
         )
 
     def node_finished(self, node: str, response: Mapping[str, Any]) -> None:
-        """Note the end of a node, or of a batch of it. Never raises.
+        """Record the end of a node, or of one of its batches. Never raises.
 
-        The snapshot may be released. The log says what all of the node has read.
+        The end of the whole node may release the snapshot, and logs what the node has read.
 
         Args:
-            node: its unique id.
-            response: the adapter's response to it.
+            node: the node's unique id.
+            response: the adapter's response for the node.
         """
         if not self.release.node_finished(node):
             return
         self._of_command.end_after(node)
         files = self.reads.of_reader(node)
-        # A model over acid_changes has said already what it applied.
+        # A model over acid_changes has already logged what it applied.
         if files and "changes" not in response:
             rows = response.get("rows_affected")
             logger.info(summary_line(node, None if rows is None else int(rows), files))
 
     def report(self) -> dict[str, Any]:
-        """Report what the command holds or held, and has read (`report.as_dict`)."""
+        """Return the report on what the command holds or held, and has read (`report.as_dict`)."""
         return as_dict(
             self._invocation_id,
             self._of_command.engine.report(),
@@ -313,8 +322,8 @@ class Invocation:
     def end(self) -> None:
         """End the snapshot, if there is one, and close the connections. May be called again.
 
-        The report is handed over if any node has run or any source was read. Another command may
-        begin afterwards.
+        The report goes to `CommandHooks.keep_report` if any node has run or any source was read.
+        Another command may begin afterwards.
         """
         self._of_command.end()
         self._of_statements.end_all()
@@ -342,7 +351,7 @@ class Invocation:
 
 
 def metastore_client(credentials: HiveAcidCredentials) -> MetastoreClient:
-    """Return a client of the profile's metastore, which connects with its first call."""
+    """Return a client of the profile's metastore. It connects at its first call."""
     return MetastoreClient(
         credentials.metastore_uri, credentials.metastore_timeout, security=credentials.security
     )

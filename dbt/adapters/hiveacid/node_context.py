@@ -1,4 +1,4 @@
-"""State of one node while it runs on its connection, and statements on behalf of the node."""
+"""State of one node while it runs on its connection, and the node's statements."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from hiveacid.sql.swap import SwappedStatement
 
 T = TypeVar("T")
 GLOBAL_TEMPORARY = "global_temp"
-"""Spark's database of temporary views that sessions share."""
+"""Spark's database of global temporary views."""
 
 
 @dataclass(frozen=True)
 class Stage:
     """A table in which a node's target is being built.
 
-    `location_root` is the model's configuration of that name. With a `location_root` the table is
-    external, and each build gets a directory of its own (`targets.staging.build_location`), or
-    `location` for a table of rows that are not the target's.
+    With the model's `location_root` the table is external, and each build gets its own directory
+    (`targets.staging.build_location`). `location` is the directory of a table of other rows than
+    the target's.
     """
 
     relation: HiveAcidRelation
@@ -51,7 +51,7 @@ RowMakers = Mapping[ChangesOf, RowMaker]
 
 
 class AcidNames(NamedTuple):
-    """ACID sources that something reads: whole, and what changed in them."""
+    """ACID sources that are read: whole tables, and their changes."""
 
     sources: frozenset[Source] = frozenset()
     changes: frozenset[ChangesOf] = frozenset()
@@ -62,26 +62,27 @@ class AcidNames(NamedTuple):
 
 
 class NodeContext:
-    """State of the node that runs on a connection. dbt keeps it as the connection's handle.
+    """State of the node that runs on a connection. It is the handle of dbt's connection.
 
     dbt opens a connection for each node, so the state ends with the node.
 
     Attributes:
         spark: the Spark session of the connection.
-        name: the connection's name: a node's unique id, or what else dbt does (`master` for hooks).
+        name: the connection's name: a node's unique id, or dbt's name for anything else (`master`
+            for hooks).
         named: the relations that the current statement names.
         swapped: the current statement with its ACID tables swapped; None if it reads none.
         reads: the files of ACID tables that the current statement reads, also through temporary
             views of the session.
         has_read: the files that all statements of the node have read.
         temporary_views: the files that each temporary view of the session reads.
-        temporary_sources: the ACID sources that each temporary view is made of.
+        temporary_sources: the ACID sources that each temporary view is defined over.
         stages: the tables in which the node's target is being built, by their roles.
-        write_lock: the lock that keeps other threads from writing the node's target, while held.
+        write_lock: the lock on writing the node's target, while this thread holds it.
         changes: the changes that the node's model is built from, once the materialization has
             begun.
-        default_options: how tables are read that a statement names without options.
-        is_full_load: whether an incremental run has turned into building its table again.
+        default_options: the options of tables that a statement names without options.
+        is_full_load: whether an incremental run has become a full load.
     """
 
     def __init__(self, spark: SessionHandle) -> None:
@@ -109,7 +110,7 @@ class NodeContext:
         return NodeCursor(self)
 
     def cancel(self) -> None:
-        """Stop the running statement, and let no further statement start. Does not wait."""
+        """Stop the running statement and refuse further ones. Does not wait."""
         self.spark.cancel()
 
     def raise_if_cancelled(self) -> None:
@@ -121,14 +122,14 @@ class NodeContext:
         self.spark.stop_statement()
 
     def uninterrupted(self) -> AbstractContextManager[None]:
-        """Let a few statements that belong together run to their end, whatever is cancelled."""
+        """Let the block's statements, which belong together, finish even if dbt cancels."""
         return self.spark.uninterrupted()
 
     def close(self) -> None:
-        """Release nothing: the session goes with the last reference to it."""
+        """Do nothing: the session is freed with the last reference to it."""
 
     def rollback(self) -> None:
-        """Undo nothing: Spark has no transactions."""
+        """Do nothing: Spark has no transactions."""
 
     def run_sql(self, sql: str) -> DataFrame:
         """Run the statement that was prepared last, or another one that reads no ACID table."""
@@ -138,7 +139,7 @@ class NodeContext:
 
     @contextmanager
     def reading(self, table: TableName, options: SourceOptions | None) -> Iterator[None]:
-        """Let statements in the block read a table with these options, if they give none."""
+        """Read a table with these options in statements of the block that give none."""
         before = self.default_options
         if options is not None:
             self.default_options = {**before, table: options}
@@ -159,7 +160,7 @@ class NodeContext:
     def make_temporary_view(
         self, target: HiveAcidRelation, role: str, frame: DataFrame
     ) -> HiveAcidRelation:
-        """Make a temporary view of `frame`, which the current statement has read, and return it."""
+        """Create a temporary view of `frame`, which the current statement reads, and return it."""
         name = f"{target.identifier}__dbt_{role}"
         frame.createOrReplaceTempView(f"`{name}`")
         self.temporary_views[name.lower()] = self.reads
@@ -168,7 +169,7 @@ class NodeContext:
 
 
 class NodeCursor(Cursor):
-    """Cursor for a statement of a node; `has_read` are the files that the node has read by then."""
+    """Cursor for a statement of a node; `has_read` are the files that the node has read so far."""
 
     def __init__(self, node: NodeContext) -> None:
         super().__init__(node.spark, node.name, reads_acid=bool(node.reads), swapped=node.swapped)
@@ -183,7 +184,12 @@ class Statements:
         node: Callable[[], NodeContext],
         errors: Callable[[str], AbstractContextManager[None]],
     ) -> None:
-        """`node` returns the node of the thread. `errors` turns the errors of a text into dbt's."""
+        """Create the statements.
+
+        Args:
+            node: returns the node of the calling thread.
+            errors: called with a statement; turns Spark's errors in the block into dbt's.
+        """
         self._node = node
         self.errors = errors
 
@@ -198,9 +204,9 @@ class Statements:
         return self._node().session
 
     def run(self, sql: str, function: Callable[[], T]) -> T:
-        """Run Python code as a statement is run; `sql` is the statement, or describes the code.
+        """Run Python code like a statement; `sql` is the statement, or describes the code.
 
-        Spark's jobs are those of the node, Ctrl-C stops them, and errors are dbt's.
+        Spark's jobs belong to the node, Ctrl-C stops them, and errors become dbt's.
         """
         with self.errors(sql):
             return self._node().cursor().run(function)

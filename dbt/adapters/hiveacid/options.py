@@ -1,7 +1,7 @@
-"""Declarations of what users configure: keys of the profile, options of sources and of models.
+"""Declarations of the configuration: keys of the profile, options of sources and of models.
 
 A dataclass declares each option once, as a field made by `option`: its parser, its default and its
-meaning. `read_options` checks what a user has written against the declarations, and
+meaning. `read_options` checks the user's values against the declarations, and
 docs/configuration.md is generated from them. A new option is one new field.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 Parser = Callable[[Any], Any]
-"""Return what the adapter works with for a value of the user's YAML.
+"""Converts a value of the user's YAML to the value that the adapter uses.
 
-A parser raises ValueError with a text that follows the option's name: "must be …, not …".
+Raises ValueError with a text that follows the option's name: "must be …, not …".
 """
 
 _OPTION = "option"
@@ -22,12 +22,12 @@ _OPTION = "option"
 
 @dataclass(frozen=True)
 class Option:
-    """One thing that users may configure."""
+    """One key of the configuration."""
 
     name: str
     meaning: str
     shown_default: str
-    """The default in Markdown, or `required`; empty where the meaning tells it."""
+    """The default in Markdown, or `required`; empty if the meaning describes it."""
 
     unit: str = ""
     required: bool = False
@@ -37,7 +37,7 @@ class Option:
 
 @dataclass(frozen=True)
 class OptionsRead:
-    """The parsed values of the options that a user has given, and everything that is wrong."""
+    """The parsed values of the options that a user has given, and all problems in them."""
 
     values: Mapping[str, Any]
     problems: tuple[str, ...]
@@ -57,8 +57,8 @@ def option(
 
     Args:
         parse: not called for a missing option, nor for `null`, which means the same.
-        shown_default: how the reference describes the default, if the value does not say it.
-        secret: whether the value may hold a password, so that `dbt debug` must not show it.
+        shown_default: the default as the reference describes it; None for the value itself.
+        secret: whether the value may hold a password, which `dbt debug` must not show.
     """
     required = default is MISSING and factory is MISSING
     if shown_default is None:
@@ -82,7 +82,7 @@ def read_options(
     """Parse the options that a user has given for a dataclass; report every problem at once.
 
     Args:
-        also_allowed: keys that somebody else reads; None if every key may be somebody else's.
+        also_allowed: keys that other code reads; None to ignore all unknown keys.
     """
     options = declared_options(owner)
     values, problems = {}, []
@@ -122,7 +122,7 @@ def parse_bool(value: Any) -> bool:
 
 
 def parse_flag(value: Any) -> bool:
-    """Parse true or false. Environment variables give it as a text."""
+    """Parse true or false, also as text from an environment variable."""
     words = {"true": True, "false": False}
     return parse_bool(words.get(value.lower(), value) if isinstance(value, str) else value)
 
@@ -135,12 +135,12 @@ def parse_secret(value: Any) -> str:
 
 
 def parse_seconds(value: Any) -> float:
-    """Parse a duration. Environment variables give it as a text."""
+    """Parse a duration in seconds, also as text from an environment variable."""
     return _parse_amount(value, "seconds")
 
 
 def parse_megabytes(value: Any) -> float:
-    """Parse a size. Environment variables give it as a text."""
+    """Parse a size in megabytes, also as text from an environment variable."""
     return _parse_amount(value, "megabytes")
 
 
@@ -155,7 +155,7 @@ def _parse_amount(value: Any, unit: str) -> float:
 
 
 def positive_seconds(reason: str) -> Parser:
-    """Make a parser of durations that refuses 0, with the reason why."""
+    """Make a parser of durations in seconds that refuses 0 with this reason."""
 
     def parse(value: Any) -> float:
         seconds = parse_seconds(value)
@@ -167,14 +167,14 @@ def positive_seconds(reason: str) -> Parser:
 
 
 def parse_count(value: Any) -> int:
-    """Parse a whole number of things, at least one."""
+    """Parse a whole number, at least 1."""
     if type(value) is not int or value < 1:
         raise ValueError(f"must be a whole number from 1 up, not {value!r}")
     return value
 
 
 def one_of(*allowed: str) -> Parser:
-    """Make a parser that takes one of some words."""
+    """Make a parser that accepts only the given words."""
 
     def parse(value: Any) -> str:
         if value not in allowed:

@@ -1,4 +1,4 @@
-"""Relations: dbt-spark's, and sources that are ACID tables."""
+"""Relations of dbt-spark, with options for sources that are ACID tables."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hiveacid.metastore.models import TableName
 from hiveacid.sql.clauses import render_read
 
 _ICEBERG = "table_type=iceberg"
-"""Iceberg's mark on tables in a Hive catalog (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`)."""
+"""Property of Iceberg tables in a Hive catalog (`BaseMetastoreTableOperations.TABLE_TYPE_PROP`)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiveAcidRelation(SparkRelation):
-    """Relation; a source may have options, or show its changes instead of its rows.
+    """Relation. A source may have options, or stand for its changes instead of its rows.
 
     Attributes:
         options: the options of a source; None without any.
-        shown: the SQL that stands for the relation in a statement, and the table that the SQL
-            shows; None for the relation's own name.
+        shown: the SQL to render in place of the relation's name, and the table that the SQL reads;
+            None to render the name.
     """
 
     options: SourceOptions | None = None
@@ -40,11 +40,11 @@ class HiveAcidRelation(SparkRelation):
     def create_from(
         cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any
     ) -> HiveAcidRelation:
-        """Return the relation of a node or of a source. Asks nobody.
+        """Return the relation of a node or of a source, without a call to Spark or the metastore.
 
         dbt resolves `source()` for a statement with `limit` among the arguments (None for no
-        limit). The parser, freshness and the docs never give `limit`: there a source is its plain
-        name, without options.
+        limit). The parser, freshness and the docs never pass `limit`. There a source renders as its
+        plain name, without options.
         """
         relation: HiveAcidRelation = super().create_from(quoting, relation_config, **kwargs)
         if relation_config.resource_type != "source":
@@ -55,7 +55,7 @@ class HiveAcidRelation(SparkRelation):
         return relation.as_read() if "limit" in kwargs else relation
 
     def as_read(self) -> HiveAcidRelation:
-        """Return this source as a statement reads it: with its options."""
+        """Return this source with its options rendered, as a statement reads it."""
         if self.options is None:
             return self
         name = self.replace(shown=None, limit=None, event_time_filter=None).render()
@@ -70,12 +70,12 @@ class HiveAcidRelation(SparkRelation):
         return TableName(self.schema or "default", self.identifier or "")
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
-        """Return a condition whose bounds are times of the session's clock, as Hive's timestamps.
+        """Return a condition whose bounds are local times without a zone, as Hive's timestamps.
 
-        dbt cuts time in UTC and says so (`+00:00`). The days of a microbatch would differ from the
-        days of `cast(… as date)`, by which its target is partitioned: each batch would overwrite
-        partitions with parts of their days. Only `--sample "3 days"` has moments as bounds, now and
-        three days before now, which have fractions of a second.
+        dbt's bounds are in UTC, with `+00:00`. The days of a microbatch would differ from the days
+        of `cast(… as date)`, by which its target is partitioned, and each batch would overwrite
+        partitions with parts of their days. Only the bounds of `--sample "3 days"` are instants:
+        now, and three days ago. They are recognized by their fractions of a second.
         """
         return super()._render_event_time_filtered(
             replace(
@@ -86,9 +86,9 @@ class HiveAcidRelation(SparkRelation):
         )
 
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
-        """Compare names in any case, as Spark's catalog does.
+        """Compare names case-insensitively, as Spark's catalog does.
 
-        dbt looks for the name in lower case, but keeps a relation that this run has made under the
+        dbt looks for the name in lower case, but caches a relation that this run has made under the
         name of its model.
         """
         return self.path.get_lowered_part(field) == value.lower()
@@ -96,7 +96,8 @@ class HiveAcidRelation(SparkRelation):
     def render(self) -> str:
         """Return the relation in SQL.
 
-        A macro may have given a source another identifier or schema: then it is another table.
+        If a macro has given a source another identifier or schema, `shown` does not apply: it is
+        another table.
         """
         if self.shown is not None and self.include_policy.identifier:
             sql, table = self.shown
@@ -106,9 +107,9 @@ class HiveAcidRelation(SparkRelation):
 
 
 class RelationCatalog(Protocol):
-    """Tables and views of Spark's catalogs, through dbt's cache: dbt's own methods of an adapter.
+    """Tables and views of Spark's catalogs, through dbt's cache: methods of dbt's adapters.
 
-    Who works on targets sees this much of the adapter, and nothing else.
+    Code that works on targets uses only these methods of the adapter.
     """
 
     def get_relation(self, database: Any, schema: str, identifier: str) -> BaseRelation | None:
@@ -118,12 +119,12 @@ class RelationCatalog(Protocol):
         """Return the columns of a relation."""
 
     def list_relations(self, database: str | None, schema: str) -> Iterable[BaseRelation]:
-        """List a schema, as dbt's cache has it."""
+        """List a schema from dbt's cache."""
 
     def list_relations_without_caching(
         self, schema_relation: BaseRelation
     ) -> Iterable[BaseRelation]:
-        """List a schema as it is now."""
+        """List a schema as it is now, without dbt's cache."""
 
     def cache_added(self, relation: BaseRelation | None) -> str:
         """Add a relation to dbt's cache."""
@@ -136,7 +137,7 @@ class RelationCatalog(Protocol):
 
 
 def ours(relation: BaseRelation) -> HiveAcidRelation:
-    """Return a relation of dbt's, which this adapter has made."""
+    """Return a relation that this adapter has made, with its type."""
     assert isinstance(relation, HiveAcidRelation)
     return relation
 
@@ -146,10 +147,10 @@ def _on_the_clock(bound: datetime | None) -> datetime | None:
 
 
 def with_format(relation: Any) -> Any:
-    """Return a relation with its format, by the text of SHOW TABLE EXTENDED.
+    """Return a relation with `is_iceberg` set by the text of SHOW TABLE EXTENDED.
 
-    dbt-spark looks at the provider, which is `hive` for an Iceberg table in Spark's session catalog
-    (Iceberg's `SparkSessionCatalog`).
+    dbt-spark looks at the provider, which is `hive` for an Iceberg table in Iceberg's
+    `SparkSessionCatalog`.
     """
     if relation.is_iceberg or not shows_property(relation, _ICEBERG):
         return relation
@@ -159,7 +160,7 @@ def with_format(relation: Any) -> Any:
 def shows_property(relation: Any, text: str) -> bool:
     """Return whether the text of SHOW TABLE EXTENDED has a property, such as `transactional=true`.
 
-    The values of other properties may have the same words.
+    Only the line of the table properties counts: the same words may occur elsewhere.
     """
     pattern = rf"^Table Properties: .*\b{re.escape(text)}\b"
     information = getattr(relation, "information", None) or ""

@@ -1,8 +1,7 @@
-"""Early release of a run's snapshot: with the last node that may read an ACID source.
+"""Early release of a run's snapshot, after the last node that may read an ACID source.
 
-A shared lock keeps Hive's DROP TABLE, DROP PARTITION and INSERT OVERWRITE waiting, so the run holds
-it no longer than necessary. There is only one snapshot a run: what is read after its end is an
-error.
+A shared lock makes Hive's DROP TABLE, DROP PARTITION and INSERT OVERWRITE wait, so the run holds it
+no longer than necessary. A run has only one snapshot: a read after its end is an error.
 """
 
 from __future__ import annotations
@@ -20,24 +19,28 @@ from hiveacid.formatting import first_few
 
 logger = AdapterLogger("HiveAcid")
 _SHOWN = 5
-"""Nodes that a warning names."""
+"""Maximum number of nodes that a warning names."""
 
 
 class EarlyRelease:
-    """Policy of the early release: it says whether the snapshot may end. Thread-safe.
+    """Policy of the early release: decides whether the snapshot may end. Thread-safe.
 
-    Whatever was foreseen, a node that has read a source keeps the snapshot until the node has
-    ended. What reads outside of any node, such as a hook of the run, keeps nothing.
+    A node that has read a source keeps the snapshot until the node has ended, whether or not it was
+    among the expected readers. A read outside of any node, such as in a hook of the run, does not
+    keep the snapshot.
 
-    `ended_after` is the node with which the snapshot was released; None before.
+    `ended_after` is the node after which the snapshot was released; None before.
     """
 
     def __init__(
         self, needing: Callable[[], frozenset[str] | None], *, until_run_end: bool
     ) -> None:
-        """`needing` returns the nodes that may read an ACID source, None if they are not known.
+        """Create the policy.
 
-        It is asked before the first read.
+        Args:
+            needing: returns the nodes that may read an ACID source; None if they are not known.
+                Called before the first read.
+            until_run_end: whether the snapshot stays until the end of the run.
         """
         self._ask = needing
         self._until_run_end = until_run_end
@@ -71,12 +74,12 @@ class EarlyRelease:
         raise SnapshotEndedError(explain_end())
 
     def node_started(self, node: str) -> None:
-        """Count the start of a node, or of a batch of a node that has started."""
+        """Count the start of a node, or of a further batch of it."""
         with self._lock:
             self._running[node] += 1
 
     def node_finished(self, node: str) -> bool:
-        """Count the end of a node, or of a batch of it; return whether all of the node has ended.
+        """Count the end of a node, or of a batch of it; return whether the whole node has ended.
 
         Never raises.
         """
@@ -89,7 +92,7 @@ class EarlyRelease:
             return True
 
     def may_release(self, node: str) -> bool:
-        """Decide whether an open snapshot may end after `node`. It may only once."""
+        """Decide whether an open snapshot may end after `node`. Returns True only once."""
         with self._lock:
             if (
                 self._until_run_end
@@ -103,14 +106,14 @@ class EarlyRelease:
             return True
 
     def nodes_to_come(self) -> frozenset[str]:
-        """Return the nodes for which the snapshot is held; none if that is not known."""
+        """Return the nodes for which the snapshot is held; none if they are not known."""
         with self._lock:
             if self._needing is None:
                 return frozenset()
             return (self._needing - self._ended) | self._readers
 
     def reset(self) -> None:
-        """Begin with another command: nothing has run, and nothing was released."""
+        """Reset for another command: no node has run, and nothing was released."""
         with self._lock:
             self._asked, self._needing, self.ended_after = False, None, None
             self._running.clear()
@@ -121,16 +124,19 @@ class EarlyRelease:
         with self._lock:
             if self._asked or self._until_run_end:
                 return
-        # May ask the metastore: not under the lock, for which dbt's events wait.
+        # May call the metastore: not while holding the lock, which dbt's events wait for.
         needing = self._ask()
         with self._lock:
             self._asked, self._needing = True, needing
 
 
 def explain_release(what: str, transaction_id: int | None, ended_after: str | None) -> str:
-    """Explain to a reader on this thread that the snapshot has ended.
+    """Return the error message for a reader on this thread after the end of the snapshot.
 
-    `ended_after` is the node with which it was released; None if the run itself has ended it.
+    Args:
+        what: the tables to read.
+        transaction_id: the transaction that held the snapshot.
+        ended_after: the node after which it was released; None if it has ended with the run.
     """
     info = get_node_info()
     reader = f"{info.get('resource_type', '')} {info.get('node_name', '')}".strip()
@@ -151,7 +157,7 @@ def explain_release(what: str, transaction_id: int | None, ended_after: str | No
 
 
 class HoldWarning:
-    """Warning, once, that the locks of a snapshot have been held for a long time."""
+    """Timer that warns once that the locks of a snapshot have been held for a long time."""
 
     def __init__(
         self, snapshot: SnapshotEngine, nodes_to_come: Callable[[], frozenset[str]], after: float
@@ -164,7 +170,7 @@ class HoldWarning:
         self._timer: threading.Timer | None = None
 
     def start(self) -> None:
-        """Start to wait, if no wait is under way."""
+        """Start the timer, unless it is running."""
         with self._lock:
             if self._timer is not None or not self._after:
                 return
@@ -173,7 +179,7 @@ class HoldWarning:
             self._timer.start()
 
     def stop(self) -> None:
-        """Do not warn any more."""
+        """Stop the timer without a warning."""
         with self._lock:
             timer, self._timer = self._timer, None
         if timer is not None:

@@ -1,4 +1,4 @@
-"""Report of one dbt command: its snapshot, and what each node has read of it."""
+"""Report on one dbt command: its snapshot, and what each node has read from it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hiveacid.snapshots.locked_tables import SnapshotReport
 logger = AdapterLogger("HiveAcid")
 FILE_NAME = "hiveacid_snapshot.json"
 _DIGITS = 3
-"""Digits of seconds after the point."""
+"""Decimal places of seconds."""
 
 
 def write_report(directory: Path | None, report: Mapping[str, Any]) -> None:
-    """Put a report next to dbt's run_results.json, unless dbt was told to write no JSON.
+    """Write a report next to dbt's run_results.json, except with `--no-write-json`.
 
-    The log tells of a report that cannot be written; the run itself is not affected.
+    If the report cannot be written, the run goes on with a warning.
 
     Args:
         directory: dbt's target directory; None for a command that has none.
@@ -59,7 +59,7 @@ def as_dict(
         snapshot: what the run holds or held; None if it has opened no transaction.
         reads: what each node has read.
         is_open: whether the transaction is open.
-        ended_after: the node after which the transaction has ended, if it has ended before the run.
+        ended_after: the node after which the transaction has ended; None if it ended with the run.
     """
     return {
         "metadata": {
@@ -80,10 +80,10 @@ def as_dict(
 
 
 def write(directory: Path, report: Mapping[str, Any]) -> None:
-    """Put the report into a directory, which is made if need be; a reader sees all of it or none.
+    """Write the report atomically into a directory, which is created if it is missing.
 
     Raises:
-        OSError: the report could not be written. The previous one stays.
+        OSError: the report could not be written. The previous report stays.
     """
     directory.mkdir(parents=True, exist_ok=True)
     new = directory / f".{FILE_NAME}.{os.getpid()}"

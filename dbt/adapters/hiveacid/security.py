@@ -1,4 +1,4 @@
-"""Keys of the profile that say how a secured metastore is reached, checked together."""
+"""Keys of the profile for authentication, TLS and HTTP of the metastore, checked together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NONE, KERBEROS, PLAIN, JWT, DELEGATION_TOKEN = "none kerberos plain jwt delegati
 _AUTHS = (NONE, KERBEROS, PLAIN, JWT, DELEGATION_TOKEN)
 
 _OTHER_NAMES = {"ldap": PLAIN, "custom": PLAIN, "nosasl": NONE, "gssapi": KERBEROS}
-"""Names of dbt-spark, dbt-impala and HiveServer2 for the same."""
+"""Synonyms of `auth` values in dbt-spark, dbt-impala and HiveServer2."""
 
 _ONLY_WITH = {
     "password": (PLAIN,),
@@ -31,11 +31,11 @@ _ONLY_WITH = {
     "kerberos_server_principal": (KERBEROS,),
     "user": (NONE, PLAIN),
 }
-"""Keys that have a meaning with some values of `auth` only."""
+"""Keys that are valid only with some values of `auth`."""
 
 
 def parse_auth(value: Any) -> str:
-    """Parse a way to log in, in upper or lower case. Raises ValueError."""
+    """Parse a value of `auth`, in upper or lower case. Raises ValueError."""
     name = str(value).lower()
     name = _OTHER_NAMES.get(name, name)
     if not isinstance(value, str) or name not in _AUTHS:
@@ -44,7 +44,7 @@ def parse_auth(value: Any) -> str:
 
 
 def security_problems(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return everything that does not go together in the parsed keys of a profile.
+    """Return all conflicts between the parsed keys of a profile.
 
     A missing key has its default.
     """
@@ -75,7 +75,7 @@ def _problems(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def make_security(values: Mapping[str, Any]) -> Security:
-    """Return the library's settings for the parsed keys of a profile, which go together."""
+    """Return the library's settings for the parsed keys of a profile, which have no conflicts."""
     tls = None
     if values["use_ssl"]:
         tls = Tls(values["ssl_ca_file"], values["ssl_check_hostname"])

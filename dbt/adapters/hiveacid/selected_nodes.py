@@ -1,4 +1,4 @@
-"""Nodes that a dbt command has selected, and the sources that they read, by dbt's manifest."""
+"""Nodes that a dbt command has selected, and their sources in dbt's manifest."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.nodes import FunctionNode, ManifestNode, SourceDefinition
 
 STORES_ROWS = frozenset({"table", "incremental", "seed", "snapshot", "materialized_view"})
-"""Materializations that keep rows of their own: who reads these reads no source.
+"""Materializations that store rows: a reader of their tables reads no source.
 
-Any other one may be a view. To take a table for a view holds locks for longer. To take a view for a
-table would end the snapshot before its last reader.
+Any other materialization may be a view. To treat a table as a view only holds locks for longer. To
+treat a view as a table would end the snapshot before its last reader.
 """
 
 _PART = r"(?:\w+|`[^`]+`|\{\{[^{}]*\}\})"
@@ -32,13 +32,13 @@ _NO_READ = re.compile(
     r"|\b(?:extract|trim|substr|substring|overlay|position)\s*\([^()]*?\bfrom\b",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
-"""Comments of Jinja, lines that are comments, imports of Python, and FROM within an expression."""
+"""Jinja comments, comment lines of SQL, Python imports, and FROM within an expression."""
 
 
 class ModelNode(TypedDict):
-    """Members that this adapter reads of a node, as dbt gives it to macros (`model`, `graph`).
+    """Members of a node that this adapter uses, as dbt passes nodes to macros (`model`, `graph`).
 
-    `config` has the configuration as users write it, with any keys.
+    `config` is the configuration as the user wrote it, with any keys.
     """
 
     name: str
@@ -52,19 +52,19 @@ class ModelNode(TypedDict):
 
 
 def manifest_of(resolver: MacroResolverProtocol | None) -> Manifest | None:
-    """Return dbt's manifest; None while dbt has only macros, or nothing."""
+    """Return dbt's manifest; None if dbt has loaded only macros, or nothing."""
     return cast("Manifest", resolver) if hasattr(resolver, "nodes") else None
 
 
 class Selection:
     """The nodes that this invocation selected.
 
-    dbt-core keeps them in a module variable that outlives an invocation. Each selection binds the
-    variable again, so what is bound when this object is made belongs to an earlier invocation.
+    dbt-core keeps them in a module variable that outlives an invocation. Each selection rebinds the
+    variable, so its value when this object is created belongs to an earlier invocation.
     """
 
     def __init__(self, retried: Iterable[str] | None = None) -> None:
-        """`retried` are the nodes that `dbt retry` runs again, for which it binds no variable."""
+        """`retried` are the nodes of `dbt retry`, which does not bind the variable."""
         self._earlier = selected_resources.SELECTED_RESOURCES
         self._retried = None if retried is None else list(retried)
 
@@ -74,7 +74,7 @@ class Selection:
         return self._retried if selected is self._earlier else list(selected)
 
     def sources(self, manifest: Manifest | None) -> list[SourceDefinition]:
-        """Return the sources that the selected nodes read, themselves or through others' SQL."""
+        """Return the sources of the selected nodes, also those read through transparent nodes."""
         selected = self.ids()
         if selected is None or manifest is None:
             return []
@@ -82,7 +82,7 @@ class Selection:
 
 
 def find_sources(manifest: Manifest, unique_ids: Iterable[str]) -> list[SourceDefinition]:
-    """Return the source definitions among `unique_ids`, and those that the nodes among them read.
+    """Return the sources among `unique_ids`, and the sources that the nodes among them read.
 
     A node reads what it depends on, and what its transparent parents read (`with_transparent`).
     """
@@ -101,16 +101,18 @@ def find_acid_readers(
 ) -> frozenset[str]:
     """Return the unique ids of the nodes among `selected` that may read an ACID source.
 
-    A node may read one if the manifest says that it depends on one; so do its hooks, which dbt
-    renders with it. A node counts, too, if its SQL or a hook of it names a relation by its database
-    (`names_a_database`), of which dbt knows nothing. A node's transparent parents
-    (`with_transparent`) are part of it.
+    A node may read an ACID source if it depends on one in the manifest. The dependencies of its
+    hooks are included, because dbt renders hooks with the node. A node counts also if its SQL or
+    one of its hooks names a relation by its database (`names_a_database`), which the manifest does
+    not contain. A node's transparent parents (`with_transparent`) are part of it.
 
-    What only a running node knows, such as a source within `{% if execute %}`, is not looked for:
-    its read after the end of the snapshot is an error that says how to tell dbt.
+    Reads that only a running node knows, such as of a source within `{% if execute %}`, are not
+    found. After the end of the snapshot such a read is an error that says how to declare it.
 
     Args:
-        transactional: returns those of some tables that are ACID tables.
+        manifest: dbt's manifest.
+        selected: the unique ids of the selected nodes.
+        transactional: returns the ACID tables among some tables.
     """
     selected = frozenset(selected)
     names = {
@@ -129,10 +131,10 @@ def find_acid_readers(
 
 
 def with_transparent(manifest: Manifest, unique_ids: Iterable[str]) -> list[str]:
-    """Return some nodes and their transparent parents, directly and through one another.
+    """Return some nodes and their transparent parents, direct and indirect.
 
-    A parent is transparent if it keeps no rows of its own: who reads it runs its SQL, as with
-    ephemeral models, views and functions. It need not be selected.
+    A parent is transparent if it stores no rows: a query of it runs its SQL, as with ephemeral
+    models, views and functions. It need not be selected.
     """
     found = dict.fromkeys(unique_ids)
     pending = list(found)
@@ -145,22 +147,22 @@ def with_transparent(manifest: Manifest, unique_ids: Iterable[str]) -> list[str]
 
 
 def is_transparent(manifest: Manifest, unique_id: str) -> bool:
-    """Tell whether who reads a node runs its SQL; False for what is no node, such as a source."""
+    """Return whether a query of a node runs its SQL; False for a source, which is no node."""
     node = _node(manifest, unique_id)
     config = getattr(node, "config", None)
     return node is not None and getattr(config, "materialized", None) not in STORES_ROWS
 
 
 def names_a_database(text: str) -> bool:
-    """Tell whether SQL reads a relation that it names by its database, as in `from shop.orders`.
+    """Return whether SQL reads a relation that it names by its database, as in `from shop.orders`.
 
-    Any table may be behind the name, and only Spark can tell, when the statement runs.
+    The name may be of any table or view. Only Spark knows, when the statement runs.
     """
     return bool(_DOTTED_NAME.search(_NO_READ.sub(" ", text)))
 
 
 def _with_children(manifest: Manifest, readers: Iterable[str], nodes: Iterable[str]) -> set[str]:
-    """Return `readers`, and those of `nodes` that read one of them through transparent nodes."""
+    """Return `readers`, and the nodes among `nodes` that read them through transparent nodes."""
     children: dict[str, list[str]] = {}
     for unique_id in nodes:
         for parent in _parents(manifest, unique_id):

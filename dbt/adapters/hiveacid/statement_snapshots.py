@@ -1,8 +1,8 @@
-"""Snapshots of statements outside of any dbt command: one for each, and none in between.
+"""Snapshots of statements outside of any dbt command: one for each statement.
 
-A tool that lives longer than a command makes an adapter once and executes statements with it. It
-tells nobody when it is through: it releases its connections at best. So the snapshot belongs to the
-statement.
+A long-running tool creates an adapter once and executes statements with it. It does not say when it
+is done; at best it releases its connections. So each statement has its own snapshot, and none is
+open between statements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Own:
 class StatementSnapshots:
     """Snapshots of the statements that run outside of a command, each on its thread.
 
-    Within a command nothing here has any effect: its statements share the command's snapshot.
+    Does nothing within a command, whose statements share the command's snapshot.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class StatementSnapshots:
         is_in_command: Callable[[], bool],
         on_end: Callable[[], None],
     ) -> None:
-        """Make no snapshot yet.
+        """Create the object; make no snapshot yet.
 
         Args:
-            make: makes a snapshot that has opened nothing.
-            is_in_command: whether the calling thread works for a dbt command.
+            make: makes a snapshot that has no transaction yet.
+            is_in_command: returns whether the calling thread works for a dbt command.
             on_end: called after the end of a statement's snapshot.
         """
         self._make = make
@@ -54,7 +54,7 @@ class StatementSnapshots:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Give what runs in the block one snapshot, which ends with the block."""
+        """Share one snapshot among the statements of the block; it ends with the block."""
         own = self._of_thread()
         if self._is_in_command() or (own is not None and own.is_in_block):
             yield
@@ -66,23 +66,23 @@ class StatementSnapshots:
             self._end(threading.get_ident())
 
     def begin(self) -> None:
-        """Begin a statement: outside of a block it gets a snapshot that stays.
+        """Begin a statement. Outside of a `held` block, it gets a snapshot that stays open.
 
-        The snapshot ends with `end`, or when the next statement of the thread begins: nobody tells
-        when the rows have been fetched.
+        The snapshot ends with `end`, or when the next statement of the thread begins, because dbt
+        does not report when the rows have been fetched.
         """
         own = self._of_thread()
         if not self._is_in_command() and (own is None or not own.is_in_block):
             self._start(is_in_block=False)
 
     def end(self) -> None:
-        """End the snapshot of this thread, if no block holds it."""
+        """End the snapshot of this thread, unless a `held` block uses it."""
         own = self._of_thread()
         if own is not None and not own.is_in_block:
             self._end(threading.get_ident())
 
     def end_all(self) -> None:
-        """End the snapshots of all threads that no block holds."""
+        """End the snapshots of all threads, except those that a `held` block uses."""
         with self._lock:
             threads = [thread for thread, own in self._own.items() if not own.is_in_block]
         for thread in threads:

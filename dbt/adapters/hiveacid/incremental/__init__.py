@@ -1,1 +1,1 @@
-"""What changed in an ACID source since a target was last built from it."""
+"""Incremental models over the changes of an ACID source."""

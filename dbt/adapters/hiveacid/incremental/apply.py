@@ -36,22 +36,22 @@ from hiveacid.reader.types import TEXT_OF_LENGTH
 
 logger = AdapterLogger("HiveAcid")
 CheckRows = Callable[[HiveAcidRelation, HiveAcidRelation], Sequence[Column]]
-"""A macro that checks a view of the new rows, and fits the columns of the target to theirs.
+"""A macro that checks a view of the new rows, and adapts the target's columns to the view's.
 
-It returns the columns of the new rows; none if they must be the target's.
+It returns the columns of the new rows; none if they must be the same as the target's.
 """
 
 
 @dataclass(frozen=True)
 class RepeatedKeyInBatch:
-    """A batch of new write ids in which rows with the same key seem to be there together."""
+    """A batch of new write ids in which several inserts have the same key."""
 
     stage: HiveAcidRelation
 
 
 @dataclass(frozen=True)
 class StagedRun:
-    """A run whose changes are in a table, the stage. The target is still as it was."""
+    """A run whose changes are in a table, the stage. The target is unchanged."""
 
     planned: PlannedRun
     existing: HiveAcidRelation
@@ -78,12 +78,12 @@ class StagedRun:
         return summary(counted, parts)
 
     def choose_apply(self) -> QuietRun | Apply | RepeatedKeyInBatch:
-        """Choose how the staged changes get into the target, and begin with it.
+        """Choose how to apply the staged changes to the target, and begin.
 
         Raises:
             ConcurrentRunError: another run has changed the target already.
-            IncrementalError: two inserted rows have the same `unique_key`; or the target, which
-                would get new rows only, is stored in another way than the model says.
+            IncrementalError: two inserted rows have the same `unique_key`; or the target, to be
+                appended to, has another layout than the model's configuration.
         """
         planned, context = self.planned, self.context
         counted = self.summary
@@ -101,21 +101,21 @@ class StagedRun:
         return ApplyByFiles.begin(self, is_append=is_append)
 
     def target_in_sql(self, existing: HiveAcidRelation, *, is_merge: bool) -> merge_sql.Target:
-        """Return the target as SQL needs it; `existing` is the relation to write into.
+        """Return the target for use in SQL; `existing` is the relation to write into.
 
         Raises:
-            IncrementalError: new rows have columns of types that do not go into the target's.
+            IncrementalError: new rows have column types that the target's columns do not accept.
         """
         columns = tuple(_stored_columns(self.context))
         given = {column.name.lower() for column in self.new_columns}
         missing = frozenset(name for name, _ in columns if given and name.lower() not in given)
-        # A MERGE leaves it to the engine what fits into a column.
+        # With a MERGE, the engine checks whether values fit into a column.
         leaves_it = is_merge and self.planned.mode is not Mode.APPEND
         checked = frozenset() if leaves_it else self._checked_columns()
         return merge_sql.Target(str(existing), columns, missing, checked)
 
     def _bounded_parts(self) -> list[KeyPart]:
-        """Return the parts of the key whose bounds a MERGE will name."""
+        """Return the parts of the key whose bounds go into the MERGE condition."""
         planned, model = self.planned, self.context.model
         if model.config.is_plain:
             return []
@@ -125,7 +125,7 @@ class StagedRun:
         return row_id_parts(planned.row_id) if planned.mode is Mode.ROW_ID else []
 
     def _checked_columns(self) -> frozenset[str]:
-        """Return the columns of which new rows have another type, with values that may not fit."""
+        """Return the columns whose type differs in new rows and whose values may not fit."""
         model, session = self.context.model, self.context.session
         found = type_changes(
             session, session.table(str(self.stage)).schema, session.table(str(model.target)).schema
@@ -142,7 +142,7 @@ class StagedRun:
 
 
 class Apply(Step, Protocol):
-    """A way for staged changes into the target, by one statement that writes into `relation`."""
+    """A way to apply staged changes to the target, by one statement that writes into `relation`."""
 
     staged: StagedRun
     relation: HiveAcidRelation
@@ -157,7 +157,7 @@ class Apply(Step, Protocol):
 
 @dataclass(frozen=True)
 class ApplyByStatement(Apply):
-    """Staged changes that go into a Delta or Iceberg table by one statement.
+    """Application of staged changes to a Delta or Iceberg table by one statement.
 
     `relation` is the target, or a branch of it.
     """
@@ -185,7 +185,7 @@ class ApplyByStatement(Apply):
 
     @property
     def kind(self) -> Literal["strategy", "merge"]:
-        """Whether the statement is that of a strategy of dbt-spark's or the user's, or ours."""
+        """`strategy` for the statement of dbt-spark's or the user's strategy, `merge` for ours."""
         return "strategy" if self.staged.planned.mode is Mode.OWN else "merge"
 
     @raising_dbt_errors
@@ -195,7 +195,7 @@ class ApplyByStatement(Apply):
         """Return the statement that applies the staged changes.
 
         Raises:
-            IncrementalError: new rows have columns of types that do not go into the target's.
+            IncrementalError: new rows have column types that the target's columns do not accept.
         """
         planned, stage = self.staged.planned, str(self.staged.stage)
         target = self.staged.target_in_sql(self.relation, is_merge=True)
@@ -219,10 +219,10 @@ class ApplyByStatement(Apply):
 
 @dataclass(frozen=True)
 class ApplyByFiles(Apply):
-    """Staged changes that become files of a table of one of Spark's own formats.
+    """Application of staged changes to a table in one of Spark's own formats, by writing files.
 
-    The files are written into the table `relation`. With `is_append` the target takes them over;
-    else `relation` is the new version of the target, and takes its place.
+    The files are written into the table `relation`. With `is_append` they are moved to the target;
+    otherwise `relation` is the new version of the target, and replaces it.
     """
 
     staged: StagedRun
@@ -233,7 +233,7 @@ class ApplyByFiles(Apply):
 
     @classmethod
     def begin(cls, staged: StagedRun, *, is_append: bool) -> ApplyByFiles:
-        """Choose the table of the new files."""
+        """Choose the table for the new files."""
         model = staged.context.model
         staging = staged.context.services.staging
         relation = staging.stage(model.target, model.config.location_root)
@@ -244,7 +244,7 @@ class ApplyByFiles(Apply):
         """Return the query of the rows in the new files.
 
         Raises:
-            IncrementalError: new rows have columns of types that do not go into the target's.
+            IncrementalError: new rows have column types that the target's columns do not accept.
         """
         planned, stage = self.staged.planned, str(self.staged.stage)
         target = self.staged.target_in_sql(self.staged.existing, is_merge=False)
@@ -262,7 +262,7 @@ class ApplyByFiles(Apply):
 
         Raises:
             ConcurrentRunError: another run has changed the target.
-            IncrementalError: somebody has removed files of the stage meanwhile.
+            IncrementalError: files of the stage were removed meanwhile.
         """
         planned, context = self.staged.planned, self.staged.context
         context.execute(sql)
@@ -280,7 +280,7 @@ class ApplyByFiles(Apply):
         appending = f"append {stage} to {context.model.target}"
         with node.uninterrupted(), context.statements.errors(appending):
             store.record(planned.previous, state, str(stage.schema), str(stage.identifier))
-            # What a failure leaves is for the next run to finish, no longer to be removed.
+            # From here on the next run finishes an interrupted append; the stage must stay.
             del node.stages["stage"]
             known = store.read()
         if isinstance(known, LostState):
@@ -309,7 +309,7 @@ class AppliedRun:
 
     @property
     def message(self) -> str:
-        """The text that dbt shows next to the model's name."""
+        """The message that dbt shows next to the model's name."""
         return f"OK, {self._rows(', ')}"
 
     def line(self, transaction_id: int | None) -> str:
@@ -349,7 +349,7 @@ def stage_changes(
     """Write the changes of a planned run into a stage, and check the run's snapshot.
 
     Raises:
-        IncrementalError: rows of the target could not be found again by their key.
+        IncrementalError: rows of the target could not be found by their key.
         TransactionLostError: the rows may not be all that the source had.
     """
     context, node = planned.context, planned.context.node
@@ -371,7 +371,7 @@ def _common_types(context: RunContext, *relations: HiveAcidRelation) -> dict[str
         {
             (field.name.lower(), field.dataType.simpleString())
             for field in context.session.table(str(relation)).schema.fields
-            # Texts of a given length are compared in ways of their own.
+            # CHAR and VARCHAR have their own comparison rules.
             if TEXT_OF_LENGTH not in field.metadata
         }
         for relation in relations
@@ -386,7 +386,7 @@ def _stored_columns(context: RunContext) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_other_layout(context: RunContext) -> None:
-    """Refuse to append to a table that is stored in another way than the model says."""
+    """Refuse to append to a table whose layout differs from the model's configuration."""
     model = context.model
     target, config = model.target, model.config
     found = _layout(*table_layout(context.session, str(target.schema), str(target.identifier)))

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TrackedBuild:
-    """A build whose target keeps the state of the model's sources; `previous` is its state."""
+    """A build whose target keeps the state of the model's sources; `previous` is its old state."""
 
     context: RunContext
     previous: StateLookup
@@ -33,8 +33,8 @@ class TrackedBuild:
 class BuildInPlace:
     """A table that is about to be replaced in one commit of its format, Delta or Iceberg.
 
-    The checks come after the commit. If a check fails, the previous version comes back. A run that
-    is killed cannot bring it back: the state counts once `BuiltInPlace.confirm` has said so.
+    The checks come after the commit. If a check fails, the previous version is restored. A run that
+    is killed cannot restore it, so the state is effective only after `BuiltInPlace.confirm`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BuildInPlace:
         old: HiveAcidRelation | None,
         tracked: TrackedBuild | None,
     ) -> None:
-        """`old` is the relation that has the target's name; `tracked` is None without a state."""
+        """`old` is the relation with the target's name; `tracked` is None without a state."""
         self._services = services
         self._target = target
         self._old = old
@@ -81,7 +81,7 @@ class BuildInPlace:
 
 @dataclass(frozen=True)
 class _PendingState:
-    """A state that is committed and does not count yet."""
+    """A state that is committed and not effective yet."""
 
     context: RunContext
     store: CommitStore
@@ -101,24 +101,24 @@ class BuiltInPlace:
 
     @raising_dbt_errors
     def run_or_restore(self, caller: Callable[[], T]) -> T:
-        """Run the checks of a `call` block; if one fails, bring the previous version back."""
+        """Run the checks of a `call` block; if one fails, restore the previous version."""
         return self.services.recovery.run_or_restore(self.target, self.old, self.version, caller)
 
     @raising_dbt_errors
     def check_unique_key(self) -> None:
-        """Refuse a table in which `unique_key` would not find one row each.
+        """Refuse a table in which `unique_key` is not unique.
 
         Raises:
-            IncrementalError: naming the key, and how many rows have it.
+            IncrementalError: several rows have the same key; the message has the key and the count.
         """
         if self.pending is not None:
             refuse_repeated_key(self.pending.context, self.target)
 
     @raising_dbt_errors
     def confirm(self) -> None:
-        """Let the new state count, now that the rows are checked.
+        """Make the new state effective, now that the rows are checked.
 
-        A run that dies before has left a target that the next run builds again.
+        If the run dies before this, the next run builds the target again.
 
         Raises:
             ConcurrentRunError: another run has replaced the table since.
@@ -131,7 +131,7 @@ class BuiltInPlace:
 
 
 class BuildInStage:
-    """A table that is about to be built in a stage, and takes its target's place when checked."""
+    """A table that is about to be built in a stage, and replaces its target when checked."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class BuildInStage:
 
     @raising_dbt_errors
     def commit(self, sql: str) -> BuiltInStage:
-        """Run the statement that builds the stage, with the new state if its format has commits."""
+        """Run the statement that builds the stage; commit the state if the format has commits."""
         services, tracked = self._services, self._tracked
         if tracked is None or tracked.context.model.config.is_plain:
             response = services.execute(sql)
@@ -177,7 +177,7 @@ class BuiltInStage:
 
     @raising_dbt_errors
     def switch(self, old: HiveAcidRelation | None) -> None:
-        """Put the stage in its target's place.
+        """Replace the target by the stage.
 
         Args:
             old: the relation that has the target's name now.
@@ -197,11 +197,11 @@ class BuiltInStage:
 def replacing_files(
     context: RunContext, stage: HiveAcidRelation, previous: StateLookup, applied: ChangePlan | None
 ) -> Iterator[None]:
-    """Enter around a switch: the stage gets the new state, and no other run changes the target.
+    """Write the new state into the stage, and lock other runs out during the switch in the block.
 
     Args:
         context: the run of the model.
-        stage: the finished table, of one of Spark's own formats.
+        stage: the finished table, in one of Spark's own formats.
         previous: the state of the target that the stage replaces.
         applied: see `RunContext.next_state`.
 

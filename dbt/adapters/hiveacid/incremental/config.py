@@ -1,4 +1,4 @@
-"""A model's configuration for `acid_changes`, declared once and checked all at once."""
+"""Configuration of a model over `acid_changes`; all problems in it are reported at once."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from dbt.adapters.hiveacid.options import (
 
 STRATEGY = "acid_changes"
 FORMATS = ("delta", "iceberg", "parquet", "orc")
-"""The formats of targets that can keep a state with their rows."""
+"""Formats of targets that can keep a state with their rows."""
 
 _MERGEABLE = ("delta", "iceberg")
 
 
 class Mode(Enum):
-    """The way in which changes get into a target."""
+    """How changes are applied to a target."""
 
     UNIQUE_KEY = "unique_key"
     ROW_ID = "row_id"
     APPEND = "append"
     OWN = "own"
-    """One of dbt-spark's strategies: the model's author owns the merge."""
+    """Any strategy other than `acid_changes`: the model's author owns the merge."""
 
 
 @dataclass(frozen=True)
 class IncrementalConfig:
-    """What a model says in its `config`. The fields made by `option` are keys of this adapter."""
+    """A model's `config`. The fields made by `option` are keys of this adapter."""
 
     on_history_loss: str = option(
-        "What to do when the source no longer has what changed since the last run: `reconcile` "
-        "compares row ids (the target needs a column `_row_id`; else as `full_refresh`), "
+        "What to do when the source no longer has the changes since the last run: `reconcile` "
+        "compares row ids (without a column `_row_id` in the target, the same as `full_refresh`), "
         "`full_refresh` builds the target again and warns, `error` stops.",
         one_of("reconcile", "full_refresh", "error"),
         default="full_refresh",
@@ -52,7 +52,7 @@ class IncrementalConfig:
         default="error",
     )
     max_write_ids: int | None = option(
-        "The number of new write ids that one run works off at most, the oldest first.",
+        "Maximum number of new write ids that one run applies, the oldest first.",
         parse_count,
         default=None,
         shown_default="all",
@@ -69,10 +69,10 @@ class IncrementalConfig:
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, Any]) -> IncrementalConfig:
-        """Read the configuration of model `name` from the mapping `config` that dbt gives.
+        """Read the configuration of model `name` from dbt's mapping `config`.
 
         Raises:
-            AdapterError: with everything that is wrong.
+            AdapterError: the configuration is invalid; the message lists all problems.
         """
         strategy = config.get("incremental_strategy") or "append"
         file_format = config.get("file_format") or "parquet"
@@ -98,23 +98,23 @@ class IncrementalConfig:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the target is of a format of Spark's own, without commits."""
+        """Whether the target has one of Spark's own formats, without commits."""
         return self.file_format not in _MERGEABLE
 
     @property
     def adds_columns(self) -> bool:
-        """Whether a target gets the columns of its model that it lacks."""
+        """Whether new columns of the model are added to the target."""
         return self.on_schema_change in ("append_new_columns", "sync_all_columns")
 
     @property
     def checked_key(self) -> tuple[str, ...]:
-        """The columns of `unique_key`, in lower case and sorted, if changes are applied by them."""
+        """The columns of `unique_key`, in lower case and sorted; empty if not applied by key."""
         if self.mode(has_row_id=False) is not Mode.UNIQUE_KEY:
             return ()
         return tuple(sorted({name.strip("`").lower() for name in self.unique_key}))
 
     def mode(self, *, has_row_id: bool) -> Mode:
-        """Return how changes get into the target.
+        """Return how changes are applied to the target.
 
         Args:
             has_row_id: whether the target has a column of row ids.
@@ -131,7 +131,7 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _format_problems(strategy: str, file_format: str, config: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with a model's strategy, its file format, and both together."""
+    """Return the problems of a model's strategy, of its file format, and of their combination."""
     problems = []
     if file_format not in FORMATS:
         problems.append(

@@ -1,4 +1,4 @@
-"""Decision what an incremental run has to do: nothing, apply changes, or load in full."""
+"""Decision on what an incremental run does: nothing, apply changes, or a full load."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ logger = AdapterLogger("HiveAcid")
 
 
 class Step(Protocol):
-    """What a macro has to do next: a phase of a model's run, by its `kind`."""
+    """Next step of a macro: a phase of a model's run, by its `kind`."""
 
     @property
     def kind(self) -> Literal["full load", "no changes", "strategy", "merge", "files"]:
@@ -46,7 +46,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class FullRun(Step):
-    """An incremental run that must build its table as a whole; `reason` says why."""
+    """An incremental run that must build the whole table, for `reason`."""
 
     context: RunContext
     previous: StateLookup
@@ -61,18 +61,18 @@ class FullRun(Step):
 
     @raising_dbt_errors
     def load_in_full(self) -> None:
-        """Let `is_incremental()` be false from here on, on this node."""
+        """Make `is_incremental()` false from here on, for this node."""
         self.context.node.is_full_load = True
 
     @raising_dbt_errors
     def refuse_ephemerals(self) -> None:
-        """Refuse to build the model again in the midst of an incremental run.
+        """Refuse to build the whole table during an incremental run.
 
-        dbt's compiler puts the SQL of ephemeral parents into that of the model, once, for the
-        incremental run.
+        dbt has compiled the SQL of the model's ephemeral parents into the model's SQL only once,
+        for the incremental run.
 
         Raises:
-            IncrementalError: naming the model.
+            IncrementalError: always.
         """
         raise IncrementalError(
             f"Model {self.context.model.name} must be built anew, but its SQL depends on "
@@ -85,10 +85,10 @@ class FullRun(Step):
 
 @dataclass(frozen=True)
 class QuietRun(Step):
-    """A run that leaves its target as it is.
+    """A run that does not change the target's rows.
 
-    `maker` makes the rows over which the model's SQL is still to be checked; None if it has been
-    checked. A run of a part of the rows (`is_partial`) does not change the target's columns either.
+    `maker` makes the rows for a check of the model's columns; None if they are already checked. A
+    run over a part of the rows (`is_partial`) does not change the target's columns either.
     """
 
     context: RunContext
@@ -131,7 +131,7 @@ class PlannedRun:
     stored_columns: Sequence[str]
     row_id: str = ROW_ID
     reconciles: str = ""
-    """Why row ids are compared, because history is lost; empty if it is not."""
+    """The lost history for which row ids are compared; empty if no history is lost."""
 
     @property
     def is_batch(self) -> bool:
@@ -142,7 +142,7 @@ class PlannedRun:
         """Return the model's new rows.
 
         Raises:
-            IncrementalError: rows of the target could not be found again by their key.
+            IncrementalError: rows of the target could not be found by their key.
         """
         shown = Rows.ALL if self.mode is Mode.OWN else Rows.INSERTS
         frame = self._model_rows(shown)
@@ -178,17 +178,17 @@ class PlannedRun:
 def plan_run(
     context: RunContext, stored_columns: Sequence[str], sql: str, max_write_ids: int | None
 ) -> FullRun | QuietRun | PlannedRun:
-    """Decide what an incremental run has to do to bring its target up to date.
+    """Decide how an incremental run brings its target up to date.
 
     Args:
         context: the run.
         stored_columns: the names of the target's columns in lower case.
         sql: the model's SQL.
-        max_write_ids: take at most so many new write ids.
+        max_write_ids: the maximum number of new write ids; None for all.
 
     Raises:
-        IncrementalError: history is lost, and the model says `on_history_loss: error`; or the table
-            would have to be built as a whole, and the model says `full_refresh: false`.
+        IncrementalError: history is lost, and the model has `on_history_loss: error`; or the whole
+            table would have to be built, and the model has `full_refresh: false`.
     """
     model = context.model
     if model.is_partial:
@@ -214,7 +214,7 @@ def plan_run(
 
 
 class _Planner:
-    """Plan of one run."""
+    """Planner of one run."""
 
     def __init__(
         self,
@@ -303,8 +303,8 @@ class _Planner:
 
     def _refuse_full_run(self, found: FullRun) -> None:
         if self._model.config.full_refresh is False:
-            # dbt's word for a table that must never be built as a whole, whatever a flag says: it
-            # may have rows that its source no longer has.
+            # In dbt, this forbids a full refresh whatever the flags are: the table may have rows
+            # that its source no longer has.
             raise IncrementalError(
                 f"Model {self._model.name} would have to be built anew: {found.reason}. Its config "
                 "`full_refresh: false` forbids it. Nothing has been changed. Take that out for one "

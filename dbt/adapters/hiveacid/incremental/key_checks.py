@@ -1,4 +1,4 @@
-"""Checks of the columns by which a target's rows are found again."""
+"""Checks of the key columns by which a target's rows are found."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hiveacid.changes.plan import ROW_ID_NAMES
 
 
 def row_id_among(columns: Collection[str]) -> str | None:
-    """Return the column of row ids among a table's, whose names are in lower case."""
+    """Return the row id column among a table's columns (in lower case); None without one."""
     return next((name for name in ROW_ID_NAMES if name in columns), None)
 
 
 def check_columns(model: ChangesModel, stored: Collection[str], selected: Collection[str]) -> None:
-    """Refuse a key that a part of the target's rows would not have.
+    """Refuse a key that some of the target's rows would not have.
 
-    dbt adds a model's new columns to the target, where they are NULL in all rows.
+    dbt adds a model's new columns to the target, where they are NULL in all old rows.
 
     Args:
         model: the model.
@@ -32,7 +32,7 @@ def check_columns(model: ChangesModel, stored: Collection[str], selected: Collec
         selected: the names of the columns that the model selects.
 
     Raises:
-        IncrementalError: naming the column.
+        IncrementalError: a key column is new, or no longer selected, or a name is reserved.
     """
     config = model.config
     if config.mode(has_row_id=True) is Mode.OWN:
@@ -66,13 +66,13 @@ def check_columns(model: ChangesModel, stored: Collection[str], selected: Collec
 
 
 def check_new_key(context: RunContext, previous: StateLookup, stored: Collection[str]) -> None:
-    """Refuse a `unique_key` that the target's rows were not made with and do not have.
+    """Refuse a new `unique_key` that is not unique in the target's rows.
 
-    One change would be applied to several rows. The next state has the key, so that the table is
-    looked at once.
+    One change would be applied to several rows. The next state records the key, so that the table
+    is checked only once.
 
     Raises:
-        IncrementalError: two rows of the target have the same key; it is named.
+        IncrementalError: two rows of the target have the same key; the message has the key.
     """
     model = context.model
     key = model.config.checked_key
@@ -90,10 +90,10 @@ def check_new_key(context: RunContext, previous: StateLookup, stored: Collection
 
 
 def refuse_repeated_key(context: RunContext, built: HiveAcidRelation) -> None:
-    """Refuse a table, built as a whole, in which `unique_key` would not find one row each.
+    """Refuse a newly built table in which `unique_key` is not unique.
 
     Raises:
-        IncrementalError: two rows have the same key; the key and how many are named.
+        IncrementalError: several rows have the same key; the message has the key and the count.
     """
     config = context.model.config
     if config.checked_key:

@@ -1,7 +1,7 @@
-"""Statements that bring a target up to date from staged changes. Pure text.
+"""SQL that brings a target up to date from staged changes. Pure text.
 
-A *stage* is a table of changes: the model's columns, and `CHANGE`, which says what a row is. An
-insert has the new row. A delete has the key that must go, and NULL in all other columns; in row-id
+A *stage* is a table of changes: the model's columns, and the kind of the change in `CHANGE`. An
+insert has the new row. A delete has the key to delete, and NULL in all other columns; in row-id
 mode the key is the row id.
 """
 
@@ -26,9 +26,11 @@ _SOURCE_COLUMN = re.compile(
 class Target:
     """A target in SQL.
 
-    `columns` are pairs of name and type, in the target's order. `missing` are the columns that new
-    rows do not have: a model may have lost a column that its target keeps. `checked` are the
-    columns of which new rows have another type, with values that may not fit.
+    Attributes:
+        name: the relation in SQL.
+        columns: pairs of name and type, in the target's order.
+        missing: the columns that new rows do not have, because the model no longer selects them.
+        checked: the columns whose type differs in new rows and whose values may not fit.
     """
 
     name: str
@@ -44,8 +46,8 @@ class Target:
     def casts(self, alias: str, previous: str | None = None) -> str:
         """Return the columns of `alias`, cast to this table's types.
 
-        Missing columns come from `previous`, an alias of this table's own rows; without it they are
-        NULL.
+        Missing columns come from `previous`, an alias of this table's own rows; without `previous`
+        they are NULL.
         """
         return ", ".join(
             f"{self._cast(alias, previous, name, type_)} as {quote(name)}"
@@ -82,11 +84,15 @@ def merge_by_key(
     update_columns: Sequence[str] | None,
     predicates: Iterable[str],
 ) -> str:
-    """Return the MERGE by `unique_key`: deletes of keys that no insert has, and upserts.
+    """Return the MERGE by `unique_key`: upserts, and deletes of keys that no insert has.
 
-    `update_columns` are the columns (in SQL) that an upsert changes of a row that is there, which
-    may be none; None for all that new rows have. `predicates` use dbt's names
-    DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
+    Args:
+        target: the target.
+        stage: the stage in SQL.
+        key: the columns of `unique_key`.
+        update_columns: the columns (in SQL) that an upsert changes in an existing row, possibly
+            none; None for all columns of new rows.
+        predicates: further conditions, with dbt's names DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
     """
     columns = target.given if update_columns is None else update_columns
     updates = ", ".join(f"{column} = DBT_INTERNAL_SOURCE.{column}" for column in columns)
@@ -132,7 +138,7 @@ def append(target: Target, stage: str) -> str:
 def staged_inserts(target: Target, stage: str, upsert_by: Sequence[str] = ()) -> str:
     """Return the query of the stage's inserts as rows of the target.
 
-    Columns that they do not have come from the target's row with the same key `upsert_by`.
+    Missing columns come from the target's row with the same key `upsert_by`.
     """
     inserts = f"where s.{CHANGE} = '{INSERT}'"
     if not (upsert_by and target.missing):
@@ -145,10 +151,10 @@ def staged_inserts(target: Target, stage: str, upsert_by: Sequence[str] = ()) ->
 
 
 def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool) -> str:
-    """Return the query of all rows that a target has once the changes are applied.
+    """Return the query of all rows of a target after the changes.
 
-    With `is_upsert` an insert replaces the row with its key, as in a MERGE: columns that new rows
-    do not have keep their values. Without `is_upsert` only deletes remove rows.
+    With `is_upsert` an insert replaces the row with its key, as in a MERGE: missing columns keep
+    their values. Without `is_upsert` only deletes remove rows.
     """
     names = ", ".join(map(quote, key))
     condition = "" if is_upsert else f" where {CHANGE} = '{DELETE}'"
@@ -161,9 +167,9 @@ def rewritten(target: Target, stage: str, key: Sequence[str], *, is_upsert: bool
 
 
 def passed_by_deletes(predicate: str, key: Sequence[str]) -> str:
-    """Return a model's predicate of a MERGE so that it holds no delete back.
+    """Return a model's MERGE predicate, changed so that it does not filter out deletes.
 
-    A delete has NULL in all columns but the key: compared with them, it would never be applied.
+    A delete has NULL in all columns but the key, so a predicate on other columns would never match.
     """
     names = {in_ticks or plain for in_ticks, plain in _SOURCE_COLUMN.findall(predicate)}
     if {quote(name).lower() for name in names} <= {quote(name).lower() for name in key}:
@@ -172,7 +178,7 @@ def passed_by_deletes(predicate: str, key: Sequence[str]) -> str:
 
 
 def quote(name: str) -> str:
-    """Return a column's name in backticks; the name in a `unique_key` may have them already."""
+    """Return a column's name in backticks; a name in `unique_key` may have them already."""
     return quoted(name.strip("`"))
 
 
@@ -188,5 +194,5 @@ def _effective_changes(stage: str, key: Sequence[str]) -> str:
 
 
 def _matches(left: str, right: str, key: Sequence[str]) -> str:
-    # NULL is a key like any other: a row with it must be found again.
+    # NULL is a key like any other: a row with a NULL key must be found.
     return " and ".join(f"{left}.{quote(name)} <=> {right}.{quote(name)}" for name in key)

@@ -1,7 +1,7 @@
 """Runs of models over `acid_changes`: from the rendering of the SQL to staged changes.
 
-Each phase of a run is a type, and makes the next: `ModelRun`, `PlannedRun`, `StagedRun`, one of the
-two ways to `Apply`, `AppliedRun`.
+Each phase of a run is a type that makes the next: `ModelRun`, `PlannedRun`, `StagedRun`, one of the
+two kinds of `Apply`, `AppliedRun`.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class ModelRun:
     context: RunContext
 
     def tracked(self) -> TrackedBuild | None:
-        """Return the build of the table as a whole; None if its rows are a part only."""
+        """Return the build of the whole table; None if the run has only a part of the rows."""
         return None if self.context.model.is_partial else TrackedBuild(self.context, None)
 
     @raising_dbt_errors
     def prepare_changes(
         self, existing: HiveAcidRelation, compiled_code: str, check_rows: CheckRows
     ) -> FullRun | QuietRun | Apply:
-        """Plan and stage what brings the target up to date; the target stays as it is.
+        """Plan and stage the changes that bring the target up to date; do not change it yet.
 
         Args:
             existing: the target.
@@ -67,7 +67,7 @@ class ModelRun:
             check_rows: called with a view of the new rows before they are staged.
 
         Raises:
-            IncrementalError: history is lost and the model says `on_history_loss: error`, or the
+            IncrementalError: history is lost and the model has `on_history_loss: error`, or the
                 changes cannot be applied.
             ConcurrentRunError: another run has changed the target already.
             TransactionLostError: the staged rows may not be all that the source had.
@@ -92,7 +92,7 @@ class ModelRun:
 
     @raising_dbt_errors
     def end(self) -> None:
-        """Let nobody read the model's changes from here on, in post-hooks."""
+        """Refuse reads of the model's changes from here on, in post-hooks."""
         model = self.context.model
         self.context.services.invocation.models[model.changes] = NoRowsAfterRun(model)
 
@@ -118,7 +118,7 @@ class ModelRuns:
 
         Raises:
             IncrementalError: the model is not incremental.
-            DbtRuntimeError: the model's configuration, with everything that is wrong.
+            DbtRuntimeError: the model's configuration is invalid; the message lists all problems.
         """
         _check_use(source, model)
         invocation = self._services.invocation
@@ -136,7 +136,7 @@ class ModelRuns:
         return source.showing(changes.render())
 
     def is_full_load(self) -> bool:
-        """Tell whether the incremental run of this thread has turned into a build as a whole."""
+        """Return whether this thread's incremental run has become a full load."""
         node = self._open_node()
         return node is not None and node.is_full_load
 
@@ -144,8 +144,8 @@ class ModelRuns:
         """Begin the run of an incremental model; None if its SQL does not read `acid_changes`.
 
         Raises:
-            IncrementalError: the SQL must read `acid_changes` and does not, or it reads other
-                sources that change.
+            IncrementalError: the strategy is `acid_changes` and the SQL does not read them; the SQL
+                reads them through a temporary view; or it reads other sources that change.
             DbtDatabaseError: Spark cannot parse the SQL.
         """
         services = self._services
@@ -215,7 +215,7 @@ class ModelRuns:
             logger.info(f"{target} has no state{reason}. {BUILT_ANEW}")
 
     def remove_state(self, model: ModelNode) -> None:
-        """Remove the state of a model's target: the next run builds the table as a whole."""
+        """Remove the state of a model's target, so that the next run builds the whole table."""
         target, config = self._declared(model)
         stores = self._services.stores
         known = stores.read(self._services.find(target), target, config.file_format)
@@ -246,7 +246,7 @@ def refuse_python(model: ModelNode) -> None:
     """Refuse a Python model with the strategy `acid_changes`.
 
     Raises:
-        PythonModelError: naming the model.
+        PythonModelError: the model has this strategy.
     """
     if model["config"].get("incremental_strategy") == STRATEGY:
         raise PythonModelError(
@@ -258,7 +258,7 @@ def refuse_python(model: ModelNode) -> None:
 
 
 def _check_use(source: HiveAcidRelation, model: ModelNode) -> None:
-    """Refuse `acid_changes` where it cannot be used."""
+    """Refuse `acid_changes` in a model that is not incremental or has no strategy."""
     name, config = model["name"], model["config"]
     if config.get("materialized") != "incremental":
         raise IncrementalError(
@@ -279,7 +279,7 @@ def _check_use(source: HiveAcidRelation, model: ModelNode) -> None:
 
 
 def _check_others(model: ChangesModel, more: list[ChangesModel], others: list[Source]) -> None:
-    """Refuse a model that reads several sources whose changes count."""
+    """Refuse a model that reads several changing sources."""
     if more or (others and model.config.on_multi_source == "error"):
         tables = [str(source.table) for source in (*(m.source for m in more), *others)]
         raise IncrementalError(

@@ -1,4 +1,4 @@
-"""Plans of what changed in the sources of one model, and the rows that changed."""
+"""Plans of the changes of one model's sources, and the changed rows."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class ChangesModel:
     Attributes:
         name: the model's name.
         source: the source.
-        changes: the changes of the source, which the model's SQL names.
-        target: the relation that the model makes.
+        changes: the changes of the source in the model's SQL.
+        target: the relation that the model builds.
         config: the model's configuration.
         is_incremental: whether dbt has compiled the model for an incremental run.
-        is_partial: whether dbt was asked for a part of the rows (`--empty`, `--sample`).
+        is_partial: whether the run has only a part of the rows (`--empty`, `--sample`).
     """
 
     name: str
@@ -60,13 +60,13 @@ class ChangesModel:
 
 
 def source_key(source: Source) -> str:
-    """Return the key of a source in a state: one model may read several parts of a table."""
+    """Return the key of a source in a state; it has the options, which select parts of a table."""
     return f"{source.table} ({source.options})" if str(source.options) else str(source.table)
 
 
 def source_state(known: TargetState, source: Source) -> SourceState | LostState:
     """Return the state of one source in a target's state."""
-    # A state from before parts of a table were distinguished has the table's name alone.
+    # A state of an older release, without options in its keys, has only the table's name.
     found = known.sources.get(source_key(source)) or known.sources.get(str(source.table))
     if found is None:
         return LostState(
@@ -88,7 +88,7 @@ def state_before(previous: StateLookup, model: ChangesModel) -> SourceState | Lo
 
 
 class SourcePlans:
-    """Plans of the sources of one model. The plan of a whole source is made once a snapshot."""
+    """Plans of one model's sources. A whole source is planned once in each snapshot."""
 
     def __init__(self, sources: AcidSources) -> None:
         self.sources = sources
@@ -106,7 +106,7 @@ class SourcePlans:
 
     def whole(self, session: SparkSession, source: Source) -> ChangePlan:
         """Plan all rows of a source as inserts."""
-        # SQL that a tool executes outside of a command has another snapshot each time.
+        # Outside of a command, each statement has its own snapshot.
         key = source, self.sources.pinned(source).transaction_id
         if key not in self._wholes:
             self._wholes[key] = self.changes(session, source, None)
@@ -114,7 +114,7 @@ class SourcePlans:
 
 
 class Rows(Enum):
-    """Rows that the changes of a source can show."""
+    """Kinds of rows that the changes of a source consist of."""
 
     INSERTS = "what was inserted"
     DELETED = "the rows that were deleted, as they were shown when they were inserted"
@@ -125,8 +125,8 @@ class Rows(Enum):
 class ChangedRows:
     """The rows of one plan of changes.
 
-    `reconciled_with` is the target if history is lost and row ids tell what changed; its row ids
-    are in the column `row_id`.
+    `reconciled_with` is the target to compare row ids with if history is lost; its row ids are in
+    the column `row_id`.
     """
 
     def __init__(
@@ -143,14 +143,14 @@ class ChangedRows:
         self._row_id = row_id
         self._reconciled_with = reconciled_with
         self._looked_up: dict[ListedFile, int] = {}
-        """Files besides the plan's that rows were looked up in, and their partitions."""
+        """Files, other than the plan's, that rows were looked up in, and their partitions."""
 
     def showing(self, rows: Rows) -> RowMaker:
-        """Return the maker of these rows."""
+        """Return the maker of one kind of rows."""
         return _ChosenRows(lambda session: self._frame(session, rows), self)
 
     def row_ids_to_delete(self, session: SparkSession) -> DataFrame:
-        """Return the row ids of the target's rows that must go, in one column."""
+        """Return the row ids of the target's rows to delete, in one column."""
         frames = [deleted_row_ids(session, self._plan)]
         if self._reconciled_with is not None:
             frames.append(reconcile_deletes(session, self._plan, self._target_ids(session)))
@@ -166,7 +166,7 @@ class ChangedRows:
         )
 
     def amount_read(self) -> FileAmount:
-        """Return how many files the rows made so far are read from."""
+        """Return the number and size of the files that the rows made so far are read from."""
         return FileAmount.of(self._plan.read | self._looked_up.keys())
 
     def _frame(self, session: SparkSession, rows: Rows) -> DataFrame:
@@ -234,7 +234,7 @@ class RowsBeforeRun:
         """See `RowMaker.rows`.
 
         Raises:
-            IncrementalError: the source is no ACID table.
+            IncrementalError: the source is not an ACID table.
         """
         check_source(self.model, self.plans.sources)
         return self._maker(session).rows(session)
@@ -254,7 +254,7 @@ class RowsBeforeRun:
 
 @dataclass(frozen=True)
 class NoRowsAfterRun:
-    """Refusal of a model's changes once they are in the target."""
+    """Refusal to read a model's changes after they are in the target."""
 
     model: ChangesModel
 
@@ -262,7 +262,7 @@ class NoRowsAfterRun:
         """Refuse to show the changes.
 
         Raises:
-            IncrementalError: always; only post-hooks are left to ask for them.
+            IncrementalError: always; only post-hooks can read them at this point.
         """
         raise IncrementalError(
             f"Model {self.model.name} reads acid_changes in a post-hook, when the changes are in "
@@ -275,7 +275,7 @@ def check_source(model: ChangesModel, sources: AcidSources) -> None:
     """Refuse the changes of anything but a transactional table.
 
     Raises:
-        IncrementalError: naming the model and the table.
+        IncrementalError: the source is a view, or not an ACID table.
     """
     if not sources.is_acid(model.source):
         behind = sources.behind_view(model.source)

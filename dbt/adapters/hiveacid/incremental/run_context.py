@@ -1,4 +1,4 @@
-"""What all phases of a model's run share: the model, its sources and the collaborators."""
+"""Context of all phases of a model's run: the model, its sources and the collaborators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunServices:
         return self.connections.execute(sql, auto_begin=True)[0]
 
     def find(self, target: HiveAcidRelation) -> HiveAcidRelation | None:
-        """Return the relation that has a target's name; None if there is none."""
+        """Return the relation with a target's name; None if there is none."""
         found = self.relations.get_relation(
             target.database, str(target.schema), str(target.identifier)
         )
@@ -56,7 +56,7 @@ class RunServices:
 
 @dataclass(frozen=True)
 class RunContext:
-    """One run of a model over `acid_changes`, in whichever phase.
+    """One run of a model over `acid_changes`, in any phase.
 
     `others` are the other ACID sources of the model that are not static.
     """
@@ -108,11 +108,11 @@ class RunContext:
         return self.statements.run(sql, rows)
 
     def next_state(self, previous: StateLookup, applied: ChangePlan | None) -> TargetState:
-        """Return the state of the target after this run; runs as a statement.
+        """Return the state of the target after this run. Runs as a statement of the node.
 
         Args:
             previous: the state of the target before the run.
-            applied: the changes that the run applies; None if it builds the table as a whole.
+            applied: the changes that the run applies; None if it builds the whole table.
         """
         return self.statements.run(
             f"look up what {self.model.name} has read", lambda: self._next_state(previous, applied)

@@ -1,4 +1,4 @@
-"""Changes of a model's rows as they are staged, and a summary of the stage."""
+"""Rows of a stage, which are the changes of a model's rows, and the summary of a stage."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dbt.adapters.hiveacid.incremental.merge_sql import CHANGE, DELETE, INSERT, 
 from dbt.adapters.hiveacid.spark.sql import text_of_bytes
 
 _INTEGERS = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
-"""The integer types, and the suffixes of their literals in SQL."""
+"""Integer types, and the suffixes of their literals in SQL."""
 
 _INSERTS = "_hiveacid_inserts"
 Value = int | str | None
-"""A bound of a part of a key: a date is text, and a text its bytes in hex digits."""
+"""Bound of a part of a key: a date in text form, a string as its bytes in hex digits."""
 
 _ROW_ID_PARTS = (("write_id", "bigint"), ("bucket", "int"), ("row", "bigint"))
 
@@ -34,16 +34,16 @@ def staged_changes(
 ) -> DataFrame:
     """Return the rows of a stage: inserts and deletes together.
 
-    A strategy of dbt-spark's takes the model's rows as they are.
+    For a strategy other than `acid_changes`, the stage has the model's rows as they are.
 
     Args:
-        mode: how changes get into the target.
+        mode: how changes are applied to the target.
         unique_key: the model's key.
         inserts: the model's rows over what was inserted.
         deleted: returns the model's rows over the rows that were deleted.
         earlier: returns the model's rows over the rows of earlier batches; None if no delete may
-            have the key of a row that an earlier batch has brought.
-        row_ids: returns the row ids of the target's rows that must go.
+            have the key of a row of an earlier batch.
+        row_ids: returns the row ids of the target's rows to delete.
     """
     if mode is Mode.OWN:
         return inserts
@@ -69,13 +69,13 @@ def _with_key_in(rows: DataFrame, keys: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class KeyPart:
-    """A part of the key and its type; `sql` stands after a relation's name and a dot."""
+    """A part of the key and its type; `sql` is the column, without the relation's name."""
 
     sql: str
     type: str
 
     def predicate(self, low: Value, high: Value, has_null: bool) -> str:
-        """Return a condition that all rows of the target meet whose key is among the changes."""
+        """Return a condition that holds for all rows of the target with a key of the changes."""
         column = f"DBT_INTERNAL_DEST.{self.sql}"
         if low is None:
             return f"{column} is null"
@@ -92,10 +92,10 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class StageSummary:
-    """Counts of inserts and deletes, and conditions on the target's rows that they can hit.
+    """Counts of inserts and deletes, and conditions on the target's rows that they can affect.
 
-    A delete whose key an insert has, too, is not counted. `repeated` is a key that several inserts
-    have, and their number; None if there is none.
+    A delete with the same key as an insert is not counted. `repeated` is a key of several inserts,
+    and their number; None if there is none.
     """
 
     inserts: int = 0
@@ -105,10 +105,11 @@ class StageSummary:
 
 
 def key_parts(key: Sequence[str], types: Mapping[str, str]) -> list[KeyPart]:
-    """Return the columns of a key whose values have an order and a literal.
+    """Return the columns of a key whose types can be bounded: integers, dates and strings.
 
     Args:
-        types: the type in SQL of columns, by their names in lower case.
+        key: the columns of the key.
+        types: the SQL types of columns, by name in lower case.
     """
     typed = ((name, types.get(name.lower(), "")) for name in key)
     return [
@@ -119,12 +120,12 @@ def key_parts(key: Sequence[str], types: Mapping[str, str]) -> list[KeyPart]:
 
 
 def row_id_parts(row_id: str) -> list[KeyPart]:
-    """Return the parts of a column of row ids that Hive counts up."""
+    """Return the numeric parts of a column of row ids."""
     return [KeyPart(f"{row_id}.{name}", type_) for name, type_ in _ROW_ID_PARTS]
 
 
 def by_key(stage: str, key: Sequence[str], parts: Sequence[KeyPart]) -> str:
-    """Return the query that sums up a stage whose rows have a `unique_key`."""
+    """Return the query for the summary of a stage whose rows have a `unique_key`."""
     names = ", ".join(map(quote, key))
     columns = [
         f"coalesce(sum({_INSERTS}), 0) as inserts",
@@ -141,7 +142,7 @@ def by_key(stage: str, key: Sequence[str], parts: Sequence[KeyPart]) -> str:
 
 
 def repeated_key(table: str, key: Sequence[str]) -> str:
-    """Return the query of a key that several rows have: `key` and `times`, or no row."""
+    """Return the query for one key of several rows: a row of `key` and `times`, or no row."""
     names = ", ".join(map(quote, key))
     return (
         f"select struct({names}) as key, count(*) as times from {table} "
@@ -150,7 +151,7 @@ def repeated_key(table: str, key: Sequence[str]) -> str:
 
 
 def by_row(stage: str, parts: Sequence[KeyPart]) -> str:
-    """Return the query that sums up a stage of inserts and deletes by row id.
+    """Return the query for the summary of a stage of inserts and deletes by row id.
 
     `parts` are the parts of row ids; empty if there are no deletes.
     """
@@ -163,7 +164,7 @@ def by_row(stage: str, parts: Sequence[KeyPart]) -> str:
 
 
 def summary(row: Row, parts: Sequence[KeyPart]) -> StageSummary:
-    """Return the summary in the row of `by_key` or `by_row`, with columns as `row["name"]`."""
+    """Return the summary from the result row of `by_key` or `by_row`."""
     names = row.asDict()
     times = names.get("times") or 0
     inserts, deletes = row["inserts"], row["deletes"]
@@ -186,15 +187,15 @@ def _bounds(parts: Sequence[KeyPart], filter_: str) -> Iterator[str]:
             yield f"{_exact(part, f'{bound}({part.sql}){filter_}')} as {name}_{i}"
         yield f"count_if({part.sql} is null){filter_} as nulls_{i}"
         if part.type == "string":
-            # Files keep the bounds of texts that are not UTF-8 with other characters in them.
+            # Files store the bounds of strings that are not UTF-8 with replaced characters.
             broken = f"format_string('%s', {part.sql}) <> {part.sql}"
             yield f"count_if({broken}){filter_} as broken_{i}"
 
 
 def _exact(part: KeyPart, value: str) -> str:
-    """Return a value in a form that reaches Python unchanged."""
+    """Return SQL for a value in a form that reaches Python unchanged."""
     if part.type == "date":
-        # Python has no dates of the years below 1 and above 9999.
+        # Python has no dates in years below 1 or above 9999.
         return f"cast({value} as string)"
-    # Bytes that are not UTF-8 would come as other characters.
+    # Bytes that are not UTF-8 would arrive as replacement characters.
     return f"hex({value})" if part.type == "string" else value

@@ -1,1 +1,1 @@
-"""What dbt asks about ACID sources that needs no row of them: columns, docs, freshness."""
+"""Metadata of ACID sources for dbt, without reading rows: columns, docs, freshness."""

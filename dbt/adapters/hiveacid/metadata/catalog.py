@@ -29,10 +29,10 @@ from hiveacid.snapshots.tables import UnlockedTable
 
 logger = AdapterLogger("HiveAcid")
 LONGEST_COMMENT = 256
-"""Letters that Hive's metastore keeps of a column's comment; it refuses a longer one."""
+"""Maximum length of a column's comment in characters; Hive's metastore refuses longer ones."""
 
 CatalogRow = dict[str, Any]
-"""A column of a table, with the table's own facts, in dbt's catalog."""
+"""Row of dbt's catalog: one column, with the metadata of its table."""
 
 DescribedRows = Sequence[Mapping[str, Any]]
 """The rows of DESCRIBE EXTENDED."""
@@ -49,14 +49,15 @@ class Catalog:
         see: Callable[[Iterable[TableName]], Mapping[TableName, UnlockedTable]],
         describe: Callable[[BaseRelation], tuple[list[SparkColumn], DescribedRows]],
     ) -> None:
-        """Make a catalog of what these find.
+        """Create the catalog.
 
         Args:
-            connections: Spark, for the tables of its own catalog.
-            project: what the docs are about.
-            table: the metadata that the metastore has of a table.
-            see: those of some tables that are transactional, as they are now.
-            describe: a relation's columns, and the rows of DESCRIBE EXTENDED that they come from.
+            connections: Spark sessions, for the tables of Spark's own catalog.
+            project: the sources and nodes of the project.
+            table: returns the metastore's metadata of a table; None if there is none.
+            see: returns the transactional tables among some tables, as they are now.
+            describe: returns a relation's columns, and the rows of DESCRIBE EXTENDED that they
+                come from.
         """
         self._connections = connections
         self._project = project
@@ -74,10 +75,10 @@ class Catalog:
         return spark_columns(table)
 
     def is_acid_elsewhere(self, relation: HiveAcidRelation) -> bool:
-        """Return whether another metastore than Spark's has a relation as an ACID source.
+        """Return whether a relation is an ACID source in another metastore than Spark's.
 
-        The table of a node is looked for in Spark's catalog alone, though a source may have its
-        name.
+        False for the table of a node, which can be only in Spark's catalog, even if a source has
+        the same name.
         """
         return (
             not self._project.makes(relation.table_name())
@@ -87,9 +88,9 @@ class Catalog:
     def of_schemas(
         self, schemas: Iterable[str], rows_in_spark: Callable[[], agate.Table]
     ) -> agate.Table:
-        """Return the docs of a database: ACID sources by the metastore, the rest by Spark.
+        """Return dbt's catalog of some schemas: ACID sources by the metastore, the rest by Spark.
 
-        Spark is asked for the rest (`rows_in_spark`) only if there is any: it lists whole
+        Spark (`rows_in_spark`) is called only if there are other tables, since it lists whole
         databases.
         """
         schemas = set(schemas)
@@ -101,10 +102,10 @@ class Catalog:
         return with_rows(catalog, [row for name in sorted(seen) for row in self._rows(seen[name])])
 
     def of_relation(self, relation: HiveAcidRelation) -> CatalogTable | None:
-        """Return the docs of one relation, which need not be in the project.
+        """Return the catalog entry of one relation, which need not be in the project.
 
         Raises:
-            DbtRuntimeError: there is no such relation.
+            DbtRuntimeError: the relation does not exist.
         """
         if self._may_be_acid(relation):
             name = relation.table_name()
@@ -118,11 +119,11 @@ class Catalog:
         relation: HiveAcidRelation,
         listed_rows: Callable[[BaseRelation], Iterable[CatalogRow]],
     ) -> Iterable[CatalogRow]:
-        """Return the docs' rows for the columns of a relation in Spark's catalog.
+        """Return the catalog rows for the columns of a relation in Spark's catalog.
 
-        A relation that the docs have is described by Spark: DESCRIBE has the comments, and the
-        types as SQL names them. dbt-spark (`listed_rows`) reads the columns from a listing of the
-        database, which has no comments of columns.
+        For a documented relation they come from DESCRIBE, which has the comments, and the types in
+        SQL. For other relations they come from dbt-spark (`listed_rows`), which parses a listing of
+        the database that has no column comments.
         """
         if relation.is_function or is_undescribed(relation):
             return []
@@ -139,14 +140,14 @@ class Catalog:
         return catalog_rows(seen.table, entries(statistics))
 
     def _may_be_acid(self, relation: HiveAcidRelation) -> bool:
-        """Return whether the metastore must be asked for the relation: it is a source.
+        """Return whether the relation is a source, and so may be an ACID table in the metastore.
 
-        Unit tests ask for a source by its plain name.
+        Compares names, because unit tests pass a source as a plain relation.
         """
         return bool(relation.identifier) and relation.table_name() in self._project.sources()
 
     def _is_sparks_own(self, relation: HiveAcidRelation) -> bool:
-        """Return whether a catalog of Spark's own has a table with the name of an ACID source."""
+        """Return whether Spark's catalog has a table of its own with the name of an ACID source."""
         name = relation.table_name()
         with self._connections.exception_handler(f"look {name} up in Spark's catalog"):
             return is_plain_table(self._connections.session(), name.database, name.table)
@@ -155,11 +156,11 @@ class Catalog:
 def new_comments(
     session: SparkSession, relation: SparkRelation, columns: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
-    """Return the comments to set for a model's documented columns: those that differ.
+    """Return the comments of a model's documented columns that differ from the table's.
 
-    To set a comment that is there already is a commit in Delta and Iceberg. In a table whose
-    columns Spark's catalog keeps, partition columns are left out, since Spark alters none
-    (CANNOT_ALTER_PARTITION_COLUMN), and the descriptions of the other columns are cut.
+    Setting an unchanged comment would be a commit in Delta and Iceberg. In a table whose columns
+    are in Spark's catalog, partition columns are left out, because Spark cannot alter them
+    (CANNOT_ALTER_PARTITION_COLUMN), and the other descriptions are truncated to `LONGEST_COMMENT`.
     """
     partition_columns = catalog_partition_columns(
         session, str(relation.schema), str(relation.identifier)
@@ -193,7 +194,7 @@ def spark_columns(table: Table) -> list[HiveAcidColumn]:
 
 
 def catalog_rows(table: Table, statistics: Mapping[str, Any]) -> list[CatalogRow]:
-    """Return what dbt's catalog has of a table, a row for each column.
+    """Return a table's rows for dbt's catalog, one for each column.
 
     `statistics` are entries of the form `stats:<id>:label`.
     """
@@ -208,7 +209,7 @@ def catalog_rows(table: Table, statistics: Mapping[str, Any]) -> list[CatalogRow
 def described_rows(
     columns: Sequence[SparkColumn], described: Iterable[Mapping[str, Any]]
 ) -> list[CatalogRow]:
-    """Return what dbt's catalog has of a table, from the rows of DESCRIBE EXTENDED."""
+    """Return a table's rows for dbt's catalog, from the rows of DESCRIBE EXTENDED."""
     lines = [(line["col_name"], line["data_type"], line["comment"]) for line in described]
     about_table = {name: value for name, value, _ in lines[len(columns) :]}
     return [
@@ -225,7 +226,7 @@ def _catalog_row(column: SparkColumn, comment: str | None, table_comment: str | 
 
 
 def catalog_table(rows: Sequence[Mapping[str, Any]]) -> CatalogTable | None:
-    """Return a table of dbt's catalog by its rows; None if there are none."""
+    """Return dbt's `CatalogTable` for a table's rows; None if there are no rows."""
     if not rows:
         return None
     table = rows[0]
@@ -254,7 +255,7 @@ def catalog_table(rows: Sequence[Mapping[str, Any]]) -> CatalogTable | None:
 
 
 def with_rows(catalog: agate.Table, rows: Iterable[Mapping[str, Any]]) -> agate.Table:
-    """Return dbt's catalog of one database, with these rows instead of its own of their tables."""
+    """Return dbt's catalog of one database, with the rows of some tables replaced by `rows`."""
     added = [dict(row) for row in rows]
     if not added:
         return catalog

@@ -39,14 +39,14 @@ class Freshness:
         find_last_write: Callable[[SparkSession, See], LastWrite | None],
         respond: Callable[[datetime, datetime], FreshnessResponse],
     ) -> None:
-        """Make answers from what these find.
+        """Create the object.
 
         Args:
-            connections: the Spark that lists files and reads their footers.
-            project: the sources that have a query for their freshness.
-            see: those of some tables that are transactional, as they are now.
-            find_last_write: the newest write of a table; None if no write has data.
-            respond: dbt's response, from the time of the last write and the time of the look.
+            connections: Spark sessions, which list files and read their footers.
+            project: knows the sources that have a `loaded_at_query`.
+            see: returns the transactional tables among some tables, as they are now.
+            find_last_write: returns the newest write of a table; None if no write has data.
+            respond: returns dbt's response for the time of the last write and the current time.
         """
         self._connections = connections
         self._project = project
@@ -57,12 +57,12 @@ class Freshness:
     def of_sources(
         self, sources: Iterable[HiveAcidRelation]
     ) -> dict[BaseRelation, FreshnessResponse]:
-        """Return the freshness of those sources whose last write can be found. Never raises.
+        """Return the freshness of the sources whose last write is known. Never raises.
 
-        dbt asks again for each source that is missing, and gets the reason. An error here would
+        dbt then calls `of_source` for each missing source, and gets the reason. An error here would
         end the whole command.
         """
-        # dbt asks for sources with a query, too, and does not use the answer.
+        # dbt passes sources with a query, too, but does not use their results.
         asked = [it for it in sources if not self._project.has_freshness_query(it.table_name())]
         try:
             seen = self._see({source.table_name() for source in asked})
@@ -84,21 +84,21 @@ class Freshness:
         """Return the freshness of one source.
 
         Raises:
-            FreshnessError: the time of the last write cannot be found; with the reason.
+            FreshnessError: the time of the last write is unknown; the message has the reason.
         """
         return self._answer(source, None)
 
     def in_utc(self, time: datetime | None) -> datetime | None:
-        """Return a time in UTC; without a zone it is one that the session's clock shows.
+        """Return a time in UTC. A time without a zone is in the session's time zone.
 
-        dbt refuses what is no time, such as a text.
+        Anything else, such as a string, is returned as it is, and dbt refuses it.
         """
         if not isinstance(time, datetime) or time.tzinfo is not None:
             return time
         return in_utc(self._connections.session(), time)
 
     def _answer(self, source: HiveAcidRelation, first: UnlockedTable | None) -> FreshnessResponse:
-        """Find a source's last write; `first` is the table if it has just been looked at."""
+        """Find a source's last write; `first` is the table if it has just been looked up."""
         name = source.table_name()
         options = source.options or SourceOptions()
         looks = [] if first is None else [first]

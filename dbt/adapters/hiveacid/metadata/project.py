@@ -1,4 +1,4 @@
-"""What the project declares: its sources, what its nodes make, its functions, materializations."""
+"""Declarations of the dbt project: sources, nodes' relations, functions, materializations."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ INTERNAL_PACKAGES = ("dbt", "dbt_spark", "dbt_hiveacid")
 
 
 class Project:
-    """The manifest of a dbt command, asked by names of tables.
+    """Look-ups by table name in the manifest of a dbt command.
 
-    A command without a manifest declares nothing.
+    Without a manifest, nothing is declared.
     """
 
     def __init__(self, manifest: Callable[[], Manifest | None]) -> None:
-        """`manifest` returns dbt's manifest, or None while there is none."""
+        """`manifest` returns dbt's manifest; None while there is none."""
         self._manifest = manifest
 
     def sources(self) -> set[TableName]:
@@ -34,10 +34,10 @@ class Project:
         return {TableName(it.schema, it.identifier) for it in self._sources()}
 
     def file_settings(self, names: Collection[TableName]) -> dict[TableName, FileSettings]:
-        """Return what the sources of some tables say of their files.
+        """Return how to read the files of some tables, by the options of their sources.
 
         Raises:
-            AdapterError: two sources of one table differ in it, or an option is wrong.
+            AdapterError: two sources of one table have different settings, or an option is invalid.
         """
         found: dict[TableName, FileSettings] = {}
         for source in self._sources():
@@ -79,7 +79,7 @@ class Project:
         return any(self._nodes_in(schemas))
 
     def documents(self, name: TableName) -> bool:
-        """Return whether dbt's docs have a table: as a source, or as what a node makes."""
+        """Return whether a table is in dbt's docs, as a source or as a node's relation."""
         return name in self.sources() or self.makes(name)
 
     def functions_in(self, schema: str) -> set[str]:
@@ -93,9 +93,9 @@ class Project:
         }
 
     def materialization(self, name: str, root: str) -> tuple[str, str] | None:
-        """Return the package and the name of the macro by which the project materializes.
+        """Return the package and macro name of the project's own materialization `name`.
 
-        dbt prefers a materialization of this adapter to all others. So this is the one that dbt
+        dbt prefers this adapter's materializations to the project's. So this looks up what dbt
         would choose for dbt-spark. `root` is the name of the root project.
 
         Returns:

@@ -1,7 +1,8 @@
 """Tables, views and functions of a schema: listing, dropping and renaming them.
 
-A schema may be in a catalog of its own (`lake.marts`). dbt-spark knows one catalog only, and
-neither transactional tables nor a metastore that keeps tables elsewhere than Spark does.
+A schema may be in another catalog than Spark's (`lake.marts`). dbt-spark knows only one catalog. It
+handles neither transactional tables nor a metastore that disagrees with Spark on a table's
+location.
 """
 
 from __future__ import annotations
@@ -42,27 +43,27 @@ from hiveacid.sql.stored_views import guarded_text
 logger = AdapterLogger("HiveAcid")
 
 _LOOKS = 10
-"""Looks at a schema whose tables disappear while they are looked up."""
+"""Maximum number of listings of a schema whose tables disappear during the look-up."""
 
 _AT_ONCE = 50
-"""Tables that one statement looks up by their names."""
+"""Maximum number of tables that one statement looks up by name."""
 
 _UNDESCRIBED = RelationType.External
-"""The type of a relation that Spark cannot describe: no relation of dbt-spark's has it."""
+"""The type of a relation that Spark cannot describe; dbt-spark never uses this type."""
 
 
 def is_undescribed(relation: BaseRelation) -> bool:
-    """Return whether Spark has a table or view of this name, and cannot describe it."""
+    """Return whether the relation is a table or view that Spark cannot describe."""
     return relation.type == _UNDESCRIBED
 
 
 def looks_transactional(relation: BaseRelation) -> bool:
-    """Return whether the text of SHOW TABLE EXTENDED may be that of a transactional table."""
+    """Return whether the text of SHOW TABLE EXTENDED may be of a transactional table."""
     return shows_property(relation, "transactional=true")
 
 
 class Schemas:
-    """What is in Spark's schemas, and changing it without harm to ACID tables."""
+    """Listings of Spark's schemas, and DROP and RENAME that protect ACID tables."""
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class Schemas:
         relation_type: type[HiveAcidRelation],
         relations_of: Callable[[Sequence[Row]], list[BaseRelation]],
     ) -> None:
-        """`relations_of` makes relations of the rows of SHOW TABLE EXTENDED, as dbt-spark does."""
+        """`relations_of` turns rows of SHOW TABLE EXTENDED into relations, as dbt-spark does."""
         self._connections = connections
         self._project = project
         self._relation_type = relation_type
@@ -80,15 +81,15 @@ class Schemas:
     def relations(
         self, schema: BaseRelation, list_in_spark: Callable[[BaseRelation], list[BaseRelation]]
     ) -> list[BaseRelation]:
-        """Return the tables and views of a schema, and those functions that the project declares.
+        """Return the tables and views of a schema, and the project's functions in it.
 
-        Where Spark cannot describe one of the tables, its listing fails. Then the tables are looked
-        up by their names, and a table that cannot be described is returned by its name alone
+        Spark's listing fails if Spark cannot describe one of the tables. Then the tables are looked
+        up by name, and a table that cannot be described is returned with its name only
         (`is_undescribed`).
 
         Args:
-            schema: the schema. Its relations keep its name as it is given: for `lake.marts`,
-                Spark's answer has only the last part. A catalog of its own has no functions.
+            schema: the schema. Its relations keep its name as given: for `lake.marts`, Spark
+                returns only the last part. A catalog other than Spark's has no functions.
             list_in_spark: dbt-spark's listing.
 
         Raises:
@@ -98,7 +99,7 @@ class Schemas:
         if "." in name:
             return self._in_other_catalog(name)
         try:
-            # dbt-spark's list is empty, too, if any table disappears while Spark makes it.
+            # dbt-spark's list is also empty if a table disappears during the listing.
             relations = list_in_spark(schema) or self._found_one_by_one(name)
         except DbtDatabaseError:
             logger.debug(f"Looking the tables of {name} up by their names: Spark cannot list them")
@@ -107,14 +108,14 @@ class Schemas:
         return [*relations, *(it for it in self._functions_in(name) if it.identifier not in taken)]
 
     def _in_other_catalog(self, schema: str) -> list[BaseRelation]:
-        """Return the tables and views of a schema in a catalog of its own, such as `lake.marts`.
+        """Return the tables and views of a schema in another catalog, such as `lake.marts`.
 
-        dbt-spark looks for their formats under names without the catalog.
+        dbt-spark would look up their formats by names without the catalog.
         """
         try:
             relations = self._found_one_by_one(schema)
         except DbtDatabaseError as error:
-            # Iceberg's words for a schema that does not exist yet.
+            # Iceberg's message for a schema that does not exist yet.
             if "Namespace does not exist" in str(error.msg):
                 return []
             raise
@@ -124,8 +125,8 @@ class Schemas:
         """Refuse to drop a schema of Spark's own catalog that has a transactional table.
 
         Raises:
-            AcidTargetError: naming the table.
-            UndescribedTargetError: naming a table that Spark cannot describe.
+            AcidTargetError: the schema has a transactional table.
+            UndescribedTargetError: the schema has a table that Spark cannot describe.
         """
         with self._connections.exception_handler(f"list the tables of {schema}"):
             try:
@@ -136,7 +137,7 @@ class Schemas:
                 raise
 
     def refuse_to_build(self, relation: BaseRelation) -> None:
-        """Refuse to build a node in the place of a table that must stay, before anything is built.
+        """Refuse to replace a table that must stay, before anything is built.
 
         Raises:
             AcidTargetError: the table is transactional.
@@ -151,7 +152,7 @@ class Schemas:
         """Refuse to build, drop or rename a table that Spark cannot describe.
 
         Raises:
-            UndescribedTargetError: with the reason.
+            UndescribedTargetError: Spark cannot describe it; the message has the reason.
         """
         if is_undescribed(relation):
             raise UndescribedTargetError(
@@ -159,7 +160,7 @@ class Schemas:
             )
 
     def drop(self, relation: BaseRelation, drop_in_spark: Callable[[BaseRelation], None]) -> None:
-        """Drop a table or view, and its rows.
+        """Drop a table with its rows, or a view.
 
         Raises:
             AcidTargetError: the table is transactional.
@@ -177,12 +178,12 @@ class Schemas:
         new: BaseRelation,
         rename_in_spark: Callable[[BaseRelation, BaseRelation], None],
     ) -> None:
-        """Rename a table or view; its rows stay where Spark finds them.
+        """Rename a table or view; afterwards Spark finds the table's rows.
 
         Raises:
             AcidTargetError: the table is transactional.
             UndescribedTargetError: Spark cannot describe the table.
-            AdapterError: the rows are nowhere; the table has its old name again.
+            AdapterError: the rows cannot be found; the table has its old name again.
         """
         with self._changing(old) as (session, metadata):
             directory = directory_if_any(session, metadata)
@@ -197,8 +198,8 @@ class Schemas:
     def rename_guarded_view(self, old: BaseRelation, new: BaseRelation) -> bool:
         """Rename a view over ACID tables; return whether `old` is one.
 
-        Spark's ALTER VIEW … RENAME looks into the view, and finds the function of its guard
-        nowhere.
+        Spark's ALTER VIEW … RENAME analyses the view, and fails on the function of its guard, which
+        does not exist.
         """
         if not old.is_view:
             return False
@@ -215,9 +216,9 @@ class Schemas:
     def _changing(
         self, relation: BaseRelation
     ) -> Iterator[tuple[SparkSession, CatalogTable | None]]:
-        """Look at a table before it is dropped or renamed; refuse a transactional one.
+        """Look up a table before it is dropped or renamed; refuse a transactional one.
 
-        Yields the session, and the table's `CatalogTable` or None.
+        Yields the session, and the table's `CatalogTable`; None if there is no such table.
         """
         session = self._connections.session()
         with self._connections.exception_handler(f"look {relation} up in Spark's catalog"):
@@ -231,10 +232,10 @@ class Schemas:
             yield session, metadata
 
     def _found_one_by_one(self, schema: str) -> list[BaseRelation]:
-        """Return the tables and views that have these names at one moment: the last look at them.
+        """Return the tables and views of a schema, looked up by name, as of the last listing.
 
-        Another run's switch renames tables. A name that is not found no longer exists, but its
-        table may have another name by now, so the names are asked for again.
+        Another run's switch renames tables. A table that is not found may have a new name, so the
+        names are listed again until all are found.
         """
         session = self._connections.session()
         found: dict[str, Row] = {}
@@ -273,7 +274,7 @@ class Schemas:
         )
 
     def _functions_in(self, schema: str) -> list[BaseRelation]:
-        """Return the project's functions that exist; Spark is asked only if the project has any."""
+        """Return the project's functions that exist; call Spark only if the project has any."""
         declared = self._project.functions_in(schema)
         if not declared:
             return []

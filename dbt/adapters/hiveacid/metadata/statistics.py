@@ -11,13 +11,13 @@ from hiveacid.snapshots.tables import UnlockedTable
 
 logger = AdapterLogger("HiveAcid")
 MOST_LOCATIONS = 1000
-"""Partitions up to which a table is listed for the docs; more would take longer than the rest."""
+"""Maximum number of partitions of a table that is listed for the docs; listing takes long."""
 
 
 def statistics_for_docs(spark: SparkSession, seen: UnlockedTable) -> TableStatistics:
     """Return the statistics of a table.
 
-    The docs do without the number of deltas rather than fail. The log tells the reason.
+    If the table cannot be listed, they lack the number of deltas, and the log has the reason.
     """
     count = len(seen.storages)
     if count > MOST_LOCATIONS:
@@ -32,7 +32,7 @@ def statistics_for_docs(spark: SparkSession, seen: UnlockedTable) -> TableStatis
 
 
 def entries(statistics: TableStatistics) -> dict[str, str | int | bool]:
-    """Return dbt's form: `stats:<id>:label`, `:value`, `:description` and `:include`."""
+    """Return entries of dbt's catalog: `stats:<id>:label`, `:value`, `:description`, `:include`."""
     kept = "by Hive's statistics in the metastore"
     doubt = (
         ""

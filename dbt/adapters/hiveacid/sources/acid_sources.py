@@ -35,7 +35,7 @@ ACID_CHANGES = "acid_changes"
 class Source:
     """A transactional table, and how it is read.
 
-    `as_of` is the earlier instant that is read; None for the run's own. `read` is the kind of read.
+    `as_of` is the instant to read the table at; None for the run's own. `read` is the kind of read.
     """
 
     table: TableName
@@ -46,13 +46,13 @@ class Source:
 
 @dataclass(frozen=True)
 class ChangesOf:
-    """What changed in a source since the last run of the model whose target is `target`."""
+    """Changes of a source since the last run of the model whose target is `target`."""
 
     source: Source
     target: str
 
     def render(self) -> str:
-        """Return the changes as a relation in SQL, which only the adapter can read."""
+        """Return SQL for the changes: a table function that only this adapter can read."""
         arguments = [str(self.source.table), self.target]
         options = self.source.options.as_clauses().options()
         if options:
@@ -61,10 +61,10 @@ class ChangesOf:
 
     @classmethod
     def of(cls, function: TableFunction) -> ChangesOf:
-        """Read what `render` has written.
+        """Parse a call that `render` has written.
 
         Raises:
-            AdapterError: somebody else has written the call.
+            AdapterError: the arguments are not as `render` writes them.
         """
         try:
             table, target, *options = map(str, function.arguments)
@@ -78,7 +78,7 @@ class ChangesOf:
 
 
 def not_of_a_model() -> AdapterError:
-    """Return the error for changes that no model of this command has asked for."""
+    """Return the error for `acid_changes` outside of a model that reads it."""
     return AdapterError(
         "The statement calls acid_changes(…) and is not the SQL of a model that reads it. Write "
         "{{ acid_changes(source('shop', 'orders')) }} in the SQL of an incremental model.",
@@ -87,7 +87,7 @@ def not_of_a_model() -> AdapterError:
 
 
 class AcidSources:
-    """Rows of ACID sources in the run's snapshot, and what is read of them. Thread-safe."""
+    """Rows of ACID sources in the run's snapshot, and the files they come from. Thread-safe."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class AcidSources:
         snapshot: Callable[[], SnapshotEngine],
         as_of: AsOf | None = None,
     ) -> None:
-        """Ask nothing yet.
+        """Create the sources; look nothing up yet.
 
         Args:
             known: the tables that the metastore has.
@@ -113,7 +113,7 @@ class AcidSources:
         return self._current_snapshot()
 
     def pin(self, names: Iterable[TableName]) -> None:
-        """Pin some tables, with all that the command is going to read."""
+        """Pin some tables, together with all tables that the command is going to read."""
         self._snapshot.pin_with_initial(names)
 
     def rows(self, session: SparkSession, source: Source) -> tuple[DataFrame, FilesRead]:
@@ -149,10 +149,10 @@ class AcidSources:
         since: SourceState | None,
         max_write_ids: int | None = None,
     ) -> ChangePlan:
-        """Plan the changes of a source since a state; without one, every row is an insert.
+        """Plan the changes of a source since a state; without a state, every row is an insert.
 
         Raises:
-            IncrementalError: the run reads an earlier instant.
+            IncrementalError: the run reads an earlier instant (`as_of`).
         """
         if self._as_of is not None:
             raise IncrementalError(
@@ -166,7 +166,7 @@ class AcidSources:
         )
 
     def pinned(self, source: Source) -> PinnedTable:
-        """Return the table in the snapshot, with the partitions that the source shows."""
+        """Return the pinned table, with the partitions that the source selects."""
         return self._snapshot.pinned(source.table, source.options.partitions)
 
     def is_acid(self, source: Source) -> bool:
@@ -178,7 +178,7 @@ class AcidSources:
         return sorted(self.known.behind([source.table]) - {source.table})
 
     def _files_of(self, source: Source, plan: ReadPlan) -> FilesRead:
-        """Return the files of a plan: one object for all who read by the same plan."""
+        """Return the files of a plan; all readers with the same plan share one object."""
         with self._lock:
             known = self._files_read.get(source)
             if known is None or known[0] is not plan:

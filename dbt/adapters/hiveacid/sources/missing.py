@@ -1,4 +1,4 @@
-"""Explanations of what Spark did not find: a source's table, or a file of the snapshot."""
+"""Explanations of missing tables of sources, and of missing files of the snapshot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hiveacid.sql.known_tables import KnownTables
 def explain_missing_tables(
     names: Iterable[tuple[str, ...]], tables: KnownTables, metastore_uri: str
 ) -> str:
-    """Explain the sources among `names`, of which Spark found one missing: a line for each."""
+    """Return a line for each source among `names`, one of which Spark could not find."""
     missing = {TableName(*parts) for parts in names if len(parts) == 2}
     return "".join(
         f"[HIVEACID_SOURCE_NOT_IN_SPARK] {name} is a source. {_whereabouts(table, metastore_uri)}\n"
@@ -43,11 +43,15 @@ def _whereabouts(table: Table | None, metastore_uri: str) -> str:
 
 
 def vanished_file(message: str, snapshot: SnapshotEngine) -> VanishedFileError:
-    """Return the error for a file of the snapshot that `message` names: who can have removed it.
+    """Return the error for a missing file of the snapshot, with who may have removed it.
+
+    Args:
+        message: Spark's message, which names the file.
+        snapshot: the snapshot that was read.
 
     Raises:
-        TransactionLostError: the transaction is lost, so Hive's cleaner was free to remove it.
-        SnapshotEndedError: the snapshot has ended, with the same consequence.
+        TransactionLostError: the transaction is lost, so Hive's cleaner could remove the file.
+        SnapshotEndedError: the snapshot has ended, so Hive's cleaner could remove the file.
     """
     snapshot.check_alive()
     transaction = f"transaction {snapshot.transaction_id}"
@@ -69,7 +73,7 @@ def vanished_file(message: str, snapshot: SnapshotEngine) -> VanishedFileError:
 
 
 def tables_to_lose(message: str, snapshot: SnapshotEngine) -> list[str]:
-    """Return the tables with rows that Hive is going to lose, of which a message names a file."""
+    """Return the tables with rows that Hive will drop and with a file that the message names."""
     return [
         str(name)
         for name, directories in sorted(snapshot.rows_hive_will_drop.items())

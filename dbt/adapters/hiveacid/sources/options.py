@@ -37,40 +37,40 @@ class SourceOptions:
     """How one source is read."""
 
     partitions: PartitionChoice = option(
-        "The partitions to read: a value, or a list of values, for each of some partition keys, as "
-        "in `partitions: {day: [2026-01-31, 2026-02-01], region: eu}`. Values are written as `SHOW "
-        "PARTITIONS` shows them, without its escapes; `null` stands for NULL. Put texts that YAML "
-        "reads as a number or a boolean into quotes: `month: '01'`. Other partitions are not even "
-        "listed, and the source shows none of their rows.",
+        "The partitions to read: a value or a list of values for each partition key to filter by, "
+        "as in `partitions: {day: [2026-01-31, 2026-02-01], region: eu}`. Write values as `SHOW "
+        "PARTITIONS` shows them, without its escapes; `null` stands for NULL. Quote strings that "
+        "YAML reads as a number or a boolean: `month: '01'`. Other partitions are neither listed "
+        "nor read.",
         _parse_partitions,
         default=PartitionChoice(),
         shown_default="all",
     )
     static: bool = option(
-        "`true` says that the source hardly changes and is read whole wherever a model joins it to "
-        "another source's `acid_changes`. When it does change, the rows that a target already has "
-        "are not computed again.",
+        "`true`: the source hardly changes. A model that joins it to another source's "
+        "`acid_changes` reads all of it, and when it changes, rows already in the target are not "
+        "computed again.",
         parse_bool,
         default=False,
     )
     orc_columns: str | None = option(
-        "By what Hive finds the columns of this table in ORC files, `position` or `name`, as the "
-        "profile's key of the same name says for all tables. Sources of one table must not differ "
-        "in it.",
+        "How Hive matches this table's columns to those of ORC files, `position` or `name`: "
+        "overrides the profile's key of the same name. All sources of one table must have the same "
+        "value.",
         one_of("position", "name"),
         default=None,
         shown_default="as in the profile",
     )
     old_dates: str | None = option(
-        "The calendar in which days before 1582-10-15 are counted in this table's files, as the "
-        "profile's key of the same name says for all tables.",
+        "The calendar of dates before 1582-10-15 in this table's files: overrides the profile's "
+        "key of the same name.",
         one_of("file", "gregorian"),
         default=None,
         shown_default="as in the profile",
     )
     parquet_time_zone: str | None = option(
-        "The time zone of the Java that wrote this table's Parquet files, as the profile's key of "
-        "the same name says for all tables.",
+        "The time zone of the JVM that wrote this table's Parquet files: overrides the profile's "
+        "key of the same name.",
         parse_text,
         default=None,
         shown_default="as in the profile",
@@ -81,7 +81,7 @@ class SourceOptions:
         """Read the options of a dbt source definition; `config` wins over `meta`.
 
         Raises:
-            AdapterError: naming the source and every unknown or wrong option.
+            AdapterError: options are unknown or invalid; the message lists them all.
         """
         given = {**_block(source, source.meta, "meta"), **_block(source, source.config, "config")}
         read = read_options(cls, given)
@@ -96,23 +96,23 @@ class SourceOptions:
 
     @classmethod
     def of_clauses(cls, clauses: ReadClauses) -> SourceOptions:
-        """Return the options of a source that a statement reads with some clauses."""
+        """Return the options of a source that a statement reads with these clauses."""
         return cls(clauses.partitions, clauses.static)
 
     def of_a_read(self) -> SourceOptions:
-        """Return the options of one read: without those that hold for every read of the table."""
+        """Return the options of one read, without those that apply to every read of the table."""
         return replace(self, orc_columns=None, old_dates=None, parquet_time_zone=None)
 
     def file_settings(self) -> FileSettings:
-        """Return what the options say of the table's files."""
+        """Return how to read the table's files."""
         return FileSettings(self.orc_columns, self.old_dates, self.parquet_time_zone)
 
     def as_clauses(self) -> ReadClauses:
-        """Return the clauses of a statement that reads a source so."""
+        """Return the clauses for reading the source in a statement."""
         return ReadClauses(self.partitions, self.static)
 
     def __str__(self) -> str:
-        """Describe what part of the table the source shows; empty for all of it."""
+        """Return the partitions that the source selects; empty for all of the table."""
         return str(self.partitions)
 
 

@@ -1,4 +1,4 @@
-"""Statements of a node: their ACID tables are swapped for the run's snapshot of them."""
+"""Preparation of a node's statements: ACID tables are swapped for their snapshot."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from hiveacid.sql.statement import TableFunction
 
 
 def names_in(node: NodeContext, sql: str, sources: AcidSources) -> tuple[AcidNames, AcidNames]:
-    """Return the ACID sources that a statement names, and those behind its temporary views.
+    """Return the ACID sources that a statement names, and the ones behind its temporary views.
 
-    Takes no lock, and runs nothing.
+    Takes no lock and runs nothing.
 
     Raises:
         HiveAcidError: the statement cannot be run as it is.
@@ -48,23 +48,23 @@ def prepare_statement(
     reads: ReadLog,
     values: Parameters | None = None,
 ) -> None:
-    """Make a statement ready to run: its ACID tables are swapped, `node.reads` names their files.
+    """Prepare a statement for execution: swap its ACID tables, and set `node.reads` to their files.
 
-    The reads are logged for the node that runs on this thread, else for `node.name`.
+    The reads are logged for the node that runs on this thread, or for `node.name` outside of nodes.
 
     Args:
-        node: the node whose statement it is.
+        node: the node that runs the statement.
         sql: the statement.
         sources: the rows of ACID sources.
         makers: the makers of the rows of changes.
-        reads: where the reads are logged.
+        reads: the log to add the reads to.
         values: the values of the statement's parameters.
 
     Raises:
         HiveAcidError: a source cannot be read, or the statement cannot be run as it is.
     """
     statement = parse_with(node.session, sql, values)
-    # An error is explained by the names, also one of the preparation.
+    # Set first: the names serve to explain errors, including errors of the preparation.
     node.named, node.reads, node.swapped = statement.names, frozenset(), None
     prepared = prepare(node.session, statement, _NodeRows(node, sources, makers, reads))
     node.swapped = prepared.swapped
@@ -78,12 +78,12 @@ def prepare_statement(
 
 
 def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
-    """Refuse the query of a stored view if it reads ACID tables, and the view cannot be made.
+    """Refuse the query of a stored view over ACID tables if the view cannot be created.
 
-    Nothing is stored.
+    Stores nothing.
 
     Raises:
-        HiveAcidError: a table cannot be read, or its text cannot be stored.
+        HiveAcidError: a table cannot be read, or the view's text cannot be stored.
         PySparkException: Spark cannot analyse the query.
     """
     session, rows = node.session, _NodeRows(node, sources, {}, ReadLog())
@@ -97,7 +97,7 @@ def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> No
     """Refuse a permanent function whose body reads an ACID table.
 
     Raises:
-        ViewOverAcidError: naming the function, the sources and what to do instead.
+        ViewOverAcidError: the body reads an ACID table.
     """
     statement = parse_with(session, f"select ({sql}\n)")
     found = look_at(session, statement, sources.known)
@@ -112,7 +112,7 @@ def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> No
 
 
 class _NodeRows:
-    """Rows for a statement of a node (`RowSource`); what the statement reads is logged."""
+    """Rows for a statement of a node (`RowSource`); logs what the statement reads."""
 
     def __init__(
         self, node: NodeContext, sources: AcidSources, makers: RowMakers, log: ReadLog
@@ -141,7 +141,7 @@ class _NodeRows:
         return self._seen(*self._sources.feed(session, read))
 
     def function(self, call: TableFunction) -> Callable[[SparkSession], DataFrame] | None:
-        """Return what makes the rows of a call of `acid_changes`; None for any other function."""
+        """Return the function that makes the rows of `acid_changes`; None for any other call."""
         if call.name != ACID_CHANGES:
             return None
         return partial(self._changes, ChangesOf.of(call))

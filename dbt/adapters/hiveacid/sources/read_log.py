@@ -1,4 +1,4 @@
-"""Log of a run's reads of ACID sources: which snapshot, and how much of it."""
+"""Log of a run's reads of ACID sources: the snapshots and the amounts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hiveacid.snapshots.tables import PinnedTable
 
 @dataclass(frozen=True, eq=False)
 class FilesRead:
-    """Files behind a view of a source; many nodes may share the view.
+    """Files that a read of a source covers; several nodes may share one object.
 
-    Spark may skip some of the files, by a statement's filters. `partitions` has the values of the
-    partitions in which the files lie; it is empty for an unpartitioned table. `deletes` are the
-    files with delete events among them.
+    Spark may skip some of the files because of a statement's filters. `partitions` has the values
+    of the files' partitions; it is empty for an unpartitioned table. `deletes` are the files among
+    them that contain delete events.
     """
 
     pinned: PinnedTable
@@ -36,7 +36,7 @@ class FilesRead:
         files: Iterable[tuple[ListedFile, int]],
         deletes: Iterable[DeleteFile],
     ) -> FilesRead:
-        """Return an object for some files, each with the number of its partition in `pinned`."""
+        """Create an object for some files, each with the index of its partition in `pinned`."""
         found = dict(files)
         partitions = pinned.partitions
         values = (partitions[i].values for i in set(found.values())) if partitions else ()
@@ -49,20 +49,20 @@ class FilesRead:
 
     @cached_property
     def lengths(self) -> dict[str, int]:
-        """Lengths of the files in bytes, by their paths."""
+        """Lengths of the files in bytes, by path."""
         return {file.path: file.length for file in self.files}
 
     @cached_property
     def delete_events(self) -> dict[str, int]:
-        """Numbers of delete events, by the paths of the files that have any."""
+        """Numbers of delete events, by path, of the files that have any."""
         return {delete.file.path: delete.rows for delete in self.deletes}
 
 
 @dataclass(frozen=True)
 class ReadAmount:
-    """Files and partitions of a table that were read, and the length of the files in bytes.
+    """Numbers of files and partitions of a table that were read, and the files' length in bytes.
 
-    `delete_events` counts all events in these files, also those of no interest to the snapshot.
+    `delete_events` counts all events in these files, including events outside of the snapshot.
     """
 
     files: int
@@ -92,7 +92,7 @@ def by_table(reads: Iterable[FilesRead]) -> dict[TableName, list[FilesRead]]:
 
 
 def amounts_by_table(reads: Iterable[FilesRead]) -> dict[str, dict[str, Any]]:
-    """Return the amount read of each table for dbt's artifacts; `write_ids` as Hive writes them."""
+    """Return the amount read of each table for dbt's artifacts, with `write_ids` in Hive's form."""
     return {
         str(table): {
             "write_ids": str(found[0].pinned.write_ids),
@@ -103,7 +103,7 @@ def amounts_by_table(reads: Iterable[FilesRead]) -> dict[str, dict[str, Any]]:
 
 
 def summary_line(node: str, rows: int | None, reads: Collection[FilesRead]) -> str:
-    """Return the log's line for a node that has read sources, with the rows that it has written."""
+    """Return the log line of a node that has read sources; `rows` is the number of rows written."""
     tables = []
     for table, found in by_table(reads).items():
         amount = ReadAmount.of(found)
@@ -139,7 +139,7 @@ class ReadLog:
             return not self._reads
 
     def of_table(self, table: TableName) -> ReadAmount:
-        """Return the amount that all readers together have read of a table."""
+        """Return the total that all readers have read of a table."""
         return ReadAmount.of({r: None for _, rs in self._items() for r in rs if r.table == table})
 
     def of_reader(self, reader: str) -> tuple[FilesRead, ...]:
@@ -148,7 +148,7 @@ class ReadLog:
             return tuple(self._reads.get(reader, ()))
 
     def by_reader(self) -> Iterator[tuple[str, dict[TableName, ReadAmount]]]:
-        """Yield what each reader has read, in the order of the first reads."""
+        """Yield each reader and the amounts it has read, in the order of the first reads."""
         for reader, reads in self._items():
             yield reader, {t: ReadAmount.of(found) for t, found in by_table(reads).items()}
 

@@ -1,1 +1,1 @@
-"""Spark as dbt uses it: the process, a session a connection, statements and who they read."""
+"""Spark for dbt: the driver, one session for each connection, statements, catalog, login."""

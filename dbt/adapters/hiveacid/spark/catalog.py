@@ -1,4 +1,4 @@
-"""Spark's catalogs: names of tables and functions, and how tables of its own catalog are stored."""
+"""Spark's catalogs: names of tables and functions, and the layout of Spark's own tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hiveacid.jvm.py4j import each, java
 from hiveacid.sql.catalog import identifier, session_catalog, table_metadata
 
 CATALOG_ERRORS = (PySparkException, Py4JJavaError)
-"""Errors of a look-up in Spark's catalog."""
+"""Errors that a look-up in Spark's catalog raises."""
 
 _OF_SPARKS_CATALOG_ONLY = "SHOW TABLE EXTENDED is not supported for v2 tables"
-"""Words of Spark 3 about a schema in another catalog than its own."""
+"""Spark 3's message for a schema in another catalog than its own."""
 
 
 def table_names(session: SparkSession, schema: str) -> set[str]:
@@ -30,18 +30,17 @@ def table_names(session: SparkSession, schema: str) -> set[str]:
 def describe_tables(
     session: SparkSession, schema: str, names: Sequence[str]
 ) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows of SHOW TABLE EXTENDED for those of some tables that Spark can describe.
+    """Return the rows of SHOW TABLE EXTENDED for the tables that Spark can describe.
 
-    The statement fails if one table is not there, or if Spark cannot describe one: a materialized
-    view of Hive's, a table whose class Spark lacks, a type that Spark does not know. So the names
-    are halved until each table that fails is alone.
+    The statement fails if one of the tables does not exist, or if Spark cannot describe it: a Hive
+    materialized view, a table whose SerDe class is missing, a type that Spark does not know. So the
+    names are bisected until each failing table is alone.
 
     Returns:
-        The rows, and for each table that is there and cannot be described the reason, in Spark's
-        words.
+        The rows, and Spark's message for each existing table that cannot be described.
 
     Raises:
-        PySparkException, Py4JJavaError: the catalog does not answer.
+        PySparkException, Py4JJavaError: the catalog does not respond.
     """
     statement = f"show table extended in {schema} like {text_literal('|'.join(names))}"
     try:
@@ -66,7 +65,7 @@ def describe_tables(
 def _describe_table(
     session: SparkSession, schema: str, name: str
 ) -> tuple[list[Row], dict[str, str]]:
-    """Return for one table what `describe_tables` returns, by DESCRIBE."""
+    """Return the result of `describe_tables` for one table, from DESCRIBE EXTENDED."""
     try:
         described = session.sql(f"describe extended {schema}.{quoted(name)}").collect()
     except CATALOG_ERRORS as error:
@@ -81,7 +80,7 @@ def _describe_table(
 
 
 def function_names(session: SparkSession, schema: str) -> set[str]:
-    """Return the names of the users' functions in a schema of Spark's own catalog."""
+    """Return the names of the user functions in a schema of Spark's own catalog."""
     statement = f"show user functions in {quoted(schema)}"
     listed = unless_missing(lambda: session.sql(statement).collect())
     return {row[0].rpartition(".")[2] for row in listed or ()}
@@ -93,8 +92,8 @@ def table_layout(
     """Return how a table is stored. Raises Spark's error if there is no such table.
 
     Returns:
-        The format, the partition columns, the columns of the buckets and the number of buckets (0
-        without buckets).
+        The format, the partition columns, the bucket columns and the number of buckets (0 without
+        buckets).
     """
     metadata = session_catalog(session).getTableMetadata(identifier(session, database, table))
     stored = metadata.provider().get(), _partition_columns(metadata)
@@ -107,10 +106,10 @@ def table_layout(
 def catalog_partition_columns(
     session: SparkSession, database: str, table: str
 ) -> tuple[str, ...] | None:
-    """Return the partition columns of a table whose columns Spark's own catalog keeps.
+    """Return the partition columns of a table whose columns are in Spark's own catalog.
 
-    None for a table of Delta or Hudi, which keep the columns themselves, and for a table that is
-    not in this catalog.
+    None for a Delta or Hudi table, whose columns are in the table's own metadata, and for a table
+    that is not in this catalog.
     """
     metadata = table_metadata(session, database, table)
     if metadata is None or metadata.provider().getOrElse(None) in ("delta", "hudi"):
@@ -119,9 +118,9 @@ def catalog_partition_columns(
 
 
 def partition_names(session: SparkSession, database: str, table: str) -> list[str] | None:
-    """Return the partitions that Spark's catalog has of a table, as their directories are named.
+    """Return the partitions of a table in Spark's catalog, in the form of directory names.
 
-    None for a table without partitions, and for a table whose partitions the catalog does not keep.
+    None for an unpartitioned table, and for a table whose partitions are not in the catalog.
     """
     catalog, name = session_catalog(session), identifier(session, database, table)
     metadata = catalog.getTableMetadata(name)

@@ -1,7 +1,7 @@
 """Start of Spark's driver in dbt's own process.
 
-PySpark allows one SparkContext a process, so a Spark that runs already is used, and Spark is
-started at most once. Connections get sessions of their own from it (`session.py`).
+PySpark allows one SparkContext in a process, so a running Spark is used, and Spark is started at
+most once. Each connection gets its own session from it (`session.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CATALOG_SETTINGS = (
     "spark.hadoop.javax.jdo.",
     "spark.hive.javax.jdo.",
 )
-"""Beginnings of the settings that decide where Spark's tables are, and as whom they are reached."""
+"""Prefixes of the settings for the metastore of Spark's tables and the login there."""
 
 _OTHER_CATALOGS = "spark.sql.catalog."
 _URIS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
@@ -56,20 +56,20 @@ _CHOOSES_CATALOG = (
     "spark.hadoop.javax.jdo.",
     "spark.hive.javax.jdo.",
 )
-"""Beginnings of the settings by which a user chooses another catalog than the sources' metastore.
+"""Prefixes of the settings that choose another catalog than the sources' metastore.
 
-Others only say how a metastore is reached (`spark.hadoop.hive.metastore.sasl.enabled`).
+Other settings only configure the connection (`spark.hadoop.hive.metastore.sasl.enabled`).
 """
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
-"""Directory of Spark's databases; Spark's default is below the directory that dbt is started in."""
+"""Directory of Spark's databases; Spark's default is below dbt's working directory."""
 
 _starting = threading.Lock()
 _started: tuple[SparkContext, Mapping[str, str]] | None = None
-"""The Spark that this module has started, and the settings with which it has started it."""
+"""The SparkContext that this module has started, and its settings."""
 
 
-# PySpark writes every error of a query with its stack to stderr, as JSON. dbt reports the errors.
+# PySpark writes every query error with its stack to stderr, as JSON. dbt reports the errors.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
@@ -83,21 +83,21 @@ def root_session(
 ) -> SparkSession:
     """Return the process's own Spark session; start Spark on first use.
 
-    A Spark that runs already (started by a notebook, by a test or by a previous dbt command) is
-    used as it is. Settings that it can no longer take are logged, unless they decide where tables
-    are.
+    A running Spark (started by a notebook, a test or a previous dbt command) is used as it is.
+    Settings that it can no longer take are logged. If they decide where tables are, the Spark is
+    refused.
 
     Args:
         parameters: Spark's configuration, from the profile.
         metastore_uri: the metastore of the sources.
-        warehouse: ask the metastore for the directory of its `default` database. It is called only
-            if Spark's databases must be there, too.
-        log_directory: where the JVM writes `spark.log`; None for dbt's own streams.
-        login: who Spark is in the metastore of the sources, if its tables are there.
+        warehouse: returns the directory of the metastore's `default` database. Called only if
+            Spark's databases belong there, too.
+        log_directory: directory for the JVM's `spark.log`; None for dbt's own streams.
+        login: Spark's login at the metastore of the sources, used if Spark's tables are there.
 
     Raises:
-        SparkConnectionError: Spark did not start, and the message says why; or the Spark that runs
-            has its tables elsewhere.
+        SparkConnectionError: Spark did not start, for the reason in the message; or the running
+            Spark has its tables elsewhere.
         MetastoreError: from `warehouse`.
     """
     global _started
@@ -113,7 +113,7 @@ def root_session(
             if _WAREHOUSE not in settings and is_in:
                 settings[_WAREHOUSE] = warehouse()
             logger.info(f"Starting Spark {pyspark.__version__} ...")
-            # Spark's own bar would go to its log; ours goes to the terminal (`progress`).
+            # Spark's own progress bar would go to its log; ours goes to the terminal (`progress`).
             own = {**settings, CONSOLE_PROGRESS: "false"}
             _started = _start(own, log_directory, login), settings
             _check(login, _started[0], metastore_uri)
@@ -123,7 +123,7 @@ def root_session(
             # The check may have failed in an earlier connection of this process.
             _check(login, running, metastore_uri)
         else:
-            # Whoever has started it has chosen where its tables are, unless the profile says so.
+            # Other code started it and chose where its tables are. Compare only the profile.
             _compare(running, _configuration(running), parameters)
         return SparkSession.builder.getOrCreate()
 
@@ -131,8 +131,8 @@ def root_session(
 def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str]:
     """Return the settings that put Spark's own tables into the sources' metastore.
 
-    None of them if the user has chosen a catalog: by a setting among `parameters`, or by a
-    hive-site.xml for Spark.
+    Empty if the user has chosen a catalog, by a setting among `parameters` or by a hive-site.xml
+    for Spark.
     """
     chosen = any(key.startswith(_CHOOSES_CATALOG) for key in parameters)
     if chosen or _hive_site() is not None:
@@ -158,7 +158,7 @@ def _check(login: SparkLogin, context: SparkContext, metastore_uri: str) -> None
 
 
 def _is_client(key: str) -> bool:
-    # These settings name the Hive client that Spark loads; they do not say where the metastore is.
+    # These settings choose the Hive client that Spark loads, not the metastore.
     return key.startswith("spark.sql.hive.metastore.")
 
 
@@ -186,7 +186,7 @@ def _start(
             gateway = launch_gateway(visible, popen_kwargs=streams)
         context = SparkContext(conf=conf, gateway=gateway)
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-            # By default functions run in any `python3`, without the packages of this environment.
+            # By default Python workers run any `python3`, without this environment's packages.
             context.pythonExec = sys.executable
         return context
     except (PySparkException, Py4JError, OSError) as error:
@@ -232,14 +232,14 @@ def _open_log(directory: Path | None) -> IO[bytes] | None:
 
 @cache
 def _configuration(running: SparkContext) -> Mapping[str, str]:
-    """Return Spark's configuration; asking for it takes hundreds of calls, so it is cached."""
+    """Return Spark's configuration. Cached: reading it takes hundreds of py4j calls."""
     return {"spark.sql.catalogImplementation": "in-memory", **dict(running.getConf().getAll())}
 
 
 def _compare(running: SparkContext, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Refuse a Spark with settings `now` unless its tables are where `wanted` has them.
+    """Refuse a Spark with settings `now` if its tables are elsewhere than `wanted` says.
 
-    Messages have only the names of settings: a value may be a password.
+    Messages contain only names of settings, since a value may be a password.
     """
     differing = [
         key for key, value in wanted.items() if not _is_same(running, key, _value(now, key), value)
@@ -289,9 +289,9 @@ def _is_same_directory(running: SparkContext, now: str, wanted: str) -> bool:
 
 
 def _says_where(key: str) -> bool:
-    """Return whether a setting decides where tables are, which no session can change.
+    """Return whether a setting decides where tables are; no session can change it.
 
-    Spark lets nobody modify the settings of other catalogs than its own (`isModifiable`).
+    Spark does not allow changes to the settings of other catalogs (`isModifiable`).
     """
     if _is_client(key):
         return False

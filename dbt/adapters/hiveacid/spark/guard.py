@@ -14,13 +14,13 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> Cata
     """Refuse to drop or rename a table that is transactional.
 
     A model with the name of a transactional table would replace the table, and its rows would be
-    lost; Spark asks for none of Hive's locks.
+    lost. Spark takes none of Hive's locks.
 
     Returns:
-        The table's `CatalogTable`, None if there is no such table.
+        The table's `CatalogTable`; None if there is no such table.
 
     Raises:
-        AcidTargetError: naming the table.
+        AcidTargetError: the table is transactional.
     """
     found = table_metadata(session, database, table)
     if found is not None and is_transactional(found):
@@ -31,6 +31,6 @@ def refuse_acid_target(session: SparkSession, database: str, table: str) -> Cata
 
 
 def is_plain_table(session: SparkSession, database: str, table: str) -> bool:
-    """Return whether Spark's own catalog has a plain table or a view of this name."""
+    """Return whether Spark's own catalog has a view, or a table that is not transactional."""
     found = table_metadata(session, database, table)
     return found is not None and not is_transactional(found)

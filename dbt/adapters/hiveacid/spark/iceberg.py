@@ -1,7 +1,7 @@
-"""Iceberg tables by Iceberg's own Java API, as the catalogs of a Spark session load them.
+"""Iceberg tables through Iceberg's Java API, loaded by the catalogs of a Spark session.
 
-SQL has no statement for several changes of a table in one commit, which fails if somebody has
-changed the table since it was looked at (`TableOperations.commit`).
+SQL has no statement for several changes in one commit that fails if the table has changed
+meanwhile (`TableOperations.commit`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 
 MAIN = "main"
-"""Branch that a table's name alone means (`SnapshotRef.MAIN_BRANCH`)."""
+"""A table's default branch (`SnapshotRef.MAIN_BRANCH`)."""
 
 _ATTEMPTS = 5
-"""Times that a commit is tried when others change the table at the same time, as in Iceberg."""
+"""Maximum number of attempts to commit when other writers commit at the same time."""
 
 TableMetadata = NewType("TableMetadata", JavaObject)
 """`org.apache.iceberg.TableMetadata`: a table's snapshots, schemas, properties and branches."""
@@ -47,8 +47,8 @@ class IcebergTable:
     """An Iceberg table, by its name in SQL."""
 
     def __init__(self, session: SparkSession, name: str) -> None:
-        # Spark looks for a catalog's settings in the active session of the thread. Only a statement
-        # makes a session active. After that the session remembers the catalog.
+        # Spark reads a catalog's settings from the active session of the thread. Only a statement
+        # makes a session active. After that the session has the catalog loaded.
         session.table(name)
         context = session.sparkContext
         self._sets = java(context, "java.util.HashSet")
@@ -58,7 +58,7 @@ class IcebergTable:
         self._operations = self.java.operations()
 
     def metadata(self) -> TableMetadata:
-        """Return Iceberg's `TableMetadata` as it is now; Spark's catalogs may have an older one."""
+        """Return the current `TableMetadata`; Spark's catalogs may have cached an older one."""
         return self._operations.refresh()
 
     def version(self) -> IcebergVersion:
@@ -73,7 +73,7 @@ class IcebergTable:
         )
 
     def restore(self, version: IcebergVersion) -> None:
-        """Bring a version back, in one commit. The history keeps what has been since."""
+        """Restore a version in one commit. Later snapshots stay in the history."""
 
         def change(metadata: TableMetadata, builder: MetadataBuilder) -> None:
             builder.setCurrentSchema(version.schema_id)
@@ -93,7 +93,7 @@ class IcebergTable:
         """Change the table in one commit.
 
         `change` gets the table's metadata and a builder to change it (`TableMetadata.Builder`). It
-        is called again if somebody else has committed first.
+        is called again if another commit was first.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             metadata = self.metadata()

@@ -1,6 +1,7 @@
-"""Login of Spark's own Hive client at a secured metastore, from the same keys as ours.
+"""Login of Spark's own Hive client at a secured metastore, from the same keys of the profile.
 
-The two sides log in each for itself: Spark by Java's Kerberos and Hadoop's UserGroupInformation.
+Spark and the library log in separately: Spark with Java's Kerberos and Hadoop's
+UserGroupInformation.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ _SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
 _UGI = "org.apache.hadoop.security.UserGroupInformation"
 
 _ERRORS = (*JAVA_ERRORS, Py4JError)
-"""Errors of a call to Java, and of a method that this release of Hadoop does not have."""
+"""Errors of a call to Java, and of a method that this Hadoop release lacks."""
 
 _relogin = threading.Lock()
 
 
 @dataclass(frozen=True)
 class _SeenCache:
-    """A ticket cache as it was when Spark logged in: its bytes are not kept, only their digest."""
+    """A ticket cache as it was when Spark logged in. Only the digest of its bytes is kept."""
 
     length: int
     digest: bytes
@@ -61,19 +62,20 @@ class _SeenCache:
         return cls(len(content), hashlib.sha256(content).digest())
 
     def is_still_in(self, content: bytes) -> bool:
-        """Tell whether nothing but tickets for services was added since, as each client does."""
+        """Return whether only service tickets were appended since, as every client does."""
         return self.length > 0 and self == _SeenCache.of(content[: self.length])
 
 
 _ticket_seen: _SeenCache | None = None
-"""The ticket cache with whose ticket Spark has logged in last."""
+"""The ticket cache of Spark's last login."""
 
 
 @dataclass(frozen=True)
 class SparkLogin:
-    """Who Spark is at the metastore in which its tables are.
+    """Spark's login at the metastore of its own tables.
 
-    `known_user` asks the metastore who we are, such as `dbt@EXAMPLE.COM`; None if it does not say.
+    `known_user` returns our user name at the metastore, such as `dbt@EXAMPLE.COM`; None if the
+    metastore does not return it.
     """
 
     security: Security
@@ -83,7 +85,7 @@ class SparkLogin:
         """Return the settings of Spark's Hive client that are not among `given`.
 
         Raises:
-            SparkConnectionError: Java needs something that only the user can give.
+            SparkConnectionError: Java needs a truststore, which only the user can give.
         """
         derived = {**self._auth_settings(), **self._tls_settings(given)}
         settings = {key: value for key, value in derived.items() if key not in given}
@@ -93,16 +95,16 @@ class SparkLogin:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The settings that must not be in Java's command line, which every user of a machine sees.
+        """Settings to keep out of Java's command line, which every user of the machine can see.
 
-        Hive's client looks a password up under the user's name.
+        Hive's client reads a password from the setting with the user's name.
         """
         auth = self.security.auth
         of_user = [f"spark.hadoop.{auth.user}"] if isinstance(auth, Password) else []
         return frozenset([*of_user, *_TRUSTSTORE_PASSWORDS])
 
     def environment(self) -> dict[str, str]:
-        """Return variables for Java's process: Hadoop takes a name, Hive's client a token, so."""
+        """Return variables for Java's process: Hadoop's user name, or Hive's JSON web token."""
         auth = self.security.auth
         if isinstance(auth, UserName):
             return {"HADOOP_USER_NAME": auth.user}
@@ -162,16 +164,16 @@ class SparkLogin:
         return {f"{_HIVE}use.SSL": "true"}
 
     def check(self, context: SparkContext) -> None:
-        """Check that Spark has logged in: Hadoop goes on without a login, and says nothing.
+        """Check that Spark has logged in: Hadoop goes on silently without a login.
 
         Raises:
-            SparkConnectionError: Spark is nobody for a metastore with Kerberos.
+            SparkConnectionError: Spark has no Kerberos credentials and no delegation token.
         """
         global _ticket_seen
         if not isinstance(self.security.auth, Kerberos):
             return
         if _ticket_seen is None:
-            # Empty for no ticket yet: one that kinit brings is new.
+            # Empty if there is no ticket yet: a ticket from kinit is then new.
             _ticket_seen = _SeenCache.of(_ticket_cache() or b"")
         ugi = java(context, _UGI)
         try:
@@ -186,10 +188,10 @@ class SparkLogin:
         )
 
     def renew(self, context: SparkContext) -> None:
-        """Let Spark log in again if kinit has brought a new ticket: it does not notice by itself.
+        """Make Spark log in again if kinit has brought a new ticket, which Spark does not notice.
 
-        With a keytab Spark renews its tickets itself. A Spark that has not logged in (`check`) with
-        a ticket is left alone.
+        With a keytab Spark renews its tickets itself. Does nothing if `check` has seen no login
+        with a ticket.
         """
         global _ticket_seen
         auth = self.security.auth
@@ -204,7 +206,7 @@ class SparkLogin:
             try:
                 login = java(context, _UGI).getLoginUser()
                 try:
-                    # The other call does nothing within a minute of the last login.
+                    # `reloginFromTicketCache` does nothing within a minute of the last login.
                     login.forceReloginFromTicketCache()
                 except _ERRORS:
                     login.reloginFromTicketCache()
@@ -216,7 +218,7 @@ class SparkLogin:
 
 
 def no_login() -> SparkLogin:
-    """Return the login at a metastore that asks nobody who he is."""
+    """Return the login at a metastore without authentication."""
     return SparkLogin(Security(), lambda: None)
 
 

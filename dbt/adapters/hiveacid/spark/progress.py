@@ -1,7 +1,7 @@
-"""Progress line on the terminal: how many of its tasks Spark has done of a long statement.
+"""Progress line on the terminal: the finished tasks of a long statement.
 
-Spark's own bar goes to its JVM's stderr, which is a log file here. On the terminal it would name no
-node, and show nothing while the driver plans or commits.
+Spark's own bar goes to the JVM's stderr, which is a log file here. It would also not name the node,
+and show nothing while the driver plans or commits.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 SHOWN_AFTER = 3.0
-"""Seconds until a statement is long."""
+"""Seconds after which a statement is shown."""
 
 REFRESH_PERIOD = 0.5
 WIDTH = 60
-"""Less than the width of a line of dbt's log, which is written over the progress line."""
+"""Less than the width of a line of dbt's log, which overwrites the progress line."""
 
 CountTasks = Callable[[str], tuple[int, int]]
-"""Return the number of tasks that are done, and of all tasks in the stages that have begun, of the
+"""Returns the number of finished tasks, and of all tasks in the stages that have begun, for the
 jobs with a tag."""
 
 
 class ProgressLine:
-    """Line that a thread of its own keeps up to date while statements run."""
+    """Line on a stream that a separate thread updates while statements run."""
 
     def __init__(self, stream: TextIO, count_tasks: CountTasks) -> None:
         self._stream = stream
@@ -40,7 +40,7 @@ class ProgressLine:
 
     @contextmanager
     def watching(self, tag: str, name: str) -> Iterator[None]:
-        """Show a statement until it ends: the tag of its jobs, and the name of its node."""
+        """Show a statement while the block runs, by the tag of its jobs and its node's name."""
         with self._lock:
             self._running[tag] = (name, time.monotonic())
             self._idle.clear()
@@ -56,7 +56,7 @@ class ProgressLine:
                     self._idle.set()
 
     def compose(self, now: float) -> str:
-        """Compose the line: the statement that has run longest, and how many other long ones."""
+        """Return the line: the longest-running statement, and the number of other long ones."""
         with self._lock:
             long = [
                 (started, tag, name)
@@ -84,7 +84,7 @@ class ProgressLine:
                     break
             line = self.compose(time.monotonic())
             if line or shown:
-                # The cursor goes back, so that the next line of dbt's log is written over this one.
+                # The carriage return lets the next line of dbt's log overwrite this one.
                 self._stream.write(line.ljust(len(shown)) + "\r")
                 self._stream.flush()
             shown = line
@@ -94,7 +94,7 @@ class ProgressLine:
 
 
 def task_counter(context: SparkContext) -> CountTasks:
-    """Make a function that asks Spark for its tasks."""
+    """Return a function that counts tasks with Spark's status tracker."""
     tracker = context.statusTracker()
 
     def count(tag: str) -> tuple[int, int]:

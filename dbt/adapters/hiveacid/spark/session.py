@@ -1,7 +1,7 @@
 """Spark session and cursor behind a dbt connection.
 
-dbt's threads must share neither configuration nor temporary views, so each connection has a session
-(`newSession()`, tens of milliseconds). All share the driver, its catalog and its executors.
+dbt's threads must share neither configuration nor temporary views, so each connection has its own
+session (`newSession()`, tens of milliseconds). All share the driver, its catalog and its executors.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from hiveacid.sql.swap import SwappedStatement
 
 T = TypeVar("T")
 _CANCEL_PERIOD = 0.2
-"""Seconds between two looks for jobs of a cancelled statement."""
+"""Seconds between two attempts to cancel a statement's jobs."""
 
 
 class SessionHandle:
-    """A Spark session of its own, with the statement that runs in it and how to stop it."""
+    """A connection's own Spark session, which can stop its running statement."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class SessionHandle:
         return Cursor(self)
 
     def cancel(self) -> None:
-        """Stop the running statement's Spark jobs, and let no further statement start.
+        """Stop the running statement's Spark jobs, and refuse further statements.
 
-        Called from another thread than the one that runs the statement. It does not wait.
+        Called from another thread than the statement's. Does not wait.
         """
         self._cancelled.set()
         self.stop_statement()
 
     def raise_if_cancelled(self) -> None:
-        """Let nothing begin once the connection is cancelled.
+        """Raise if the connection is cancelled.
 
         Raises:
             AdapterError: the connection is cancelled.
@@ -75,7 +75,7 @@ class SessionHandle:
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
-        """Let a few statements that belong together run to their end, whatever is cancelled."""
+        """Let the block's statements, which belong together, finish even if dbt cancels."""
         self._uninterrupted = True
         try:
             yield
@@ -89,14 +89,14 @@ class SessionHandle:
 
     @contextmanager
     def running(self, cursor: Cursor) -> Iterator[None]:
-        """Mark `cursor` as what `cancel` has to stop.
+        """Make `cursor` the one that `cancel` stops, during the block.
 
-        It may stand in for another one: Python code that is run as a statement runs others.
+        Blocks may nest: Python code that runs like a statement runs other statements.
 
         Raises:
             AdapterError: the connection was cancelled.
         """
-        # The order matters: a cancel that misses the cursor has set the flag before.
+        # The order matters: a cancel that misses the cursor has already set the flag.
         outer, self._running = self._running, cursor
         try:
             self.raise_if_cancelled()
@@ -116,12 +116,12 @@ class Cursor:
         reads_acid: bool = False,
         swapped: SwappedStatement | None = None,
     ) -> None:
-        """Run nothing yet.
+        """Create the cursor; run nothing yet.
 
         Args:
             handle: the session.
-            name: says on the progress line what runs.
-            reads_acid: whether ACID tables are read.
+            name: the name to show on the progress line.
+            reads_acid: whether the statement reads ACID tables.
             swapped: the statement to run in place of its text; None if it names no ACID table.
         """
         self._swapped = swapped
@@ -146,9 +146,9 @@ class Cursor:
             self._frame = session.sql(sql) if swapped is None else swapped.run(session)
 
     def run_query(self) -> None:
-        """Compute a query's rows and drop them: it may be there for its errors (`assert_true`).
+        """Compute a query's rows and discard them, for the query's errors (`assert_true`).
 
-        A command has run by now.
+        Does nothing for a command, which `execute` has already run.
         """
         if self._frame is None or not _is_yet_to_run(self._frame):
             return
@@ -156,13 +156,13 @@ class Cursor:
             self._frame.write.format("noop").mode("overwrite").save()
 
     def run(self, function: Callable[[], T]) -> T:
-        """Run Python code whose Spark jobs are this statement's."""
+        """Run Python code; its Spark jobs belong to this statement."""
         with self._jobs():
             return function()
 
     @property
     def description(self) -> list[tuple[str, str, None, None, None, None, bool]]:
-        """The columns, as PEP 249 has them, with Spark's types."""
+        """The columns in the form of PEP 249, with Spark's types."""
         if self._frame is None:
             return []
         return [
@@ -196,12 +196,12 @@ class Cursor:
             return None
         if "num_affected_rows" in self._frame.columns:  # Delta's answer to DELETE, UPDATE and MERGE
             answer = self._remaining()
-            # None for a transaction that Delta has seen before, which it passes over.
+            # No row for a transaction that Delta has seen before and skips.
             return int(answer[0]["num_affected_rows"]) if answer else 0
         return None if self._frame.columns else _records_written(self._handle.session, self._tag)
 
     def cancel_jobs(self) -> None:
-        """Cancel this statement's jobs until it has ended: one that starts late, too."""
+        """Cancel this statement's jobs until it has ended, including jobs that start late."""
         context = self._handle.session.sparkContext
         while not self._done.is_set():
             context.cancelJobsWithTag(self._tag)
@@ -224,13 +224,13 @@ class Cursor:
         try:
             return find()
         except (PySparkException, Py4JError):
-            # They only save reading. Running the statement says what is wrong with it.
+            # Search arguments only save reading. The statement itself will raise the error.
             return {}
 
     @contextmanager
     def _jobs(self) -> Iterator[None]:
-        # Job tags belong to the thread and go over to the threads that Spark starts for it. A dbt
-        # thread serves many connections, hence the tag is taken off again.
+        # Job tags belong to the thread and are inherited by the threads that Spark starts for it. A
+        # dbt thread serves many connections, hence the tag is removed again.
         context = self._handle.session.sparkContext
         self._done.clear()
         try:
@@ -267,8 +267,8 @@ def _records_written(session: SparkSession, tag: str) -> int | None:
                 written += stage.outputRecords()
                 writes = writes or stage.outputBytes() > 0 or stage.outputRecords() > 0
     except (PySparkException, Py4JError):
-        # Spark is busy, or keeps a thousand stages only (spark.ui.retainedStages). The statement
-        # has done its work all the same.
+        # Spark is busy, or has dropped the stages (spark.ui.retainedStages, 1000 by default). The
+        # statement has succeeded all the same.
         return None
     return written if writes else None
 

@@ -1,4 +1,4 @@
-"""Text and types of Spark's SQL: literals, casts, and timestamps as the session shows them."""
+"""Text and types of Spark SQL: literals, casts, and timestamps in the session's time zone."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from hiveacid.reader.types import with_leaves
 
 
 def text_of_bytes(digits: str) -> str:
-    """Return a text, whose bytes are given in hex digits, as a value in SQL.
+    """Return SQL for the string whose bytes are given in hex digits.
 
-    No setting of Spark's parser (`spark.sql.parser.escapedStringLiterals`) changes the text.
+    The SQL does not depend on settings of Spark's parser
+    (`spark.sql.parser.escapedStringLiterals`).
     """
     return f"cast(X'{digits}' as string)"
 
 
 def as_shown(frame: DataFrame) -> DataFrame:
-    """Return the same rows, whose timestamps are collected as datetimes by the session's clock."""
+    """Return the same rows with timestamps that are collected in the session's time zone."""
     fields = frame.schema.fields
     types = [with_leaves(field.dataType, _without_zone) for field in fields]
     if all(type_ == field.dataType for type_, field in zip(types, fields, strict=True)):
         return frame
-    # By place: a query may have several columns of one name.
+    # By position: a query may have several columns of one name.
     places = [f"c{i}" for i in range(len(fields))]
     shown = [col(place).cast(type_) for place, type_ in zip(places, types, strict=True)]
     return frame.toDF(*places).select(*shown).toDF(*frame.columns)
 
 
 def in_utc(session: SparkSession, shown: datetime) -> datetime:
-    """Return the moment at which the session's clock shows this time."""
+    """Return the instant of a local time in the session's time zone."""
     (row,) = session.sql(f"select unix_micros(timestamp_ltz'{shown.isoformat(' ')}')").collect()
     seconds, micros = divmod(row[0], 1_000_000)
     return datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=micros)
@@ -54,10 +55,10 @@ def _without_zone(type_: DataType) -> DataType:
 
 @dataclass(frozen=True)
 class TypeChange:
-    """Column that rows have in one type (`given`), and their table in another (`stored`).
+    """Column whose type differs between new rows (`given`) and their table (`stored`).
 
-    `is_allowed` says that an INSERT takes the column (`spark.sql.storeAssignmentPolicy: ANSI`),
-    `is_checked` that the INSERT fails for values that do not fit.
+    `is_allowed`: an INSERT accepts the column (`spark.sql.storeAssignmentPolicy: ANSI`).
+    `is_checked`: the INSERT fails for values that do not fit.
     """
 
     name: str
@@ -72,7 +73,7 @@ class TypeChange:
 
 
 def type_changes(session: SparkSession, given: StructType, stored: StructType) -> list[TypeChange]:
-    """Return the columns of both schemas whose types differ; CHAR and VARCHAR count as texts."""
+    """Return the common columns whose types differ. CHAR and VARCHAR are treated as STRING."""
     by_name = {field.name.lower(): field.dataType for field in given.fields}
     differing = [
         (field.name, type_, field.dataType)
@@ -88,7 +89,7 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
         # Inside of nested types, values that do not fit would become NULL.
         is_atomic = not any("<" in t.simpleString() for t in (type_, stored_type))
         is_allowed = is_safe or (is_atomic and rules.canANSIStoreAssign(*pair))
-        # Spark casts the fields of structs by their places: reordered ones would change values.
+        # Spark casts struct fields by position: reordered fields would swap values.
         is_allowed = is_allowed and _has_fields_of(type_, stored_type)
         found.append(
             TypeChange(
@@ -103,7 +104,7 @@ def type_changes(session: SparkSession, given: StructType, stored: StructType) -
 
 
 def sql_type(type_: DataType) -> str:
-    """Return a type in SQL, whole: DESCRIBE leaves out fields of long structs, and their quotes."""
+    """Return the full SQL of a type. DESCRIBE truncates long structs and omits quotes."""
     if isinstance(type_, StructType):
         fields = ", ".join(f"{quoted(field.name)}: {sql_type(field.dataType)}" for field in type_)
         return f"struct<{fields}>"
@@ -115,7 +116,7 @@ def sql_type(type_: DataType) -> str:
 
 
 def _has_fields_of(given: DataType, stored: DataType) -> bool:
-    """Return whether the structs in two types have fields of the same names, in any case."""
+    """Return whether the structs in two types have the same field names, ignoring case."""
     if isinstance(given, StructType) and isinstance(stored, StructType):
         return len(given) == len(stored) and all(
             one.name.lower() == other.name.lower() and _has_fields_of(one.dataType, other.dataType)
@@ -133,8 +134,8 @@ def _has_fields_of(given: DataType, stored: DataType) -> bool:
 def checked_cast(value: str, type_: str, before: str, after: str) -> str:
     """Return SQL that casts a value, and fails if the value does not fit.
 
-    The error is the value between the texts `before` and `after`. Sessions of dbt-spark are not in
-    ANSI mode: a plain cast would turn the value into NULL, or into another number.
+    The error message is `before`, the value and `after`. Sessions are not in ANSI mode, where a
+    plain cast would turn the value into NULL or into another number.
     """
     return (
         f"case when {value} is null or try_cast({value} as {type_}) is not null "

@@ -1,4 +1,4 @@
-"""Cause of a Spark that did not start, found in what its Java process has printed."""
+"""Cause of a failed start of Spark, found in the output of its Java process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hiveacid.jvm.errors import condition, short_message
 from hiveacid.spark_versions import version_of
 
 LOG_NAME = "spark.log"
-"""File in dbt's directory of logs for what Spark's Java process prints."""
+"""File in dbt's log directory for the output of Spark's Java process."""
 
 _SHOWN_LINES = 15
 _SHOWN_REASONS = 4
 
-# How the shell, Java, Spark's launcher and Spark itself begin to say what is wrong.
+# First lines of errors of the shell, Java, Spark's launcher and Spark itself.
 _CAUSE = re.compile(
     r"^(?:Error|Exception in thread|Caused by|Unrecognized|Invalid)"
     r"|^JAVA_HOME|^[\w./-]+: line \d+: |: (?:not found|No such file or directory)$"
@@ -44,8 +44,8 @@ def describe_start_failure(error: Exception, log: Path | None) -> str:
     """Return why Spark did not start.
 
     Args:
-        error: what PySpark raised.
-        log: what Spark's Java process has printed; None if it was printed to dbt's own streams.
+        error: the error that PySpark raised.
+        log: the output of Spark's Java process; None if it went to dbt's own streams.
     """
     if not _has_exited(error):
         # Java runs, and Spark has refused a setting.
@@ -59,9 +59,9 @@ def describe_start_failure(error: Exception, log: Path | None) -> str:
 
 
 def find_cause(lines: Iterable[str]) -> list[str]:
-    """Return the lines of a log that say what is wrong, from the first one on.
+    """Return the lines of a log from the first error on.
 
-    Without the options of spark-submit, the frames of stacks, and what is logged as no error.
+    Leaves out the options of spark-submit, stack frames, and log lines below the level of errors.
     """
     told: list[str] = []
     for line in lines:
@@ -81,17 +81,17 @@ _OF_KERBEROS = re.compile("GSSException|Kerberos|Krb|LoginException")
 
 
 def is_catalog_failure(error: TypeError) -> bool:
-    """Tell whether Spark could not make its Hive client.
+    """Return whether the error means that Spark could not create its Hive client.
 
-    PySpark then fails to turn Java's error into Python's, and raises this in its place. The code of
-    a Python model may raise the same by itself, where it asks Java for a class that is not there.
+    PySpark then fails to convert Java's error to Python's, and raises this `TypeError` instead. The
+    code of a Python model may raise the same error when it uses a Java class that does not exist.
     """
     is_of_java = "'JavaPackage' object is not callable" in str(error)
     return is_of_java and _raising_package(error) in ("py4j", "pyspark")
 
 
 def _raising_package(error: Exception) -> str:
-    """Return the package of the function that has raised an error."""
+    """Return the top-level package of the function that has raised an error."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
@@ -100,7 +100,7 @@ def _raising_package(error: Exception) -> str:
 
 
 def describe_catalog_failure(log_directory: Path | None) -> str:
-    """Return why Spark could not make its Hive client, from what its Java process has printed."""
+    """Return why Spark could not create its Hive client, from the output of its Java process."""
     log = None if log_directory is None else log_directory / LOG_NAME
     text = ""
     if log is not None and log.is_file():

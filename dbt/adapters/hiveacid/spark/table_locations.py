@@ -1,6 +1,6 @@
 """Directories of tables, through Spark's catalog and Hadoop's `FileSystem`.
 
-A location is text as in SQL's LOCATION: a Hadoop path, unescaped, with or without a scheme.
+A location is a string as in SQL's LOCATION: a Hadoop path, unescaped, with or without a scheme.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HadoopFiles = NewType("HadoopFiles", JavaObject)
 def table_location(session: SparkSession, database: str, table: str) -> str | None:
     """Return the location of an external table.
 
-    None for a managed table, whose files go when it is dropped, and if there is no such table.
+    None for a managed table, whose files are deleted with the table, and if there is no such table.
     """
     metadata = table_metadata(session, database, table)
     if metadata is None or not _is_external(metadata):
@@ -49,18 +49,18 @@ def location_if_any(session: SparkSession, database: str, table: str) -> str | N
 
 
 def directory_if_any(session: SparkSession, metadata: CatalogTable | None) -> str | None:
-    """Return the location of a table whose `CatalogTable` is given, None if there is no table.
+    """Return the location of a table, given its `CatalogTable`.
 
-    None for a view, and if nothing is there.
+    None for a view, if there is no table (`metadata` is None), and if the directory does not exist.
     """
     found = _location_of(session, metadata)
     return found if found is not None and exists(session, found) else None
 
 
 def default_location(session: SparkSession, database: str, table: str) -> str | None:
-    """Return where Spark would put the files of a new managed table.
+    """Return the directory in which Spark would create a new managed table.
 
-    None for a database that Spark's own catalog does not have, such as one of another catalog.
+    None for a database that is not in Spark's own catalog.
     """
     name = identifier(session, database, table)
     uri = unless_missing(lambda: session_catalog(session).defaultTablePath(name))
@@ -68,7 +68,7 @@ def default_location(session: SparkSession, database: str, table: str) -> str | 
 
 
 def lies_in(session: SparkSession, location: str, directory: str) -> bool:
-    """Return whether a location is a directory or in it, by their paths; neither need exist."""
+    """Return whether a location is a directory or below it, by path; neither need exist."""
     inner, outer = (
         file_system.makeQualified(path).toString().rstrip("/") + "/"
         for path, file_system in (_path(session, text) for text in (location, directory))
@@ -79,15 +79,15 @@ def lies_in(session: SparkSession, location: str, directory: str) -> bool:
 def follow_directory(
     session: SparkSession, database: str, table: str, previous: str | None
 ) -> None:
-    """Tell Spark where the rows of a table are, after the table has been renamed.
+    """Set a renamed table's location in Spark's catalog to the directory with its rows.
 
-    Spark assumes that a managed table is now in the directory of its new name, and that an external
-    table has stayed. A metastore may do otherwise:
+    Spark assumes that the directory of a managed table has been renamed, and that an external
+    table's directory has stayed. A metastore may behave differently:
     - if it has made the table external ("translated"), it moves the directory of an external table,
-    - if it has not, it moves the directory where it believes the table to be, below
+    - if it has not, it moves the directory that it has recorded for the table, below
       `metastore.warehouse.dir`, even if Spark has put the rows below the database's location.
 
-    In both cases Spark would go on to read and write where nothing is.
+    In both cases Spark would go on to read and write an empty directory.
 
     Args:
         session: a session of the Spark.
@@ -96,7 +96,7 @@ def follow_directory(
         previous: the directory in which the rows were; None if there was none.
 
     Raises:
-        AdapterError: the rows are nowhere.
+        AdapterError: the rows cannot be found.
     """
     if previous is None:
         return
@@ -118,15 +118,15 @@ def follow_directory(
     place = text_literal(found.toString())
     session.sql(f"alter table {quoted(database, table)} set location {place}")
     if found != in_metastore:
-        # The metastore refuses to rename a table to a name whose directory is there.
+        # The metastore refuses to rename a table to a name whose directory exists.
         _delete_if_empty(session, in_metastore)
 
 
 def location_apart(session: SparkSession, metadata: CatalogTable | None) -> str | None:
-    """Return the directory of a managed table that the metastore believes to be in another one.
+    """Return the directory of a managed table for which the metastore has another location.
 
-    Dropping the table would leave the directory. None if Spark and the metastore agree, as they
-    mostly do, and if there is no table: `metadata` is the table's `CatalogTable` or None.
+    Dropping the table would not delete this directory. None if Spark and the metastore agree, as
+    they mostly do, and if there is no table: `metadata` is the table's `CatalogTable` or None.
     """
     if metadata is None or _is_external(metadata):
         return None
@@ -138,7 +138,7 @@ def location_apart(session: SparkSession, metadata: CatalogTable | None) -> str 
 
 
 def exists(session: SparkSession, location: str) -> bool:
-    """Return whether there is a file or a directory."""
+    """Return whether a location exists, as a file or directory."""
     return _exists(session, _path(session, location)[0])
 
 
@@ -149,13 +149,13 @@ def delete_directory(session: SparkSession, location: str) -> bool:
 
 
 def names_matching(session: SparkSession, location: str) -> set[str]:
-    """Return the names in a location's parent directory that match its last part, a Hadoop glob."""
+    """Return the names of the files and directories that match a location with a Hadoop glob."""
     path, file_system = _path(session, location)
     return {status.getPath().getName() for status in file_system.globStatus(path) or ()}
 
 
 def modified_at(session: SparkSession, location: str) -> float:
-    """Return when a directory was changed, in seconds since the epoch; now if there is none."""
+    """Return a directory's modification time in seconds since the epoch; now if there is none."""
     path, file_system = _path(session, location)
     statuses = file_system.globStatus(path)
     return statuses[0].getModificationTime() / 1000 if statuses else time.time()
@@ -202,7 +202,7 @@ def _location_of(session: SparkSession, metadata: CatalogTable | None) -> str | 
 def _two_locations(
     session: SparkSession, metadata: CatalogTable | None
 ) -> tuple[HadoopPath, HadoopPath] | None:
-    """Return where a table's rows are by Spark, and where by the metastore, as Hadoop's paths.
+    """Return a table's location by Spark and its location by the metastore.
 
     None for a view, if there is no table (`metadata` is None), and in a catalog without a
     metastore.

@@ -1,1 +1,1 @@
-"""Targets: how a table is built, switched, and keeps its state."""
+"""Targets: building and switching tables, and their states."""

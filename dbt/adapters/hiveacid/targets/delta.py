@@ -27,14 +27,14 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 APP_ID = "spark.databricks.delta.write.txnAppId"
 APP_VERSION = "spark.databricks.delta.write.txnVersion"
 _FIRST_LOOK = 20
-"""Commits that are looked at before the whole history is asked for."""
+"""Number of commits to read before the whole history is read."""
 
-# Operations that every strategy of dbt's makes, one a run; others come in many commits, such as one
-# for each comment of a column.
+# Operations of dbt's strategies, one in each run. Other operations may take many commits, such as
+# one for each comment of a column.
 _WRITES = frozenset({"DELETE", "MERGE", "STREAMING UPDATE", "UPDATE", "WRITE"})
 
-# Operations of Delta (`DeltaOperations`) that leave a table's rows as they are, or change single
-# rows, as somebody may who corrects a target by hand.
+# Operations of Delta (`DeltaOperations`) that keep a table's rows, or change single rows, as a
+# correction by hand does.
 _HARMLESS = frozenset(
     {
         "ADD COLUMNS",
@@ -69,8 +69,8 @@ _NO_CONDITION = (None, "", "[]", '["true"]')
 def newest_state(history: Iterable[Row]) -> StateLookup:
     """Return the state of a table from the rows of DESCRIBE HISTORY, the newest commit first.
 
-    A state that a RESTORE has brought back gets a lineage of its own: Delta has seen the next
-    generation of the old lineage, and would skip a write that has it.
+    A state that RESTORE has brought back gets a new lineage: Delta has already seen the next
+    generation of the old lineage, and would skip a write with it.
     """
     scan = HistoryScan()
     restored: int | None = None
@@ -116,9 +116,9 @@ class DeltaStore:
         return self._newest_state(list(self._history(_FIRST_LOOK)))
 
     def recent(self) -> StateLookup:
-        """See `Store.recent`. Each run of a model without acid_changes asks.
+        """See `Store.recent`. Called by each run of a model without `acid_changes`.
 
-        Only commits that write rows count: comments and constraints make many commits in one run.
+        Counts only commits that write rows: comments and constraints make many commits in one run.
         """
         limit = _FIRST_LOOK
         while True:
@@ -130,14 +130,14 @@ class DeltaStore:
             limit *= 2
 
     def begin(self, base: StateLookup) -> None:
-        """See `CommitStore.begin`: Delta itself compares when it commits."""
+        """See `CommitStore.begin`. Does nothing: Delta compares when it commits."""
 
     @contextmanager
     def committing(self, base: StateLookup, state: TargetState) -> Iterator[None]:
         """See `CommitStore.committing`.
 
-        Delta refuses one of two transactions that have the same id of an application and overlap,
-        and does nothing for one that comes after the other. Both are what compare-and-set needs.
+        Of two overlapping transactions with the same `txnAppId`, Delta refuses one. It skips a
+        later transaction with the same `txnVersion`. Together they make a compare-and-set.
         """
         settings = {USER_METADATA: state.to_text()}
         if isinstance(base, TargetState):
@@ -169,20 +169,20 @@ class DeltaStore:
         commits = [
             (found.commit_id, version)
             for found, version in states
-            # Checks of another run's rows may have passed since. They change none.
+            # Checks of another run's rows may have passed since; they change no rows.
             if isinstance(found, TargetState) and found.checks is not Checks.PASSED
         ]
         if not commits or commits[0][0] != state.commit_id:
             raise overtaken(self._table)
-        # Auto compaction makes a commit of its own, with the same metadata.
+        # Auto compaction makes a separate commit with the same metadata.
         version = min(version for commit_id, version in commits if commit_id == state.commit_id)
         if commit_of(self._newest_state(history, below=version)) != commit_of(base):
-            # Somebody has created or replaced the table after `base` was read.
+            # Another writer has created or replaced the table after `base` was read.
             self._query(f"restore table {self._table} to version as of {version - 1}")
             raise overtaken(self._table)
 
     def _newest_state(self, first: Sequence[Row], below: int | None = None) -> StateLookup:
-        """Return the state by the commits below a version; `first` are the newest commits."""
+        """Return the state from the commits below a version; `first` are the newest commits."""
         for history in (first, self._history() if len(first) == _FIRST_LOOK else ()):
             known = newest_state(c for c in history if below is None or c["version"] < below)
             if known is not None:

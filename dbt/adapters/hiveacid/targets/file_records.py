@@ -28,9 +28,13 @@ _RECORD = re.compile(r"(\d{12})\.json")
 
 @dataclass(frozen=True)
 class NewestRecord:
-    """The number of the newest record, and number and text of the newest that is no claim.
+    """Newest record of a table, and newest record that is not a claim.
 
-    The text is empty, and the numbers are 0, if there is none.
+    Attributes:
+        records: the directory of the records.
+        generation: the number of the newest record; 0 if there is none.
+        counting: the number of the newest record that is not a claim; 0 if there is none.
+        text: the text of that record; empty if there is none.
     """
 
     records: Directory
@@ -46,7 +50,7 @@ def generations(names: Iterable[str]) -> list[int]:
 
 
 def claim_of(text: str) -> str | None:
-    """Return the invocation that is about to replace the table, if the record is its claim."""
+    """Return the invocation whose claim a record is; None if the record is not a claim."""
     return json.loads(text).get(CLAIM) if CLAIM in text else None
 
 
@@ -56,22 +60,22 @@ def record_name(generation: int) -> str:
 
 
 def done_name(generation: int) -> str:
-    """Return the name of the file that says: all files of a record's append are in place."""
+    """Return the name of the file that marks a record's append as finished."""
     return f"{generation:012d}.done"
 
 
 _DIGEST_BYTES = 6
 _DIGEST_LETTERS = 8
 _NAMED_PARTITIONS = 3
-"""Partitions that an error names at most."""
+"""Maximum number of partitions that an error names."""
 
 
 @dataclass(frozen=True)
 class WrittenFiles:
     """The files that the runs of a model have written into its target.
 
-    `by_directory` has the digests of the files in each directory. The empty name is the table's own
-    directory; the other directories, below it, belong to partitions.
+    `by_directory` maps each directory to the digests of its files' names. The empty name is the
+    table's own directory; the other directories, below it, are partitions.
     """
 
     by_directory: Mapping[str, frozenset[str]]
@@ -87,17 +91,17 @@ class WrittenFiles:
 
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> WrittenFiles:
-        """Read what `to_json` gave."""
+        """Parse the result of `to_json`."""
         return cls({directory: frozenset(_split(text)) for directory, text in data.items()})
 
     def to_json(self) -> dict[str, str]:
-        """Return plain data that `json.dumps` takes."""
+        """Return a dictionary for `json.dumps`."""
         return {
             directory: "".join(sorted(digests)) for directory, digests in self.by_directory.items()
         }
 
     def with_more(self, names: Iterable[str]) -> WrittenFiles:
-        """Return these files and some more."""
+        """Return these files together with the files of the given names."""
         more, known = WrittenFiles.of(names).by_directory, self.by_directory
         nothing: frozenset[str] = frozenset()
         return WrittenFiles(
@@ -105,11 +109,12 @@ class WrittenFiles:
         )
 
     def gone(self, names: Iterable[str], partitions: Collection[str] | None) -> str | None:
-        """Return what has been lost, to complete "because …"; None if all files are there.
+        """Return what has been lost, as a clause after "because"; None if all files are there.
 
-        `names` are the names of the files below the table's directory. `partitions` are the
-        partitions that its catalog has; None if the catalog does not keep them. The files of an
-        external table stay when one of its partitions is dropped.
+        Args:
+            names: the names of the files below the table's directory.
+            partitions: the partitions in the catalog; None if they are not in the catalog. They are
+                compared because the files of an external table stay when a partition is dropped.
         """
         there = WrittenFiles.of(names).by_directory
         if partitions is not None:
@@ -138,7 +143,7 @@ def _split(text: str) -> Iterable[str]:
 
 
 def _without_case(partition: str) -> str:
-    """Return a partition's name with its columns' names in lower case, as the metastore has it."""
+    """Return a partition's name with its column names in lower case, as in the metastore."""
     if not partition:
         return partition
     parts = (part.partition("=") for part in partition.split("/"))
@@ -146,7 +151,7 @@ def _without_case(partition: str) -> str:
 
 
 class Directory:
-    """A directory of a target or of its records; names are relative to it."""
+    """A directory of a target or of its records. File names are relative to the directory."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         """`location` is a Hadoop path, unescaped, with or without a scheme."""
@@ -157,15 +162,15 @@ class Directory:
         self._files = self._path.getFileSystem(self._configuration)
 
     def names(self) -> list[str]:
-        """Return the names in the directory; none if it does not exist."""
+        """Return the names of the directory's files and subdirectories; none if it is missing."""
         if not self._files.exists(self._path):
             return []
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path))
 
     def data_files(self) -> list[str]:
-        """Return all files below the directory, but for those that Spark hides.
+        """Return all files below the directory, except files that Spark hides.
 
-        Nothing if the directory does not exist.
+        Empty if the directory does not exist.
 
         Raises:
             UnreadableTableError: the file system refused or failed.
@@ -185,15 +190,15 @@ class Directory:
             stream.close()
 
     def make(self) -> None:
-        """Make the directory, unless it exists."""
+        """Create the directory, unless it exists."""
         self._files.mkdirs(self._path)
 
     def create(self, name: str, text: str) -> bool:
-        """Create a file with all its text at once; False if the name is taken already.
+        """Create a file atomically with its text; return False if the name is taken already.
 
         Raises:
-            FileNotFoundError: the directory itself does not exist. It is not made: it may belong to
-                a table that is being replaced, and then its path must stay free.
+            FileNotFoundError: the directory does not exist. It is not created, since its table may
+                be about to be replaced, and then its path must stay free.
         """
         draft = self._child(f".{name}.{uuid.uuid4().hex}")
         stream = self._new_file(draft)
@@ -204,14 +209,14 @@ class Directory:
         try:
             return self._rename_to_new(draft, self._child(name))
         finally:
-            # The result must not depend on deleting the draft.
+            # A failure to delete the draft must not change the result.
             with suppress(Py4JJavaError):
                 self._files.delete(draft, False)
 
     def move_in(self, other: Directory, name: str) -> bool:
-        """Move a file from another directory to this one; False if the other has none of the name.
+        """Move a file from another directory to this one; return False if it is not there.
 
-        Several processes may do so at the same time.
+        Several processes may move the same file at the same time.
         """
         source, target = other._child(name), self._child(name)
         if not self._files.exists(source):
@@ -230,11 +235,11 @@ class Directory:
         return False
 
     def has(self, name: str) -> bool:
-        """Whether there is a file or directory of the name."""
+        """Return whether there is a file or directory of this name."""
         return bool(self._files.exists(self._child(name)))
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a directory with all in it, if it exists."""
+        """Delete a file, or a directory with its contents, if it exists."""
         self._files.delete(self._child(name), True)
 
     def _child(self, name: str) -> HadoopPath:
@@ -252,8 +257,8 @@ class Directory:
             raise _as_python(error, self._path.toString()) from error
 
     def _rename_to_new(self, source: HadoopPath, target: HadoopPath) -> bool:
-        # A local rename replaces the target, whatever Hadoop's interface promises; a link does not.
-        # On HDFS the rename itself is atomic and refuses.
+        # A local rename replaces the target, against the contract of Hadoop's `FileContext`; a link
+        # does not. On HDFS the rename is atomic and refuses an existing target.
         qualified = self._files.makeQualified(target)
         if qualified.toUri().getScheme() == "file":
             try:

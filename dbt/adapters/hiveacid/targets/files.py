@@ -1,16 +1,15 @@
-"""States of Parquet and ORC tables: files in a directory that Spark does not look into.
+"""States of Parquet and ORC tables: files in a directory that Spark ignores.
 
-Each commit has a record, `_hiveacid_state/<generation>.json`. A new version of a table brings its
-record with it, and one switch of names puts both in place. Rows that are appended lie in a stage
-first. The record, which names their files, is the commit; then the files are moved. A run that
-finds a record whose files are not all moved moves the others.
+Each commit has a record, `_hiveacid_state/<generation>.json`. A new version of a table contains its
+own record, and one switch of names puts both in place. Appended rows are first written to a stage.
+The record, which names their files, is the commit; then the files are moved. A run that finds a
+record with files still to move moves them.
 
 A run that is about to switch writes a *claim* under the name of the old version's next record. From
-then on nobody appends to the old version, or switches it. The claim of a dead run counts for
-nothing.
+then on no other run appends to the old version, or switches it. The claim of a dead run is ignored.
 
-A record names the files that the rows are in, too (`written_files`): Spark empties the partitions
-of a table, or drops one, without a look at the directory with the records.
+A record also has digests of the names of all files with the target's rows (`WrittenFiles`), because
+Spark empties or drops partitions of a table without touching the directory of the records.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from hiveacid.jvm.errors import is_missing
 logger = AdapterLogger("HiveAcid")
 STATE_DIRECTORY = "_hiveacid_state"
 _KEPT = 5
-"""Number of the newest records that stay."""
+"""Number of records to keep, the newest ones."""
 
 T = TypeVar("T")
 _MOVES = "moves"
@@ -64,7 +63,7 @@ _FILES = "files"
 
 
 class FileStore:
-    """Store of the state of one table of a format of Spark's own."""
+    """Store of the state of one table in one of Spark's own formats."""
 
     def __init__(
         self, session: SparkSession, query: Query, database: str, table: str, others: OtherRuns
@@ -77,10 +76,10 @@ class FileStore:
         self._others = others
 
     def read(self) -> StateLookup:
-        """Look up the state of the table's rows. Finish an append that a run has left undone.
+        """Look up the state of the table's rows. Finishes an append that a run has left undone.
 
         Raises:
-            ConcurrentRunError: another run replaces the table.
+            ConcurrentRunError: another run is replacing the table.
         """
         return self._read(verified=True)[0]
 
@@ -89,7 +88,7 @@ class FileStore:
         return self._read(verified=False)[0]
 
     def check(self, base: StateLookup) -> None:
-        """Check that the table is still as it was when `base` was read.
+        """Check that the table has not changed since `base` was read.
 
         Raises:
             ConcurrentRunError: another run has changed it.
@@ -104,7 +103,7 @@ class FileStore:
         Raises:
             ConcurrentRunError: another run was faster; nothing has been appended.
         """
-        # A file that has gone since `read` is missed by the next run.
+        # A file that was removed since `read` will be missed by the next run.
         written = self._check(base, verified=False)
         source = location(self._session, database, stage)
         files = Directory(self._session, source).data_files()
@@ -113,9 +112,9 @@ class FileStore:
 
     @contextmanager
     def replacing(self, base: StateLookup, invocation_id: str) -> Iterator[None]:
-        """Enter around the switch that replaces the table by a new version.
+        """Hold the claim during the switch that replaces the table by a new version.
 
-        A table that has no state needs no claim: nobody appends to it.
+        A table without a state needs no claim: no run appends to it.
 
         Raises:
             ConcurrentRunError: another run has changed the table since `base` was read.
@@ -140,7 +139,7 @@ class FileStore:
     def _read(self, *, verified: bool) -> tuple[StateLookup, WrittenFiles]:
         """Return the table's state, and the files that must be there.
 
-        With `verified` the files are looked for.
+        With `verified`, check that the files exist.
         """
         newest = self._newest()
         known = parse(newest.text)
@@ -168,7 +167,7 @@ class FileStore:
         return written
 
     def _gone(self, written: WrittenFiles) -> str | None:
-        """Return in words which files are gone, by one listing of all partitions."""
+        """Return a message on the files that are gone, after one listing of all partitions."""
         if not written.by_directory:
             return None
         directory = Directory(self._session, self._location())
@@ -185,7 +184,7 @@ class FileStore:
             raise overtaken(self._shown)
 
     def _withdraw(self, generation: int, invocation_id: str) -> None:
-        """Remove a claim whose switch has failed. Raise nothing: the switch's error must show."""
+        """Remove the claim of a failed switch. Never raises, to keep the switch's error visible."""
         try:
             records = self._records()
             # The new version, if it is in place already, has its state under the same number.
@@ -195,7 +194,7 @@ class FileStore:
             logger.debug(f"A claim on {self._shown} may stay until this run ends: {error}")
 
     def _newest(self) -> NewestRecord:
-        """Wait for other runs that are about to put a new version in place; return the records."""
+        """Return the newest records; wait while another run is about to put a version in place."""
         others = self._others
         wait = WaitForRun(self._shown, others.seconds, others.raise_if_cancelled)
         owner: str | None = None
@@ -209,8 +208,8 @@ class FileStore:
     def _look(self, owner: str | None) -> NewestRecord | str | None:
         """Return the newest records, or the run to wait for; None if that run is not known.
 
-        `owner` is the run that is waited for already. Between its two renames there is no table,
-        and with `location_root` its version has a directory of its own.
+        `owner` is the run already waited for. Between its two renames there is no table, and with
+        `location_root` its version has another directory.
         """
 
         def is_switching() -> bool:
@@ -236,7 +235,7 @@ class FileStore:
         return owner if is_switching() else NewestRecord(records, 0, 0, "")
 
     def _finish(self, generation: int, moves: Mapping[str, Any]) -> str | None:
-        """Move the files of an append. Return in words which of them are nowhere."""
+        """Move the files of an append. Return a message on files that are missing, or None."""
         target = Directory(self._session, self._location())
         source = Directory(self._session, moves["location"])
         missing = [
@@ -257,7 +256,7 @@ class FileStore:
         self._query(f"drop table if exists {moves['table']}")
         delete_directory(self._session, moves["location"])
         records = self._records()
-        # Another run may have finished the same append, and be replacing the table by now.
+        # Another run may have finished the same append, and may already be replacing the table.
         with suppress(FileNotFoundError):
             records.create(done_name(generation), "")
         for old in generations(records.names())[:-_KEPT]:
@@ -277,12 +276,12 @@ class FileStore:
         except AnalysisException as error:
             if not is_missing(error):
                 raise
-            # It was there when the run began: another run is between its two renames.
+            # The table existed when the run began: another run is between its two renames.
             raise overtaken(self._shown) from error
 
 
 def write_record(session: SparkSession, database: str, table: str, state: TargetState) -> None:
-    """Give a table that has just been built its state."""
+    """Write the first record of a table that has just been built."""
     directory = location(session, database, table)
     written = WrittenFiles.of(Directory(session, directory).data_files())
     records = Directory(session, f"{directory}/{STATE_DIRECTORY}")

@@ -1,8 +1,8 @@
 """States in the snapshots of an Iceberg table: a property of the summary.
 
-The changes of a run are written into a branch of the table that only this run knows. One commit
-makes the branch the table, if the table is still what the branch began with. So readers see all of
-a run or nothing, and of two runs one fails before anybody has seen its rows.
+A run writes its changes into a branch of the table that only this run knows. One commit then
+fast-forwards `main` to the branch, if `main` has not moved since. So readers see all of a run or
+nothing, and of two concurrent runs one fails before its rows are visible.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hiveacid.jvm.java_types import JavaObject
 
 SNAPSHOT_PROPERTY = f"spark.sql.iceberg.snapshot-property.{KEY}"
 BRANCH = "dbt_hiveacid_"
-"""The beginning of the names of the branches of runs."""
+"""Prefix of the names of runs' branches."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,11 @@ class Snapshot:
 def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) -> StateLookup:
     """Return the state of a table from its current snapshot and its ancestors, newest first.
 
-    `undone` are other snapshots of the table: it may be rolled back behind its checks.
+    `undone` are the table's other snapshots: a rollback may have gone behind the snapshot with the
+    passed checks.
 
-    Operations of others (`DataOperations`) keep a state if they leave the rows as they are, or
-    change single rows, as somebody does who corrects a target by hand.
+    Operations of other writers (`DataOperations`) keep a state if they keep the rows, or change
+    single rows, as a correction by hand does.
     """
     scan = HistoryScan()
     snapshot = None
@@ -86,8 +87,8 @@ def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) 
 
 
 def _changes_single_rows(snapshot: Snapshot) -> bool:
-    # INSERT OVERWRITE and a copy-on-write UPDATE look the same. MERGE leaves its counts, and what
-    # merges on read adds delete files.
+    # INSERT OVERWRITE and a copy-on-write UPDATE look the same. MERGE records its counts, and
+    # merge-on-read operations add delete files.
     return any(
         name.startswith("spark.merge-into.") or name == "added-delete-files"
         for name in snapshot.summary
@@ -161,10 +162,10 @@ class IcebergStore:
         self._table().java.newAppend().set(KEY, reset_text()).commit()
 
     def _add_state(self, state: TargetState) -> None:
-        """Add the state to the table that this Spark has just built, unless Spark has done so.
+        """Add the state to the table that this Spark has just built, unless it is there already.
 
-        Iceberg for Spark 3.5 has no properties of snapshots in the session. A run that dies before
-        leaves a table without a state, which the next run builds again.
+        Iceberg for Spark 3.5 has no session setting for snapshot properties. A run that dies before
+        this commit leaves a table without a state, which the next run builds again.
         """
         table = self._table()
         metadata = table.metadata()
@@ -173,7 +174,7 @@ class IcebergStore:
         is_ours = summary.get("spark.app.id") == self._session.sparkContext.applicationId
         if KEY in summary or not is_ours:
             return
-        # By a branch, so that the state never comes to rows that somebody else has put there since.
+        # On a branch, so that the state is never added to rows that another writer has put there.
         branch = BRANCH + uuid.uuid4().hex
         self._begun_at = newest
         table.commit(lambda _, builder: builder.setBranchSnapshot(newest, branch))
@@ -187,13 +188,13 @@ class IcebergStore:
         metadata = self._table().metadata()
         texts = (s.summary.get(KEY) for s in _ancestry(metadata, head(metadata)))
         if state.to_text() not in texts:
-            # Somebody else has replaced the table since.
+            # Another writer has replaced the table since.
             raise overtaken(self._name)
 
     def _publish(self, branch: str, state: TargetState) -> None:
         table = self._table()
         if commit_of(_state(table.metadata(), branch)) != state.commit_id:
-            # A statement that has no rows to write may leave no snapshot behind.
+            # A statement without rows to write may make no snapshot.
             table.java.newAppend().toBranch(branch).set(KEY, state.to_text()).commit()
 
         def publish(metadata: TableMetadata, builder: MetadataBuilder) -> None:
@@ -201,7 +202,7 @@ class IcebergStore:
             if newest is None or head(metadata) != self._begun_at:
                 raise overtaken(self._name)
             builder.setBranchSnapshot(newest, MAIN)
-            # Also the branches of runs that have died, and of runs that are overtaken now.
+            # Also the branches of dead runs, and of runs that this one has overtaken.
             for name in list(metadata.refs()):
                 if name.startswith(BRANCH):
                     builder.removeRef(name)
@@ -231,6 +232,6 @@ def _ancestry(metadata: TableMetadata, snapshot_id: int | None) -> Iterator[Snap
 
 
 def _snapshot(found: JavaObject) -> Snapshot:
-    """From Iceberg's own."""
+    """Convert Iceberg's `Snapshot`."""
     operation, summary = str(found.operation()), dict(found.summary() or {})
     return Snapshot(found.snapshotId(), found.parentId(), operation, summary)

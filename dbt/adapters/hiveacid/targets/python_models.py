@@ -1,7 +1,7 @@
-"""Python models: their code runs in dbt's process, and what it returns becomes a query.
+"""Python models: their code runs in dbt's process, and its result becomes a query.
 
-After that they are built as SQL models are. `dbt.source()` and `dbt.ref()` return Spark's
-DataFrames; the DataFrame of an ACID source shows the run's snapshot.
+From there on they are built like SQL models. `dbt.source()` and `dbt.ref()` return Spark
+DataFrames; the DataFrame of an ACID source reads the run's snapshot.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hiveacid.sql.parameters import Parameters
 
 
 class PrepareStatement(Protocol):
-    """Preparation of a statement: its ACID tables show the run's snapshot."""
+    """Function that prepares a statement, so that its ACID tables are read from the snapshot."""
 
     def __call__(self, node: NodeContext, sql: str, *, values: Parameters | None) -> None:
         """Prepare a statement of a node, with the values of its parameters."""
@@ -44,29 +44,29 @@ class PythonModels:
         prepare: PrepareStatement,
         reads_acid: Callable[[NodeContext, str], bool],
     ) -> None:
-        """Make queries with what these do.
+        """Create the object.
 
         Args:
-            connections: the session of the thread that runs a model.
-            prepare: make a statement ready to run.
-            reads_acid: tell whether a statement reads ACID tables.
+            connections: the connections; a model runs in the session of its thread's.
+            prepare: prepares a statement for execution.
+            reads_acid: returns whether a statement reads ACID tables.
         """
         self._connections = connections
         self._prepare = prepare
         self._reads_acid = reads_acid
 
     def query(self, model: ModelNode, code: str, target: HiveAcidRelation) -> str:
-        """Run the model's code; return the query of a temporary view of what it has returned.
+        """Run the model's code, and return a query of its result through a temporary view.
 
         Raises:
-            PythonModelError: the code fails, or returns what is not a table.
+            PythonModelError: the code fails, or does not return a table.
         """
         handle: NodeContext = self._connections.get_thread_connection().handle
         handle.reads = frozenset()
 
         def run(sql: str, values: Parameters | None = None) -> DataFrame:
             before = handle.reads
-            # pandas-on-Spark may run what it makes of the rows in another session.
+            # pandas-on-Spark may run queries over the rows in another session.
             with for_every_session():
                 self._prepare(handle, sql, values=values)
                 frame = handle.run_sql(sql)
@@ -82,7 +82,7 @@ class PythonModels:
 
 
 class RunStatement(Protocol):
-    """Runner of statements, whose ACID tables show the run's snapshot."""
+    """Function that runs a statement, which reads ACID tables from the run's snapshot."""
 
     def __call__(self, sql: str, values: Parameters | None = None) -> DataFrame:
         """Run a statement with the values of its parameters."""
@@ -91,7 +91,7 @@ class RunStatement(Protocol):
 class ModelSession(SparkSession):
     """Session of a model's connection, whose SQL reads ACID tables from the run's snapshot.
 
-    It is the same session of Spark's in all else: settings, temporary views, jobs.
+    Settings, temporary views and jobs are the connection's own.
     """
 
     def __init__(
@@ -100,14 +100,14 @@ class ModelSession(SparkSession):
         run: RunStatement,
         reads_acid: Callable[[str], bool],
     ) -> None:
-        """Stand for `session`.
+        """Wrap `session`.
 
         Args:
             session: the session of the connection.
             run: runs a statement with the values of its parameters, if it has any.
-            reads_acid: tells whether a statement reads any.
+            reads_acid: returns whether a statement reads ACID tables.
         """
-        # Not SparkSession's own: it would register a new session with Spark.
+        # Not `SparkSession.__init__`, which would register a new session with Spark.
         self.__dict__.update(session.__dict__)
         self._own = session
         self._run = run
@@ -133,7 +133,7 @@ class ModelSession(SparkSession):
         return _Reader(self)
 
     def newSession(self) -> SparkSession:  # noqa: N802
-        """See `SparkSession.newSession`. Statements of the new session are Spark's own."""
+        """See `SparkSession.newSession`. The new session does not read ACID tables."""
         return self._own.newSession()
 
     def reads_acid(self, sql: str) -> bool:
@@ -145,7 +145,7 @@ class ModelSession(SparkSession):
 
 
 class _Reader(DataFrameReader):
-    """Reader of a model's session. Its options are those of `with (…)` for an ACID table."""
+    """Reader of a model's session. For an ACID table, its options are the ones of `with (…)`."""
 
     def __init__(self, session: ModelSession) -> None:
         super().__init__(session)
@@ -172,9 +172,9 @@ class _Reader(DataFrameReader):
 def _run(
     model: ModelNode, code: str, load: Callable[[str], DataFrame], session: SparkSession
 ) -> Any:
-    """Run the model's function, in a module of its own, which has the name `spark` as Databricks.
+    """Run the model's function in its own module, in which `spark` is defined as on Databricks.
 
-    Nobody can import the module, so that its functions go to Spark's workers as they are.
+    The module cannot be imported, so that its functions are pickled by value for Spark's workers.
     """
     module: dict[str, Any] = {"__name__": f"dbt_python_model_{model['name']}", "spark": session}
     path = str(model["original_file_path"])
@@ -184,7 +184,7 @@ def _run(
     except (DbtRuntimeError, HiveAcidError, PySparkException, Py4JError):
         raise
     except (Exception, SystemExit) as error:
-        # dbt puts its own code behind the model's, whose lines keep their numbers.
+        # dbt appends its own code to the model's, whose lines keep their numbers.
         lines = len(str(model["raw_code"]).splitlines())
         frames = traceback.extract_tb(error.__traceback__)
         own = [f.lineno for f in frames if f.filename == path and (f.lineno or 0) <= lines]
@@ -197,12 +197,12 @@ def _run(
 
 
 def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
-    """Return what a model has returned, as a DataFrame of `session`."""
+    """Return a model's result as a DataFrame of `session`."""
     if isinstance(found, DataFrame):
         return _in_session(found, session)
     package = type(found).__module__
     if type(found).__name__ == "DataFrame" and package.startswith("pyspark.pandas."):
-        # As `to_spark`, but without its warning that the index stays behind.
+        # Like `to_spark`, but without its warning that the index is lost.
         return _in_session(found.spark.frame(), session)
     if type(found).__name__ == "DataFrame" and package.partition(".")[0] == "pandas":
         return session.createDataFrame(found)
@@ -214,9 +214,9 @@ def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
 
 
 def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """Return the same rows for temporary views of `session`.
+    """Return the same rows as a DataFrame of `session`, for its temporary views.
 
-    pandas-on-Spark uses the session that Python thinks is active, the same on all threads.
+    pandas-on-Spark uses PySpark's active session, which is the same on all threads.
     """
     if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
         return frame

@@ -1,4 +1,4 @@
-"""Recovery: previous versions of a target brought back, and leftovers of dead runs removed."""
+"""Recovery: restoring previous versions of targets, and removing leftovers of dead runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dbt.adapters.hiveacid.targets.state import OtherRuns, WaitForRun
 
 logger = AdapterLogger("HiveAcid")
 _QUIET_SECONDS = 24 * 60 * 60
-"""A run that reads no ACID source holds no locks, so that only time tells that it is dead."""
+"""Age of a leftover at which its run counts as dead: a run without ACID sources holds no locks."""
 
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ def current_version(session: SparkSession, relation: SparkRelation) -> TableVers
 
 
 def restore(session: SparkSession, relation: SparkRelation, version: TableVersion) -> None:
-    """Make a previous version of a table its current one: rows, columns and properties."""
+    """Make a previous version of a table the current one: rows, columns and properties."""
     if isinstance(version, IcebergVersion):
         IcebergTable(session, str(relation)).restore(version)
     else:
@@ -58,7 +58,7 @@ def restore(session: SparkSession, relation: SparkRelation, version: TableVersio
 
 
 class Recovery:
-    """Repair of targets: after dead runs, and after a failure of this one."""
+    """Repair of targets after dead runs, and after a failure of this run."""
 
     def __init__(
         self,
@@ -67,16 +67,16 @@ class Recovery:
         runs: OtherRuns,
         finish_append: Callable[[HiveAcidRelation], None],
     ) -> None:
-        """`finish_append` lets a table take over the rest of an append that was left undone."""
+        """`finish_append` finishes an append to a table that a run has left undone."""
         self._catalog = catalog
         self._statements = statements
         self._runs = runs
         self._finish_append = finish_append
 
     def recover(self, target: HiveAcidRelation) -> None:
-        """Put a target's previous version back if a run has died between the renames of a switch.
+        """Restore a target's previous version if a run has died between the renames of a switch.
 
-        A run that is alive is waited for: it will put its new version in place.
+        Waits for a run that is alive, which will put its new version in place.
 
         Raises:
             ConcurrentRunError: the other run has not finished within `lock_timeout`.
@@ -111,13 +111,13 @@ class Recovery:
         existing = known.get(str(target.identifier).lower())
         with self._statements.node.uninterrupted():
             if existing is not None:
-                # One of the stages may hold rows that the target has taken over already.
+                # A stage may hold files of an append that is already committed to the target.
                 self._finish_append(existing)
             for left in dead:
                 named = target.incorporate(path={"identifier": left.name}, type="table")
                 remove_backup(self._catalog, known.get(left.name, named), target, session)
                 location = self._location(target, left.name)
-                # dbt's cache may be behind: a stage of this name may be the target by now.
+                # dbt's cache may be stale: a stage of this name may be the target by now.
                 if location is not None and last_part(location) not in self._in_use(target, known):
                     delete_directory(session, location)
         removed = ", ".join(left.name for left in dead)
@@ -132,7 +132,7 @@ class Recovery:
     ) -> T:
         """Run the steps that follow the replacement of a target.
 
-        If a step fails, the target gets its previous version back, or goes if it is new.
+        If a step fails, restore the target's previous version, or drop a target that is new.
         """
         try:
             return steps()
@@ -153,7 +153,7 @@ class Recovery:
         return self._statements.session.catalog.tableExists(str(relation))
 
     def _restore(self, target: HiveAcidRelation, backups: Iterable[HiveAcidRelation]) -> None:
-        """Rename the newest of the backups; another run may be doing the same."""
+        """Rename the newest backup to the target; another run may be doing the same."""
         session = self._statements.session
 
         def made(backup: HiveAcidRelation) -> float:
@@ -175,9 +175,10 @@ class Recovery:
         )
 
     def _is_dead(self, target: HiveAcidRelation, left: Leftover) -> bool:
-        """Tell whether the run that has made a leftover can no longer need it.
+        """Return whether the run that has made a leftover is dead.
 
-        If this run has read an ACID source for the model, the other run has, too, under locks.
+        If this run has read an ACID source for the model, the other run did the same under locks.
+        A run that reads no ACID source holds no locks, so only the leftover's age decides.
         """
         if self._runs.are_alive(left.invocation):
             return False
@@ -192,7 +193,8 @@ class Recovery:
     def _in_use(self, target: HiveAcidRelation, known: Mapping[str, HiveAcidRelation]) -> set[str]:
         """Return the names of directories that hold rows of `target` or of a table next to it.
 
-        A table may lie where it was built under another name (`table_locations.follow_directory`).
+        A table's directory may still have the name under which the table was built
+        (`table_locations.follow_directory`).
         """
         session = self._statements.session
         tables = [str(target.identifier), *(left.name for left in _leftovers(target, known))]
@@ -200,25 +202,25 @@ class Recovery:
         return {last_part(location) for location in found if location is not None}
 
     def _directories(self, target: HiveAcidRelation) -> set[str]:
-        """Return the names next to the target's directory that may be names of leftovers.
+        """Return the names of directories next to the target's that may be leftovers.
 
-        A run that dies while Spark writes a table leaves its directory, and no table.
+        A run that dies while Spark writes a table leaves a directory without a table.
         """
         prefix = self._location(target, f"{target.identifier}__dbt_")
         return set() if prefix is None else names_matching(self._statements.session, f"{prefix}*")
 
     def _location(self, target: HiveAcidRelation, name: str) -> str | None:
-        """Return the directory of a table of this name next to the target, in Spark's catalog."""
+        """Return the default directory of a table of this name in the target's database."""
         return default_location(self._statements.session, str(target.schema), name)
 
     def _cached(self, target: HiveAcidRelation) -> dict[str, HiveAcidRelation]:
         return _by_name(self._catalog.list_relations(None, str(target.schema)))
 
     def _learn_of(self, target: HiveAcidRelation) -> None:
-        """Add to dbt's cache a target that another run has put in place since it was filled."""
+        """Add a target that another run has put in place meanwhile to dbt's cache."""
         name = str(target.identifier).lower()
         while self._exists(target):
-            # It may go again while the list is made: another run may be replacing it.
+            # It may disappear again during the listing: another run may be replacing it.
             found = _by_name(
                 self._catalog.list_relations_without_caching(target.without_identifier())
             )

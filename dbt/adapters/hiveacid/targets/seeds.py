@@ -21,17 +21,18 @@ def seed_rows(
     column_types: Mapping[str, str],
     default_type: Callable[[agate.Table, int], str | None],
 ) -> DataFrame:
-    """Return the rows of a seed, each column in the type that it gets.
+    """Return the rows of a seed, with each column cast to its type.
 
-    The columns have names of their own (`c0`, `c1`, …): a seed's columns may differ in case only,
-    which the target then refuses. Reading a row fails if a value does not fit its column's type.
+    The columns are named `c0`, `c1`, …: a seed's column names may differ in case only, and then the
+    target must be the one to refuse them. Reading a row fails if a value does not fit its column's
+    type.
 
     Args:
-        session: where the rows are made.
-        name: the seed's name, for that error.
+        session: the session of the DataFrame.
+        name: the seed's name, for the error.
         table: the seed as dbt has read it.
-        column_types: the seed's configuration of this name.
-        default_type: the type of another column, by its place in the table.
+        column_types: the seed's `column_types`.
+        default_type: returns the type of any other column, by its position in the table.
     """
     names = [f"c{place}" for place in range(len(table.column_names))]
     schema = StructType([StructField(column, StringType()) for column in names])
@@ -54,7 +55,7 @@ def seed_rows(
 
 
 def _text(value: object) -> str | None:
-    """Return a value in the form that Spark's casts from text take."""
+    """Return a value as a string that Spark can cast."""
     if value is None:
         return None
     if isinstance(value, bool):

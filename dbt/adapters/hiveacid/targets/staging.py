@@ -1,4 +1,4 @@
-"""Stages: tables next to a target in which it is built, and the switch that puts one in place."""
+"""Stages: tables next to a target in which it is built, and the switch that replaces the target."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def stage_of(
 ) -> Stage:
     """Return the stage for building `target` in this invocation.
 
-    No other invocation has the same. `batch` is the id of a microbatch: several microbatches of a
-    model are staged at the same time.
+    Its name is unique to the invocation. `batch` is the id of a microbatch: several microbatches of
+    a model are staged at the same time.
     """
     relation = next_to(target, role, invocation_id, batch)
     return Stage(relation, target, invocation_id, location_root)
@@ -49,9 +49,9 @@ BACKUP = "backup"
 
 @dataclass(frozen=True)
 class Leftover:
-    """A table, or its directory, that a run has made next to a target.
+    """A table or a directory that a run has made next to a target.
 
-    `role` is that of a stage, or `BACKUP`; `invocation` has the first 8 digits of the run's id.
+    `role` is the role of a stage, or `BACKUP`. `invocation` has the first 8 digits of the run's id.
     """
 
     name: str
@@ -82,27 +82,27 @@ def next_to(
 def build_location(location_root: str, schema: str, identifier: str, invocation_id: str) -> str:
     """Return the directory of an external table's build.
 
-    Each build has its own: Spark creates tables in empty directories only. The name has the schema,
-    since a model of the same name in another schema may have the same root. It has a form that no
-    other directory has, since the directory is removed after the next build.
+    Each build has its own directory: Spark creates tables only in empty directories. The name
+    contains the schema, since a model of the same name in another schema may have the same root. It
+    has a distinctive form, since the directory is removed after the next build.
     """
     build = f"{schema}__dbt_build_{digits(invocation_id)}"
     return f"{location_root.rstrip('/')}/{identifier}/{build}"
 
 
 def rows_location(location_root: str, stage: HiveAcidRelation) -> str:
-    """Return the directory of a table that holds rows for a target, next to the targets' own."""
+    """Return the directory of a table with rows for a target, next to the targets' directories."""
     return f"{location_root.rstrip('/')}/{stage.schema}__{stage.identifier}"
 
 
 def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
     """Refuse to build in the directory of a managed table of the target's name.
 
-    Renaming the managed table moves its directory, and dropping the table deletes it, with all that
-    was built in the directory.
+    Renaming the managed table would move its directory, and dropping the table would delete it,
+    together with the build in it.
 
     Raises:
-        AdapterError: naming both directories.
+        AdapterError: the build's directory is in the managed table's; the message names both.
     """
     if stage.location_root is None:
         return
@@ -125,13 +125,13 @@ def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
 def switch(
     catalog: RelationCatalog, stage: Stage, old: HiveAcidRelation | None
 ) -> HiveAcidRelation | None:
-    """Make the stage the target; `old` is the table or view that has had the target's name.
+    """Make the stage the target; `old` is the table or view with the target's name, or None.
 
     Readers see the old table until the first rename, no table between the two renames, and the new
     table from the second rename on. If the second rename fails, the old table gets its name back.
 
     Returns:
-        The old table under the name that it has now, for `remove_backup`.
+        The old table under its new name, for `remove_backup`; None if there was no old table.
     """
     if old is None:
         catalog.rename_relation(stage.relation, stage.target)
@@ -154,8 +154,8 @@ def remove_backup(
 ) -> None:
     """Remove a target's previous version, or another table that a run has left next to the target.
 
-    With a session the directory of an external table goes, too, if a build of the target made it.
-    The directory goes first: without its table nobody would find it again.
+    With a session, also delete the directory of an external table, if a build of the target made
+    the directory. It is deleted first: without its table it would not be found again.
     """
     if session is not None:
         previous = _previous_build(session, backup, target)
@@ -167,8 +167,8 @@ def remove_backup(
 def discard(catalog: RelationCatalog, stage: Stage, session: SparkSession) -> None:
     """Remove a stage: the table if it was created, and the files that a failed build has left.
 
-    The files stay if they are the target's by now: a rename may have worked, and only its answer
-    have failed.
+    The files stay if they belong to the target by now: a rename may have succeeded although its
+    call failed.
     """
     catalog.drop_relation(stage.relation)
     location: str | None
@@ -207,7 +207,7 @@ def _previous_build(
 
 
 def digits(invocation_id: str) -> str:
-    """Return the part of an invocation's id that stands in the names of its tables."""
+    """Return the part of an invocation's id that is in the names of its tables."""
     return invocation_id[:8]
 
 
@@ -218,7 +218,7 @@ class Staging:
         self._catalog = catalog
         self._statements = statements
         self._write_locks: dict[str, Lock] = {}
-        """By the name of the target."""
+        """Locks by the name of the target."""
 
     def stage(
         self,
@@ -227,9 +227,9 @@ class Staging:
         role: str = "stage",
         batch: Mapping[str, object] | None = None,
     ) -> HiveAcidRelation:
-        """Return a relation to build `target`, or a batch of it, in.
+        """Return the table in which to build `target` or a batch of it.
 
-        It is removed after the model if it is still there.
+        It is removed after the model if it still exists.
 
         Raises:
             AdapterError: the stage would lie in the directory of a managed table.
@@ -249,10 +249,11 @@ class Staging:
         batch: Mapping[str, object] | None = None,
         role: str = "stage",
     ) -> tuple[HiveAcidRelation, str | None]:
-        """Return a relation for rows that are about to be written into `target`.
+        """Return a table for rows that are about to be written into `target`, and its directory.
 
-        It is removed after the model. With a `location_root` it must be external, in the directory
-        that comes with it: a metastore may refuse all other tables.
+        The table is removed after the model. With a `location_root` it must be external, in the
+        returned directory, since the metastore may refuse managed tables. Without one, the
+        directory is None.
         """
         batch_id = None if batch is None else str(batch["id"])
         stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
@@ -262,9 +263,9 @@ class Staging:
         return stage.relation, location
 
     def serialize_writes(self, target: HiveAcidRelation) -> None:
-        """Keep this run's other threads from writing `target` until the model, or its batch, ends.
+        """Lock `target` against writes by this run's other threads until the model or batch ends.
 
-        Iceberg gives up a commit that four others have come before (`commit.retry.num-retries`).
+        Iceberg gives up a commit after four retries (`commit.retry.num-retries`).
         """
         node, lock = self._statements.node, self._write_locks.setdefault(str(target), Lock())
         if node.write_lock is None:
@@ -274,7 +275,7 @@ class Staging:
     def switch(
         self, old: HiveAcidRelation | None, replacing: AbstractContextManager[None] | None = None
     ) -> None:
-        """Put the finished stage in its target's place; Ctrl-C takes effect before or after.
+        """Replace the target by its finished stage; Ctrl-C takes effect before or after.
 
         Args:
             old: the table or view that has the target's name now.
@@ -297,9 +298,9 @@ class Staging:
                 self._remove_backup(node, stage, backup)
 
     def end(self) -> None:
-        """Remove the stages of this thread's node that are left, and let others write its target.
+        """Remove the remaining stages of this thread's node, and release its write lock.
 
-        A stage that cannot be removed is a warning: the error of the node must stay visible.
+        A stage that cannot be removed is a warning, so that an error of the node stays visible.
         """
         node = self._statements.node
         if node.write_lock is not None:
@@ -309,7 +310,7 @@ class Staging:
             self._discard(node, node.stages.pop(role))
 
     def exists(self, relation: HiveAcidRelation) -> bool:
-        """Tell whether Spark finds a table or view now; dbt's cache may be behind."""
+        """Return whether a table or view exists in Spark now; dbt's cache may be stale."""
         return self._statements.session.catalog.tableExists(str(relation))
 
     def _remove_backup(self, node: NodeContext, stage: Stage, backup: HiveAcidRelation) -> None:

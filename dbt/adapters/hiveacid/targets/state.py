@@ -1,4 +1,4 @@
-"""State of a target: the state of the sources that its rows come from, and stores of states."""
+"""State of a target, which is the state of the sources of its rows, and stores of states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql import Row
 from dbt.adapters.hiveacid.errors import ConcurrentRunError
 
 KEY = "dbt_hiveacid"
-"""The JSON member, and the snapshot property, that distinguish our states from other texts."""
+"""The JSON member, and the snapshot property, that identify this adapter's states."""
 
 VERSION = 1
 
@@ -24,7 +24,7 @@ VERSION = 1
 class Checks(Enum):
     """Progress of the checks of a table that is replaced in place, before its rows are checked.
 
-    The commit of the rows says `PENDING`. A later commit without rows says `PASSED`, with the same
+    The commit of the rows has `PENDING`. A later commit without rows has `PASSED` and the same
     `commit_id`.
     """
 
@@ -36,12 +36,17 @@ class Checks(Enum):
 class TargetState:
     """The state of a target after one commit.
 
-    `sources` maps each source (`database.table`, and its options if it has any) to its state as
-    JSON. `lineage` and `generation` count the commits since the table was last built as a whole
-    without a known state; together they serve as compare-and-set. `invocation_id` is the id of the
-    dbt command. `checks` is None except in the two commits of a table that is replaced in place.
-    `unique_key` has the names of the columns in which no two rows are the same, in lower case and
-    in order; it is empty if nobody has looked.
+    Attributes:
+        commit_id: unique id of the commit.
+        invocation_id: id of the dbt command.
+        lineage: id of the commits since the table was last built as a whole without a known state.
+        generation: number of the commit in its lineage, from 1. Lineage and generation together
+            serve as compare-and-set.
+        sources: maps each source (`database.table`, and its options if it has any) to its state as
+            JSON.
+        checks: None except in the two commits of a table that is replaced in place.
+        unique_key: the columns whose values are unique in the table, in lower case and sorted;
+            empty if uniqueness was not checked.
     """
 
     commit_id: str
@@ -71,9 +76,10 @@ class TargetState:
 
 @dataclass(frozen=True)
 class LostState:
-    """State of a target whose rows can no longer be traced; `reason` completes "because …".
+    """State of a target whose rows can no longer be traced to a state of its sources.
 
-    `commit_id` names the commit that says so, if it has an id.
+    `reason` is a clause after "because". `commit_id` is the id of the commit that shows it, if the
+    commit has one.
     """
 
     reason: str
@@ -81,19 +87,19 @@ class LostState:
 
 
 StateLookup = TargetState | LostState | None
-"""Answer of a store; None for a table that never had a state."""
+"""Result of a look-up in a store; None for a table that never had a state."""
 
 
 def commit_of(known: StateLookup) -> str | None:
-    """Return the id by which two looks at a target tell whether it has changed in between."""
+    """Return the id to compare two look-ups by: if the ids differ, the target has changed."""
     return None if known is None else known.commit_id
 
 
 class HistoryScan:
-    """Scan of the states in a table's commits, from the newest to the one that counts.
+    """Scan of the states in a table's commits, from the newest to the effective one.
 
-    Checks that have passed belong to the commit that they name, wherever in the history they stand.
-    They say nothing of the rows of another run that has come between.
+    Passed checks apply to the commit that they name, wherever they are in the history. They do not
+    apply to the rows of another run that has committed in between.
     """
 
     def __init__(self) -> None:
@@ -101,7 +107,7 @@ class HistoryScan:
         self._newest: TargetState | None = None
 
     def visit(self, state: StateLookup) -> StateLookup:
-        """Take the state of the next older commit. Return the table's state; None to go on."""
+        """Visit the state of the next older commit. Return the table's state; None to go on."""
         if not isinstance(state, TargetState):
             return state
         if state.checks is Checks.PASSED:
@@ -115,7 +121,7 @@ class HistoryScan:
         return replace(state, checks=None)
 
     def pass_over(self, state: StateLookup) -> None:
-        """Take note of a commit that was undone, so that its rows are not the table's."""
+        """Record only the passed checks of a commit that was undone, whose rows are not read."""
         if isinstance(state, TargetState) and state.checks is Checks.PASSED:
             self._passed.add(state.commit_id)
 
@@ -125,7 +131,7 @@ class HistoryScan:
 
 
 def parse(text: str | None) -> StateLookup:
-    """Return the state in a text; None if the text has none of ours."""
+    """Return the state in a text; None if the text contains no state of this adapter."""
     if not text or KEY not in text:
         return None
     try:
@@ -153,7 +159,7 @@ def parse(text: str | None) -> StateLookup:
 
 
 def reset_text() -> str:
-    """Return the text that replaces a state that has been removed."""
+    """Return the text that marks a removed state."""
     return json.dumps({KEY: {"version": VERSION, "reset": True}}, separators=(",", ":"))
 
 
@@ -178,7 +184,7 @@ Query = Callable[[str], Iterable[Row]]
 """Function that runs a statement and returns its rows, with columns as `row["name"]`."""
 
 _PAUSE = 0.5
-"""Seconds between two looks at whether another run has put its new version in place."""
+"""Seconds between two checks whether another run has put its new version in place."""
 
 
 def overtaken(table: str) -> ConcurrentRunError:
@@ -191,10 +197,10 @@ def overtaken(table: str) -> ConcurrentRunError:
 
 
 def check_confirmed(table: str, found: StateLookup, built: TargetState) -> None:
-    """Check that the state `built` counts, after `CommitStore.confirm` has made its commit.
+    """Check that `built` is the effective state, after `CommitStore.confirm` has committed.
 
     Raises:
-        ConcurrentRunError: another state counts.
+        ConcurrentRunError: another state is effective.
     """
     if isinstance(found, LostState) or commit_of(found) != built.commit_id:
         raise overtaken(table)
@@ -202,10 +208,10 @@ def check_confirmed(table: str, found: StateLookup, built: TargetState) -> None:
 
 @dataclass(frozen=True)
 class OtherRuns:
-    """Knowledge of other runs: which are alive, and how long to wait for one.
+    """Liveness of other runs, and how long to wait for one.
 
-    `are_alive` takes the id of an invocation. `raise_if_cancelled` raises if the waiting run itself
-    is cancelled.
+    `are_alive` takes the id of an invocation. `seconds` is the longest wait. `raise_if_cancelled`
+    raises if the waiting run itself is cancelled.
     """
 
     are_alive: Callable[[str], bool]
@@ -214,10 +220,10 @@ class OtherRuns:
 
 
 class WaitForRun:
-    """Wait of one run for others that are about to put a new version of a table in place."""
+    """Wait of one run for other runs that are about to put a new version of a table in place."""
 
     def __init__(self, table: str, seconds: float, raise_if_cancelled: Callable[[], None]) -> None:
-        """Begin to wait, for `seconds` at most (`lock_timeout` in the profile).
+        """Begin to wait, for at most `seconds` (`lock_timeout` in the profile).
 
         `raise_if_cancelled` raises if the waiting run itself is cancelled.
         """
@@ -227,10 +233,10 @@ class WaitForRun:
         self._deadline = time.monotonic() + seconds
 
     def wait_for(self, invocation: str | None) -> None:
-        """Pause for a moment; the caller then looks again whether the other run has finished.
+        """Sleep for `_PAUSE`; the caller then checks again whether the other run has finished.
 
         Raises:
-            ConcurrentRunError: the time is over.
+            ConcurrentRunError: the longest wait is over.
         """
         if time.monotonic() > self._deadline:
             known = f" (invocation {invocation[:8]}…)" if invocation else ""
@@ -249,10 +255,10 @@ class Store(Protocol):
     """Store of the state of one target."""
 
     def read(self) -> StateLookup:
-        """Look up the state of the target's rows. May finish what a dead run has begun."""
+        """Look up the state of the target's rows. May finish an append that a dead run began."""
 
     def recent(self) -> StateLookup:
-        """Look up the state as `read` does, but perhaps not below many commits of others."""
+        """Look up the state like `read`, but possibly not behind many commits of other writers."""
 
     def reset(self) -> None:
         """Remove the state, so that the next run builds the target as a whole."""
@@ -264,15 +270,15 @@ class CommitStore(Store, Protocol):
     def begin(self, base: StateLookup) -> str | None:
         """Prepare the statement that changes the target from `base`.
 
-        Return the branch of the table that the statement must write into, as SQL names it; None for
-        the table itself. A build as a whole needs no such call.
+        Return the branch of the table to write into, as named in SQL; None for the table itself. A
+        build of the whole table does not call this.
 
         Raises:
             ConcurrentRunError: another run has changed the target since `base` was read.
         """
 
     def committing(self, base: StateLookup, state: TargetState) -> AbstractContextManager[None]:
-        """Enter around the one statement that changes the target from `base` to `state`.
+        """Commit `state` together with the one statement of the block, which changes the target.
 
         Raises:
             ConcurrentRunError: another run has changed the target since `base` was read. Nothing
@@ -280,10 +286,10 @@ class CommitStore(Store, Protocol):
         """
 
     def confirm(self, built: TargetState) -> None:
-        """Let the state of a target count that was replaced in place, and checked since.
+        """Make the state of a target effective that was replaced in place and has been checked.
 
-        `built` is the state that `committing` was given, with checks pending. A second commit
-        without rows is needed, since the first commit comes before the checks.
+        `built` is the state given to `committing`, with checks pending. A second commit without
+        rows is needed, since the first commit comes before the checks.
 
         Raises:
             ConcurrentRunError: another run has replaced the target since.

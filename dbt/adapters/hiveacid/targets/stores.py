@@ -22,18 +22,18 @@ from dbt.adapters.hiveacid.targets.state import (
 logger = AdapterLogger("HiveAcid")
 BUILT_ANEW = "A model over acid_changes is built anew by its next run; no other model needs a state"
 _COMMITTING = ("delta", "iceberg")
-"""The formats with commits; the others are Spark's own."""
+"""Formats with commits; the other formats are Spark's own."""
 
 
 class TargetStores:
-    """The stores of all targets. Python code runs as statements of the node on the thread."""
+    """Stores of all targets. Their Python code runs as statements of this thread's node."""
 
     def __init__(self, statements: Statements, runs: OtherRuns) -> None:
         self._statements = statements
         self._runs = runs
 
     def store(self, target: HiveAcidRelation, file_format: str) -> Store:
-        """Return the store of a target that has this format."""
+        """Return the store of a target in this format."""
         if file_format in _COMMITTING:
             return self.commit_store(target, file_format)
         return self.file_store(target)
@@ -46,7 +46,7 @@ class TargetStores:
         return DeltaStore(session, self._statements.query, str(target))
 
     def file_store(self, target: HiveAcidRelation) -> FileStore:
-        """Return the store of a table of one of Spark's own formats."""
+        """Return the store of a table in one of Spark's own formats."""
         return FileStore(
             self._statements.session,
             self._statements.query,
@@ -61,9 +61,9 @@ class TargetStores:
         """Look up the state of a target.
 
         Args:
-            existing: the relation that has the target's name; None if there is none.
+            existing: the relation with the target's name; None if there is none.
             target: the target.
-            file_format: the format that the model gives the target.
+            file_format: the model's `file_format`.
         """
         if existing is None or existing.is_view:
             return None
@@ -73,10 +73,10 @@ class TargetStores:
         return self._statements.run(f"look up the state of {target}", store.read)
 
     def read_left_behind(self, location: str) -> StateLookup:
-        """Look up the state in a Delta log in a directory that is about to get a table.
+        """Look up the state in the Delta log of a directory in which a table is to be created.
 
-        Where a build has failed, or an external table was dropped, the log is still there, and
-        Delta goes on with it.
+        After a failed build, or after an external table was dropped, the log is still there, and
+        Delta continues it.
         """
         session, log = self._statements.session, f"{location}/_delta_log"
         if not self._statements.run(f"look for {log}", lambda: exists(session, log)):
@@ -90,9 +90,9 @@ class TargetStores:
         self._statements.run(f"remove the state of {target}", store.reset)
 
     def forget(self, existing: HiveAcidRelation) -> None:
-        """Remove the state of a target that is about to get rows without acid_changes.
+        """Remove the state of a target that is about to get rows not from `acid_changes`.
 
-        The next run over acid_changes would bring these rows once more.
+        With the state, the next run over `acid_changes` would add the same rows again.
         """
         session, file_format = self._statements.session, _format_of(existing)
         if (
@@ -107,16 +107,16 @@ class TargetStores:
             logger.info(f"{existing} is written without acid_changes: {no_state(existing)}")
 
     def finish_append(self, existing: HiveAcidRelation) -> None:
-        """Let a table take over the rest of the rows whose append a run has left undone."""
+        """Finish an append to a table that a run has left undone."""
         if not existing.is_view and _format_of(existing) is None:
             self.file_store(existing).recent()
 
 
 def no_state(target: HiveAcidRelation) -> str:
-    """Return the words for a target that has just lost its state."""
+    """Return the message for a target whose state has just been removed."""
     return f"{target} has no state any more. {BUILT_ANEW}"
 
 
 def _format_of(existing: HiveAcidRelation) -> str | None:
-    """Return the format of a table with commits; None for another table."""
+    """Return the format of a table with commits; None for any other table."""
     return "delta" if existing.is_delta else "iceberg" if existing.is_iceberg else None

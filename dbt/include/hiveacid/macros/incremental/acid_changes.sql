@@ -1,8 +1,8 @@
-{#-- What changed in an ACID source since the last run of the model:
+{#-- Changes of an ACID source since the last run of the model:
 
          select id, amount from {{ acid_changes(source('shop', 'orders')) }}
 
-     In a first run and with --full-refresh: all rows, as inserts. In a unit test of dbt's: the given
+     In a first run and with --full-refresh: all rows, as inserts. In a dbt unit test: the given
      rows, as inserts. --#}
 {% macro acid_changes(source_relation) %}
   {%- if not execute -%}
@@ -12,7 +12,8 @@
         "struct<write_id: bigint, bucket: int, row: bigint, partition: string>) as _row_id from " ~
         source_relation ~ ")") -%}
   {%- endif -%}
-  {#- Whether the table is there is a question to Spark, which a mere compilation need not start. -#}
+  {#- is_incremental() looks the table up in Spark, which `dbt compile` and `dbt docs generate` need
+      not start. -#}
   {%- set is_incremental_run = flags.WHICH not in ['compile', 'generate'] and is_incremental() -%}
   {%- do return(adapter.hiveacid_changes(source_relation, this, model, is_incremental_run)) -%}
 {% endmacro %}

@@ -1,6 +1,6 @@
-{#-- Bring a target up to date from the changes of its source. What changed is staged in full and the
-     run's snapshot checked, before one statement, or one switch, changes the target together with
-     its state. --#}
+{#-- Bring a target up to date from the changes of its source. All changes are staged and the run's
+     snapshot is checked. Then one statement, or one switch, changes the target together with its
+     state. --#}
 {% macro hiveacid_apply_changes(
     model_run, target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
   {%- set step = model_run.prepare_changes(
@@ -20,7 +20,7 @@
       {%- set sql = hiveacid_table_of_rows(step.relation, step.query()) -%}
     {%- endif -%}
     {%- do write(sql) -%}
-    {#-- What dbt shows of the model: what was applied, in whichever way. --#}
+    {#-- dbt shows the rows that were applied, however they were applied. --#}
     {%- do store_result('main', response=step.finish(sql).report()) -%}
   {%- endif -%}
 {% endmacro %}
@@ -50,8 +50,8 @@
 {% endmacro %}
 
 
-{#-- Check new rows before they are staged, and fit the target's columns to theirs. Return the columns
-     of the new rows, which dbt finds only if `on_schema_change` asks for it. --#}
+{#-- Check new rows before they are staged, and adapt the target's columns to the new rows'. Return the
+     columns of the new rows, which dbt looks up only with `on_schema_change`. --#}
 {% macro hiveacid_check_rows(rows, existing_relation) %}
   {% do hiveacid_check_contract(rows) %}
   {%- set on_schema_change = incremental_validate_on_schema_change(
@@ -60,7 +60,7 @@
 {% endmacro %}
 
 
-{#-- A contract is for what the model selects. --#}
+{#-- Check a contract against the columns that the model selects. --#}
 {% macro hiveacid_check_contract(rows) %}
   {%- if config.get('contract').enforced -%}
     {% do get_assert_columns_equivalent('select * from ' ~ rows) %}
@@ -68,8 +68,9 @@
 {% endmacro %}
 
 
-{#-- As dbt-spark's create_table_as, without the contract, which is for what the model selects: the
-     rows have the target's columns, those that the model has no longer among them. --#}
+{#-- Like dbt-spark's create_table_as, without the contract. The contract applies to the columns that
+     the model selects, but the rows here have all columns of the target, including columns that the
+     model no longer selects. --#}
 {% macro hiveacid_table_of_rows(relation, sql) %}
   create table {{ relation }}
   {{ file_format_clause() }}
@@ -84,7 +85,7 @@
 {% endmacro %}
 
 
-{#-- The model's SQL as a full refresh has it. dbt compiled it for an incremental run. --#}
+{#-- The model's SQL rendered for a full refresh. dbt has compiled it for an incremental run. --#}
 {% macro hiveacid_full_code(full_run) %}
   {%- set incremental_code = render(model['raw_code']) if model.get('extra_ctes') -%}
   {% do full_run.load_in_full() %}

@@ -1,6 +1,6 @@
-{#-- dbt's is_incremental(), but false once an incremental run has found that it must build its table
-     as a whole. dbt does not dispatch this macro: the same name in this package replaces it. Only a
-     command that changes the model repairs what a dead run has left of it. --#}
+{#-- dbt's is_incremental(), but false once an incremental run has become a full load. dbt does not
+     dispatch this macro: the same name in this package overrides it. Only a command that changes the
+     model restores it after a dead run. --#}
 {% macro is_incremental() %}
   {%- if not execute or adapter.hiveacid_is_full_load() -%}
     {%- do return(False) -%}

@@ -1,5 +1,5 @@
-{#-- dbt compares names as they are written. To Spark they have no case: a column whose alias is
-     written in another case would be dropped, and added without its values. --#}
+{#-- dbt compares names case-sensitively, Spark does not: a column with an alias in another case would
+     be dropped, and added again without its values. --#}
 {% macro diff_columns(source_columns, target_columns) %}
   {%- set target_names = target_columns | map(attribute='name') | map('lower') | list -%}
   {%- set missing = [] -%}
@@ -26,8 +26,9 @@
 {% endmacro %}
 
 
-{#-- dbt-spark refuses to drop columns. Iceberg drops them, Delta with `delta.columnMapping.mode: name`;
-     Spark says what else cannot. They go first, so that nothing has changed where that fails. --#}
+{#-- dbt-spark refuses to drop columns. Iceberg can drop them, and Delta with
+     `delta.columnMapping.mode: name`; for other tables Spark raises an error. Columns are dropped
+     first, so that nothing has changed if that fails. --#}
 {% macro hiveacid__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
   {%- if remove_columns -%}
     {%- call statement() -%}
@@ -40,12 +41,12 @@
 {% endmacro %}
 
 
-{#-- The statement that brings new rows into the target. dbt-spark's takes every column of the target
-     from them. Of those that a model has no longer (`on_schema_change: append_new_columns`), added
-     rows have NULL, and updated rows keep what they have.
+{#-- The statement that writes new rows into the target. dbt-spark's statement needs every column of the
+     target in the new rows. Here, in columns that the model no longer selects
+     (`on_schema_change: append_new_columns`), added rows have NULL, and updated rows keep their values.
 
-     `columns` are those of the new rows, which dbt finds only if `on_schema_change` asks for it.
-     `own_strategy` is the macro of a strategy of the user's own. --#}
+     `columns` are the columns of the new rows, which dbt looks up only with `on_schema_change`.
+     `own_strategy` is the macro of the user's own strategy. --#}
 {% macro hiveacid_incremental_sql(
     strategy, new_rows, target_relation, existing_relation, columns, own_strategy=none) %}
   {%- set predicates = config.get('predicates') or config.get('incremental_predicates') -%}
@@ -68,7 +69,7 @@
 {% endmacro %}
 
 
-{#-- dbt-spark's MERGE, for new rows that have some of the target's columns only. --#}
+{#-- dbt-spark's MERGE, for new rows with only some of the target's columns. --#}
 {% macro hiveacid_merge_of_columns(target_relation, new_rows, unique_key, columns, predicates) %}
   {%- set names = columns | map(attribute='quoted') | list -%}
   {%- set updates = get_merge_update_columns(

@@ -1,6 +1,6 @@
-{#-- dbt-spark's, with two differences: a relation that would be its own clone stays as it is
-     (dbt-spark replaces it); one that --full-refresh replaces stays until its clone is there. Delta
-     refuses a shallow clone over a table that holds rows. --#}
+{#-- dbt-spark's clone materialization with two differences. A relation that would be cloned from
+     itself is unchanged (dbt-spark replaces it). A relation that --full-refresh replaces stays until
+     its clone is built, since Delta refuses a shallow clone over a table with rows. --#}
 {% materialization clone, adapter='hiveacid' %}
   {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'clone') -%}
   {%- if own_materialization is not none -%}

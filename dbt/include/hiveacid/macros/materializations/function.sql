@@ -1,5 +1,5 @@
-{#-- SQL functions of Spark's session catalog. One that reads an ACID source is refused like a view:
-     it would outlive the snapshot. --#}
+{#-- SQL functions in Spark's session catalog. A function that reads an ACID source is refused,
+     because it would outlive the snapshot. --#}
 {% macro hiveacid__scalar_function_sql(target_relation) %}
   {% do adapter.hiveacid_refuse_function(model['compiled_code']) %}
   {{ default__scalar_function_sql(target_relation) }}

@@ -1,7 +1,8 @@
-{#-- dbt-spark's incremental materialization with four differences: the whole table is built as the
-     table materialization builds it; new rows are read in full, with the run's snapshot checked
-     after, before the target changes; a model over acid_changes keeps the state of its source with
-     its rows; a strategy may be the user's own. --#}
+{#-- dbt-spark's incremental materialization with four differences:
+     - A whole table is built as in the table materialization.
+     - New rows are read in full and the run's snapshot is checked before the target changes.
+     - A model over acid_changes stores the state of its source with its rows.
+     - A strategy may be the user's own. --#}
 {% materialization incremental, adapter='hiveacid', supported_languages=['sql', 'python'] -%}
   {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'incremental') -%}
   {%- if own_materialization is not none -%}

@@ -1,9 +1,9 @@
-{#-- dbt-spark's macro asks for the type of a column at each of its values, which looks at the whole
-     column: a seed of 20,000 rows takes many minutes. --#}
+{#-- dbt-spark's macro computes a column's type again for each value, from the whole column: a seed of
+     20,000 rows takes many minutes. --#}
 {% macro hiveacid__load_csv_rows(model, agate_table) %}
   {%- set column_types = model['config'].get('column_types', {}) -%}
   {%- set rows = adapter.hiveacid_seed_rows(this, agate_table, column_types) -%}
-  {#-- The table has its partition columns last. --#}
+  {#-- Name the columns: the table has its partition columns last. --#}
   {%- set columns = [] -%}
   {%- for name in agate_table.column_names -%}
     {%- do columns.append(adapter.quote(name)) -%}
@@ -14,9 +14,9 @@
 {% endmacro %}
 
 
-{#-- Delta takes over the rows that it finds in a new table's directory: the rows of the seed's previous
-     table, and the seed would have its rows twice. The rows of a query replace them; then the
-     columns get their types, with lengths, which a query cannot give them. --#}
+{#-- Delta keeps rows that it finds in a new table's directory, here the rows of the seed's previous
+     table, and the seed would have its rows twice. So an empty query replaces the rows first. Then
+     the columns get their types, with lengths, which a query cannot declare. --#}
 {% macro hiveacid__create_csv_table(model, agate_table) %}
   {%- do adapter.hiveacid_refuse_acid_by_default(this, config) -%}
   {%- if config.get('file_format') != 'delta' or not config.get('location_root') -%}

@@ -1,10 +1,10 @@
 {#-- dbt-spark stages a snapshot's changes in a permanent view, which could not read an ACID source.
-     A temporary view serves as well; its name is as unique as the snapshot's connection.
-     dbt-spark does not dispatch this macro: the same name in this package takes its place. --#}
+     Here it is a temporary view, which only the snapshot's own connection sees.
+     dbt-spark does not dispatch this macro: the same name in this package overrides it. --#}
 {% macro spark_build_snapshot_staging_table(strategy, sql, target_relation) %}
   {%- set changes = make_temp_relation(target_relation).incorporate(type='view') -%}
   {%- set staged_sql = snapshot_staging_table(strategy, sql, target_relation) -%}
-  {#-- With --empty or --sample every row that is not shown would count as deleted. --#}
+  {#-- With --empty or --sample every row that is left out would be treated as deleted. --#}
   {%- if strategy.hard_deletes in ['invalidate', 'new_record'] and (flags.EMPTY or adapter.hiveacid_is_sample_run()) -%}
     {%- set staged_sql = 'select * from (' ~ staged_sql ~ ') where false' -%}
   {%- endif -%}
@@ -12,7 +12,7 @@
     {{ create_temporary_view(changes, staged_sql) }}
   {%- endcall -%}
   {%- set staged = hiveacid_read_rows(changes, target_relation) -%}
-  {#-- Now and not after the target has changed: what follows in a snapshot is dbt-spark's. --#}
+  {#-- Now, not after the target has changed: the rest of a snapshot is dbt-spark's code. --#}
   {% do adapter.hiveacid_remove_leftovers(target_relation) %}
   {% do return(staged) %}
 {% endmacro %}
@@ -29,15 +29,15 @@
 {% endmacro %}
 
 
-{#-- dbt-spark names the changes of an Iceberg snapshot without their schema, as the temporary view
-     that they are there. Here they may be in a table. --#}
+{#-- dbt-spark names an Iceberg snapshot's changes without their schema, since there they are a
+     temporary view. Here they may be in a table. --#}
 {% macro hiveacid__snapshot_merge_sql(target, source, insert_cols) %}
   {%- do return(spark__snapshot_merge_sql(target.incorporate(is_iceberg=false), source, insert_cols)) -%}
 {% endmacro %}
 
 
-{#-- dbt-spark takes a snapshot's changes' own columns for new ones of its source if there is more than
-     one unique key (`dbt_unique_key_1`, ...). --#}
+{#-- With more than one unique key, dbt-spark treats dbt's own columns in the changes
+     (`dbt_unique_key_1`, ...) as new columns of the source. --#}
 {% macro hiveacid__create_columns(relation, columns) %}
   {%- set unique_key = config.get('unique_key') -%}
   {%- set keys = [] -%}

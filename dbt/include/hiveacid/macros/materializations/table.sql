@@ -1,5 +1,5 @@
-{#-- dbt-spark's table materialization, but what has the target's name stays until the new table is
-     there: see hiveacid_build_table. --#}
+{#-- dbt-spark's table materialization, but the old relation stays until the new table is built: see
+     hiveacid_build_table. --#}
 {% materialization table, adapter='hiveacid', supported_languages=['sql', 'python'] %}
   {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'table') -%}
   {%- if own_materialization is not none -%}

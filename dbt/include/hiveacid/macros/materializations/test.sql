@@ -1,6 +1,6 @@
-{#-- dbt's test materialization, but the table of a previous run's failures stays until this run's
-     is there and the snapshot still holds: see hiveacid_build_table. A view of failures is replaced in
-     one statement. --#}
+{#-- dbt's test materialization, but the previous run's table of failures stays until this run's
+     table is built and the snapshot is checked: see hiveacid_build_table. A view of failures is
+     replaced in one statement. --#}
 {% materialization test, adapter='hiveacid' %}
   {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'test') -%}
   {%- if own_materialization is not none -%}

@@ -1,6 +1,6 @@
-{#-- dbt-spark's. It is named here, too, since dbt-spark's clone of a view asks for the materialization
-     by the type of the adapter. dbt replaces a table by a view by dropping the table first. So what keeps
-     a view over ACID tables from being made is found before anything else happens. --#}
+{#-- dbt-spark's view materialization. It is declared for this adapter, too, since dbt-spark's clone of a
+     view looks it up by the adapter's type. To replace a table by a view, dbt drops the table first.
+     So a view over ACID tables that cannot be created is refused before anything else happens. --#}
 {% materialization view, adapter='hiveacid' %}
   {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'view') -%}
   {%- if own_materialization is not none -%}
@@ -11,7 +11,7 @@
 {% endmaterialization %}
 
 
-{#-- dbt-spark leaves a view's `sql_header` out. Spark keeps the session's settings with a view. --#}
+{#-- dbt-spark ignores a view's `sql_header`. Spark stores the session's settings with a view. --#}
 {% macro hiveacid__create_view_as(relation, sql) %}
   {%- do hiveacid_run_sql_header() -%}
   {{ spark__create_view_as(relation, sql) }}

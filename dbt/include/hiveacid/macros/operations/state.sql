@@ -1,11 +1,11 @@
-{#-- Print the state of its source that an incremental model's rows come from:
+{#-- Print the state of an incremental model, which is the state of the source of its rows:
      dbt run-operation hiveacid_state --args '{model: orders}' --#}
 {% macro hiveacid_state(model) %}
   {% do adapter.hiveacid_show_state(hiveacid_node(model)) %}
 {% endmacro %}
 
 
-{#-- Remove the state of an incremental model, so that the next run builds the table as a whole:
+{#-- Remove the state of an incremental model, so that the next run builds the whole table:
      dbt run-operation hiveacid_reset_state --args '{model: orders}' --#}
 {% macro hiveacid_reset_state(model) %}
   {% do adapter.hiveacid_remove_state(hiveacid_node(model)) %}

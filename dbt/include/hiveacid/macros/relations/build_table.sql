@@ -1,11 +1,11 @@
-{#-- Build a table so that nothing read after the loss of the run's snapshot stays in its target, nor
-     rows that break a constraint.
+{#-- Build a table so that its target keeps no rows that were read after the run's snapshot was lost,
+     and no rows that violate a constraint.
 
-     A table of Spark's own formats is built next to its target, and takes the target's place while
-     the snapshot still holds. Delta and Iceberg replace a table in one commit that keeps its history,
-     so there the checks come after the commit, and a failure brings the previous version back.
+     A table in one of Spark's own formats is built next to its target, and replaces the target after
+     the snapshot is checked. Delta and Iceberg replace a table in one commit that keeps its history.
+     There the checks come after the commit, and a failure restores the previous version.
 
-     `model_run` is the run of a model over acid_changes, which keeps its state with the rows. --#}
+     `model_run` is the run of a model over acid_changes, which stores its state with the rows. --#}
 {% macro hiveacid_build_table(target_relation, old_relation, compiled_code, model_run=none) %}
   {%- do adapter.hiveacid_refuse_acid_by_default(target_relation, config) -%}
   {%- if hiveacid_builds_in_place(old_relation) -%}
@@ -16,7 +16,7 @@
       {% do built.check_unique_key() %}
       {% do persist_constraints(target_relation, model) %}
     {%- endcall -%}
-    {#-- Outside of the block: what has come since must not be undone. --#}
+    {#-- Outside of the block: a commit that another run has made since must not be undone. --#}
     {% do built.confirm() %}
   {%- else -%}
     {%- set build = adapter.hiveacid_build_in_stage(
@@ -30,7 +30,7 @@
 {% endmacro %}
 
 
-{#-- Run the statement of a build. As a statement block does, it keeps the SQL in target/run and the
+{#-- Run the statement of a build. Like a statement block, write the SQL to target/run, and store the
      response as the model's. --#}
 {% macro hiveacid_commit(build, sql) %}
   {%- do write(sql) -%}
@@ -49,8 +49,8 @@
 {% endmacro %}
 
 
-{#-- Spark creates a table of its own formats in an empty directory only, so every build of an
-     external table gets a directory of its own below <location_root>/<model>. --#}
+{#-- Spark creates a table in its own formats only in an empty directory, so every build of an
+     external table gets its own directory below <location_root>/<model>. --#}
 {% macro hiveacid__location_clause() %}
   {%- set location_root = config.get('location_root', validator=validation.any[basestring]) -%}
   {%- if location_root is none or config.get('file_format') in ['delta', 'iceberg', 'hudi'] -%}

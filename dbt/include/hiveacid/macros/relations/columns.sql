@@ -1,11 +1,11 @@
-{#-- dbt-spark's macro gives the rows of DESCRIBE, which have no `name`: a snapshot with `hard_deletes:
-     new_record` then takes every column for one that is new, and its record of a deletion has NULLs. --#}
+{#-- dbt-spark's macro returns the rows of DESCRIBE, which have no `name`: a snapshot with `hard_deletes:
+     new_record` then treats every column as new, and its record of a deletion has NULLs. --#}
 {% macro hiveacid__get_columns_in_relation(relation) %}
   {%- do return(adapter.get_columns_in_relation(relation)) -%}
 {% endmacro %}
 
 
-{#-- With --empty a relation's text is a subquery, which has neither columns to describe nor to alter. --#}
+{#-- With --empty a relation renders as a subquery, which cannot be described or altered. --#}
 {% macro hiveacid__get_columns_in_relation_raw(relation) %}
   {%- do return(spark__get_columns_in_relation_raw(relation.replace(limit=none, event_time_filter=none))) -%}
 {% endmacro %}
@@ -16,8 +16,8 @@
 {% endmacro %}
 
 
-{#-- dbt-spark sets every comment in every run: a commit a column, also where nothing has changed. And
-     it leaves out the formats that are Spark's own, whose columns have comments as well. --#}
+{#-- dbt-spark sets every comment in every run, one commit for each column, even if nothing has changed.
+     And it skips Spark's own formats, whose columns have comments as well. --#}
 {% macro hiveacid__alter_column_comment(relation, column_dict) %}
   {%- set table = relation.replace(limit=none, event_time_filter=none) -%}
   {%- for name, comment in adapter.hiveacid_new_comments(table, column_dict).items() -%}

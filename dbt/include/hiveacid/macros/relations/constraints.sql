@@ -1,5 +1,5 @@
-{#-- A contract's constraints. Delta alone enforces any; dbt-spark takes a model without `file_format`
-     for one of Delta's. --#}
+{#-- A contract's constraints. Only Delta enforces them; dbt-spark treats a model without `file_format`
+     as a Delta table. --#}
 {% macro hiveacid__persist_constraints(relation, model) %}
   {%- if config.get('file_format') == 'delta' -%}
     {% do spark__persist_constraints(relation, model) %}
@@ -7,8 +7,8 @@
 {% endmacro %}
 
 
-{#-- dbt-spark passes over all but checks, and over checks when an incremental run builds its table as a
-     whole. --#}
+{#-- dbt-spark ignores all constraints except checks, and also checks when an incremental run builds the
+     whole table. --#}
 {% macro hiveacid__alter_table_add_constraints(relation, constraints) %}
   {%- for constraint in constraints -%}
     {%- if constraint.type == 'not_null' -%}
@@ -26,7 +26,7 @@
 {% endmacro %}
 
 
-{#-- `number` distinguishes constraints of one expression. --#}
+{#-- `number` distinguishes constraints with the same expression. --#}
 {% macro hiveacid_add_check(relation, constraint, expression, number) %}
   {%- call statement() -%}
     alter table {{ relation }} add constraint {{ constraint.name or local_md5(expression ~ ';' ~ number) }}
@@ -35,8 +35,8 @@
 {% endmacro %}
 
 
-{#-- dbt-spark makes a column NOT NULL once the table is there, which Databricks can and Delta cannot.
-     A check says the same. --#}
+{#-- dbt-spark makes a column NOT NULL after the table is created, which works on Databricks and not in
+     open-source Delta. A check is equivalent. --#}
 {% macro hiveacid__alter_column_set_constraints(relation, column_dict) %}
   {%- for name, column in column_dict.items() -%}
     {%- for constraint in column['constraints'] -%}

@@ -1,7 +1,7 @@
 {#-- Read the rows of a temporary view that are about to be written into a target, and return the
-     relation that holds them. A statement that writes into the target from the view itself would read
-     while it writes, so that the check of the run's snapshot comes too early or too late. Hence rows of
-     ACID sources go into a table first, which is removed after the model. --#}
+     relation with the rows. A statement that writes into the target from the view itself would read
+     while it writes, and the check of the run's snapshot would be too early or too late. So rows of
+     ACID sources are first written into a table, which is removed after the model. --#}
 {% macro hiveacid_read_rows(view, target_relation) %}
   {%- if not adapter.hiveacid_has_read() -%}
     {%- do return(view) -%}

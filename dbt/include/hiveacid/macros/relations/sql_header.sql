@@ -1,5 +1,5 @@
-{#-- A model's `sql_header`: statements for the model's session, such as `set time zone …`. dbt puts them
-     before the query in one text, of which Spark takes one statement, and dbt-spark leaves them out. --#}
+{#-- Run a model's `sql_header`: statements for the model's session, such as `set time zone …`. dbt puts
+     them before the query in one text, but Spark runs only one statement; dbt-spark ignores them. --#}
 {% macro hiveacid_run_sql_header() %}
   {%- for text in (config.get('sql_header') or '').split(';') if text.strip() -%}
     {%- call statement() -%}
@@ -9,7 +9,7 @@
 {% endmacro %}
 
 
-{#-- The header has been run by now. --#}
+{#-- Without the header, which has already run. --#}
 {% macro hiveacid__get_empty_subquery_sql(select_sql, select_sql_header=none) %}
   {%- do return(default__get_empty_subquery_sql(select_sql)) -%}
 {% endmacro %}

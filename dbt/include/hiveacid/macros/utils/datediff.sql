@@ -1,6 +1,6 @@
-{#-- How many boundaries of `datepart` lie between two dates or timestamps, with a week's on Sunday, as
+{#-- The number of boundaries of `datepart` between two dates or timestamps. Weeks begin on Sunday, as
      with dbt's other adapters. dbt-spark's macro counts two months from 2024-01-31 to 2024-02-29, and
-     for other parts of a day it is so long that a model full of it is no view any more. --#}
+     for parts of a day its SQL is so long that a model with many calls cannot be a view. --#}
 {% macro hiveacid__datediff(first_date, second_date, datepart) %}
   {%- set datepart = datepart | lower -%}
   {%- if datepart not in

@@ -1,5 +1,5 @@
-{#-- dbt-spark has no order: its macro is older than Spark's listagg. `limit_num` takes the first values
-     in the order, which are separated by a character that no text should have. --#}
+{#-- dbt-spark's macro is older than Spark's listagg and ignores the order. `limit_num` keeps the first
+     values in the order; they are split at a character that no value should contain. --#}
 {% macro hiveacid__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- set order = ' within group (' ~ order_by_clause ~ ')' if order_by_clause else '' -%}
   {%- if limit_num -%}
