@@ -511,7 +511,7 @@ class Changes:
         """Changed rows, lazily: the table's columns, `_change_type`, `_write_id` and `_row_id`.
 
         `_change_type` is `insert` or `delete`. An UPDATE of Hive is a delete and an insert. A row
-        that was inserted and deleted since the state is in neither. A deleted row has the values
+        that was inserted and deleted since the state does not appear. A deleted row has the values
         that it had.
 
         Raises:

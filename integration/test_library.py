@@ -7,6 +7,7 @@ import datetime as dt
 import io
 import os
 import pickle
+import re
 import runpy
 import shlex
 import signal
@@ -35,6 +36,8 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.metastore import assert_nothing_held
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "library"
+TO_REPLACE = "thrift://metastore.example.org:9083"
+"""The metastore of the examples that readers paste."""
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 
 
@@ -113,6 +116,25 @@ def shop(hive_session: HiveClient) -> Iterator[HiveClient]:
     )
     yield hive_session
     hive_session.execute("DROP DATABASE shop CASCADE")
+
+
+@pytest.mark.parametrize("example", ["show_orders", "in_a_notebook"])
+def test_an_example_to_paste(
+    shop: HiveClient, hive: HiveServer, spark: SparkSession, tmp_path: Path, example: str
+) -> None:
+    text = (EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
+    assert TO_REPLACE in text
+    pasted = tmp_path / "pasted.py"
+    pasted.write_text(text.replace(TO_REPLACE, hive.metastore_uri), encoding="utf-8")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(str(pasted))
+    assert sorted(re.findall(r"2026-\d\d-\d\d", printed.getvalue())) == [
+        "2026-01-30",
+        "2026-01-31",
+        "2026-02-01",
+    ]
+    assert shop.show_locks() == []
 
 
 def test_a_report_of_one_moment(

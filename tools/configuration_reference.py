@@ -54,7 +54,8 @@ Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are
 
 That a table is an ACID table is read from the metastore. Options of a source stand under \
 `config: {{{key}: …}}` or `meta: {{{key}: …}}` of its YAML; `config` wins, and unknown ones are \
-refused.
+refused. In compiled SQL, `partitions` and `static` stand behind the table's name, in `with (…)`; \
+the SQL of Spark 3.5 has no such clause, and the table function `acid_table(…)` takes them.
 
 {options}
 """
