@@ -217,7 +217,8 @@ def test_a_metastore_without_write_ids(
     project.models(first="select * from {{ source('shop', 'orders') }}")
     assert errors(project, "run") == {
         "first": "[HIVEACID_METASTORE_BEFORE_HIVE_3] The metastore lists open transactions in "
-        "the form of Hive 2: it is older than Hive 3 and has no write ids, so no snapshot can be taken."
+        "the form of Hive 2: it is older than Hive 3 and has no write ids, so no snapshot can be "
+        "taken."
     }
 
 
