@@ -74,7 +74,7 @@ class Password:
 
 @dataclass(frozen=True)
 class Jwt:
-    """A JSON web token over HTTP, for `metastore.authentication` JWT. Give one of the two.
+    """A JSON web token over HTTP, for `metastore.authentication` JWT. Give `token` or `file`.
 
     Args:
         token: the token itself.
