@@ -29,7 +29,7 @@ class HiveAcidError(Exception):
 
 
 class InvalidSettingError(HiveAcidError):
-    """A setting has a value that cannot work."""
+    """A setting has an invalid value, or one that contradicts another setting."""
 
 
 class MetastoreError(HiveAcidError):
@@ -45,7 +45,7 @@ class MetastoreUnavailableError(MetastoreError):
 
 
 class MetastoreSecurityError(MetastoreUnavailableError):
-    """The metastore and the client do not agree who the other is, or how to speak."""
+    """A login at the metastore failed, or the two sides speak different protocols."""
 
     code = "HIVEACID_METASTORE_LOGIN_FAILED"
 
@@ -87,15 +87,15 @@ class ConcurrentDdlError(HiveAcidError):
 
 
 class UnreadableTableError(HiveAcidError):
-    """A table, directory or file that cannot be read exactly is refused, with the reason."""
+    """A table, directory or file cannot be read exactly; the message has the reason."""
 
 
 class RawAcidReferenceError(HiveAcidError):
-    """A statement would have Spark itself read a transactional table, which it reads wrong."""
+    """A statement would let Spark itself read a transactional table, and show wrong rows."""
 
 
 class AcidTargetError(HiveAcidError):
-    """A statement would have Spark change or remove a transactional table, or files of it."""
+    """A statement would let Spark change or remove a transactional table, or its files."""
 
 
 class VanishedFileError(UnreadableTableError):
@@ -105,25 +105,25 @@ class VanishedFileError(UnreadableTableError):
 
 
 class HistoryLostError(HiveAcidError):
-    """The changes since a state can no longer be told completely."""
+    """The changes since a state can no longer be determined completely."""
 
     code = "HIVEACID_HISTORY_LOST"
 
 
 class InstantLostError(UnreadableTableError):
-    """The rows of an earlier instant of a table can no longer be told from its files."""
+    """The rows of a table at an earlier instant can no longer be determined from its files."""
 
     code = "HIVEACID_INSTANT_LOST"
 
 
 class InvalidStateError(HiveAcidError):
-    """A text is not the state of a table."""
+    """A text is not a table's state, as `state.to_text()` writes it."""
 
     code = "HIVEACID_INVALID_STATE"
 
 
 class FetchError(HiveAcidError):
-    """A file of a Maven repository could not be fetched, or has another checksum."""
+    """A file of a Maven repository could not be fetched, or its checksum differs."""
 
     code = "HIVEACID_FETCH_FAILED"
 

@@ -35,7 +35,7 @@ def quoted(*names: str) -> str:
 
 
 def text_literal(value: str) -> str:
-    """Return a text as a literal of Spark's SQL, with its quotes."""
-    # Spark replaces `${…}` by settings of its own, in literals, too.
+    """Return a text as a literal of Spark SQL, with its quotes."""
+    # Spark substitutes `${…}` by its settings, in literals, too.
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
     return f"'{escaped}'"

@@ -1,7 +1,7 @@
-"""Lines of Spark: which of them this library runs on, and what differs between them.
+"""Spark versions that the library runs on, and the differences between them.
 
 A line is all releases with the same first two numbers. This table is the only one: the reader looks
-here for what a line can do, the tests take their jars from here, and docs/install.md shows it.
+up here what a line can do, the tests take their jars from here, and docs/install.md shows it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ class SparkVersion:
         tested: the release that the tests run on.
         tests: which tests run on it: all tests, a cut of them, or builds of models over tables of
             all kinds.
-        java: the versions of Java that it runs on, of those that were tried.
+        java: the tested versions of Java that it runs on.
         delta: the Maven coordinate of Delta Lake; None if none was tested.
         iceberg: the Maven coordinate of Iceberg; None if none was tested.
-        hive_4_client: the version of the client with which it talks to a metastore of Hive 4.
+        hive_4_client: the version of the Hive client with which it calls a Hive 4 metastore.
         whole_schema: whether a scan may ask ORC for all columns of a file by their positions
-            (`reader/scan.py`). Where nobody has tried it, the scan names every column.
-        readers_widen: whether its readers of files give a number of a narrower type as one of the
-            table's type.
+            (`reader/scan.py`). On an untested line the scan names every column.
+        readers_widen: whether its file readers widen a number of a narrower type to the table's
+            type.
         has_older_defaults: whether models without `file_format` would be tables of text files, and
             dates before 1582 could not be written (Spark 3).
-        has_options_clause: whether its SQL has `with (…)` behind the name of a table that is read.
-        has_classic_package: whether Java's classes of DataFrames have a package of their own, next
-            to those of Spark Connect.
-        has_try_cast: whether its Python has `Column.try_cast`; the expression all lines have.
-        has_sql_functions: whether it stores functions that are written in SQL.
-        has_view_schema_modes: whether its views say how they follow the columns of their tables.
-        binds_in_text: whether it puts the values of a statement's parameters into the text, and so
-            takes them wherever the text may have a literal.
+        has_options_clause: whether its SQL has `with (…)` after the name of a table that is read.
+        has_classic_package: whether the JVM classes of DataFrames have a package of their own, next
+            to the classes of Spark Connect.
+        has_try_cast: whether PySpark has `Column.try_cast`. Every line has the SQL expression.
+        has_sql_functions: whether its catalog stores functions written in SQL.
+        has_view_schema_modes: whether its views have a schema mode, which says how they follow
+            changes to the columns of their tables.
+        binds_in_text: whether it substitutes a statement's parameters in the text, and so takes
+            them wherever the text may have a literal.
     """
 
     name: str
@@ -100,7 +101,7 @@ LINES = (
 def version_of(version: str) -> SparkVersion:
     """Return the line of a release.
 
-    For a line that is not in the table: the newest one of it, without what nobody has tried.
+    A line that is not in the table is treated as the newest one, without what was not tested.
     """
     name = ".".join(version.split(".")[:2])
     for line in LINES:
@@ -112,10 +113,10 @@ def version_of(version: str) -> SparkVersion:
 
 
 def refuse_older_sparks(version: str = pyspark.__version__) -> None:
-    """Refuse a PySpark that is older than the table.
+    """Refuse a PySpark that is older than every line of the table.
 
     Raises:
-        ImportError: naming the release, and what to use.
+        ImportError: naming the release, and which one to use.
     """
     oldest = LINES[0].name
     major, minor = (int(part) for part in version.split(".")[:2])

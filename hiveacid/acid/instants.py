@@ -1,11 +1,11 @@
-"""Earlier instants of a location: which of them its directories still show. Pure.
+"""Earlier instants of a location that its directories still show. Pure.
 
-An instant is a write id: all write ids up to it count that are valid in the snapshot. At a time,
-some of them may have been open: they do not count (`later`, the ones committed later). The cleaner
-removes a directory once another one stands for it. So the directories that stand for several write
-ids decide which instants are lost:
+An instant is a write id. It includes every write id up to it that is valid in the snapshot. As of a
+time it leaves out the write ids that were still open then (`later`: they were committed later). The
+cleaner removes a directory once another one replaces it. So the directories that cover several
+write ids decide which instants are lost:
 
-- A base above an instant stands for everything below it.
+- A base above an instant replaces everything below it.
 - A compacted delta of an insert-only table holds rows that carry no write id. In a full-ACID table
   each row and each delete event has its write id, and the rows of later write ids are hidden.
 """
@@ -31,7 +31,7 @@ from hiveacid.acid.write_ids import RangeResponse, ValidTxnList, ValidWriteIdLis
 class Obstacle:
     """Instants that can no longer be read: write ids from `low` on, below `high`.
 
-    `directory` is the path of the directory that took their place, and `why` says how.
+    `directory` is the path of the directory that replaced them, and `why` says how.
     """
 
     directory: str
@@ -49,8 +49,8 @@ class Cleaning:
     """Facts about Hive's cleaner in one location.
 
     `untouched` are the transactions of the compactions whose cleaning has not begun: every
-    directory that they took in is still there. `may_be_partial` says that the cleaner may have
-    removed some of the directories that it removes together.
+    directory that they merged still exists. `may_be_partial` says that the cleaner may have removed
+    only some of the directories that it removes together.
     """
 
     untouched: frozenset[int] = frozenset()
@@ -60,9 +60,9 @@ class Cleaning:
 def cut(
     write_ids: ValidWriteIdList, write_id: int, later: frozenset[int] = frozenset()
 ) -> ValidWriteIdList:
-    """Return the list of a reader that sees nothing above a write id.
+    """Return the write id list of a reader that sees nothing above `write_id`.
 
-    Write ids that are open or aborted stay invalid, and those of `later` were open.
+    Open and aborted write ids stay invalid. The write ids in `later` become open.
     """
     return replace(
         write_ids,
@@ -90,7 +90,7 @@ def obstacles(
         path: the location's path in the metastore. Hive 4.0 compacts nothing where a path is not
             ASCII, so an empty directory may stand for rows there.
         create_time: when the partition was created, in seconds; 0 if it is unknown.
-        first: the first write id that the table can have given. If it is 1, the table was empty
+        first: the first write id that the table can have allocated. If it is 1, the table was empty
             before; a converted table had its original files.
     """
     found = []
@@ -119,9 +119,9 @@ def obstacles(
 
 
 def instants_needed(write_id: int, later: Collection[int]) -> list[int]:
-    """Return the instants at which a read must have no obstacle, the lowest first.
+    """Return the instants at which a read must have no obstacle, ascending.
 
-    What has taken in one of the later write ids stands in the way of the others.
+    A directory that merged a later write id with its neighbours cannot be read without it.
     """
     return sorted({write_id, *later, *(i - 1 for i in later)})
 
@@ -135,11 +135,11 @@ def listing_at(
     path: str = "",
     later: Collection[int] = (),
 ) -> Listing:
-    """Return a listing without the directories that stand for an instant and for later ones.
+    """Return a listing without the directories that cover an instant together with later ones.
 
-    It must have no obstacle at `instants_needed`: what the directories took in is there.
-    Compactions that the snapshot does not see stay in the listing: nobody reads them, and they may
-    be uncommitted (`AcidState.uncommitted_compactions`).
+    The listing must have no obstacle at `instants_needed`: what the directories merged still
+    exists. Compactions that the snapshot does not see stay in the listing: no reader selects them,
+    and they may be uncommitted (`AcidState.uncommitted_compactions`).
     """
 
     committed_later = WriteIdRanges.of_ids(later)
@@ -163,14 +163,14 @@ def listing_since(
     is_full_acid: bool,
     renumbering: Collection[int] = (),
 ) -> Listing:
-    """Return a listing whose directories tell the changes since a write id.
+    """Return a listing whose directories show the changes since a write id.
 
-    It must have no obstacle at this instant: what compactions have taken in since is there.
-    Compactions that the snapshot does not see stay in the listing, as in `listing_at`.
+    The listing must have no obstacle at this instant: what compactions have merged since still
+    exists. Compactions that the snapshot does not see stay in the listing, as in `listing_at`.
 
     Args:
         renumbering: the transactions of compactions that gave rows new row ids. Later delete events
-            name the new ones, so that the base must be read.
+            name the new row ids, so the base must be read.
     """
 
     def hides_changes(directory: BaseDir | DeltaDir) -> bool:
@@ -186,15 +186,15 @@ def listing_since(
 def traceless(
     write_ids: ValidWriteIdList, listings: Iterable[Listing], *, by_name: bool, first: int = 1
 ) -> WriteIdRanges:
-    """Return the valid write ids that no directory stands for.
+    """Return the valid write ids that no directory covers.
 
-    Such a write id wrote nothing; or it removed files, as DROP PARTITION does; or its files were
-    removed.
+    A write id without a directory wrote nothing, or removed files, as DROP PARTITION does; or its
+    files were removed.
 
     Args:
-        by_name: a compacted directory stands for none of its write ids. Its range may include a
-            write id that left nothing behind.
-        first: the first write id that the table can have given.
+        by_name: whether a compacted directory covers none of its write ids, because its range may
+            include a write id that left nothing behind.
+        first: the first write id that the table can have allocated.
     """
     covered = []
     for listing in listings:
@@ -221,8 +221,8 @@ def has_something_at(listing: Listing, write_id: int) -> bool:
 def compacted_part(state: AcidState) -> AcidState:
     """Return the base of a location and the compacted deltas next to it: the read-optimized part.
 
-    Original files stand for a base. A compacted delta counts as long as no delta of a single write
-    comes before it, so that the part is the location at one write id.
+    Original files take the place of a base. Compacted deltas are included up to the first delta of
+    a single write, so that the part is the location at one write id.
     """
     single = [d.write_id_range[0] for d in state.all_deltas if not _is_compacted_delta(d.directory)]
     end = min(single, default=None)
@@ -259,9 +259,9 @@ def _parsed(listing: Listing) -> list[BaseDir | DeltaDir]:
 def _visible(
     listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnList
 ) -> list[BaseDir | DeltaDir]:
-    """Return the directories for which the cleaner may have removed others.
+    """Return the directories because of which the cleaner may have removed others.
 
-    The snapshot's transaction keeps the cleaner from what was committed after the snapshot.
+    The snapshot's transaction keeps the cleaner from acting on what was committed afterwards.
     """
 
     def is_visible(directory: BaseDir | DeltaDir) -> bool:
@@ -275,14 +275,14 @@ def _visible(
 
 
 def _is_compaction_seen(directory: BaseDir | DeltaDir, valid_txns: ValidTxnList) -> bool:
-    """Whether a reader sees the compaction that made a directory, or none made it."""
+    """Whether a reader sees the compaction that made a directory, or no compaction made it."""
     return not directory.visibility_txn or valid_txns.is_valid(directory.visibility_txn)
 
 
 def _has_older(
     listing: Listing, base: BaseDir, write_ids: ValidWriteIdList, valid_txns: ValidTxnList
 ) -> bool:
-    """Whether something is there that the cleaner would have removed for an overwrite's base.
+    """Whether something exists that the cleaner would have removed for an overwrite's base.
 
     The cleaner removes everything below a base together.
     """
@@ -313,7 +313,7 @@ def _has_originals(listing: Listing) -> bool:
 
 
 def _may_lack_rows(listing: Listing, directory: DeltaDir, path: str) -> bool:
-    """Whether a compaction may have failed to take in what its directory stands for."""
+    """Whether a compaction may have failed to merge what its directory's name covers."""
     if directory.name in listing.without_files:
         return True
     inside = f"{directory.name}/"

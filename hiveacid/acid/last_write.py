@@ -1,9 +1,9 @@
 """Times of the writes to a location, from its files.
 
-A write leaves directories of its own. The time of a file is when it was finished, shortly before
-the commit. A compaction merges the directories of many writes into a directory of its own. Once the
-cleaner has removed the merged directories, only one thing is known: the writes were there before
-the compaction's files were.
+A write leaves directories of its own. Its files are finished shortly before the commit. A
+compaction merges the directories of many writes into a directory of its own. Once the cleaner has
+removed the merged directories, only an upper bound is known: the writes are older than the
+compaction's files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ORIGINALS = 0
 
 @dataclass(frozen=True)
 class Write:
-    """The files of one write in one location. They have a length, but perhaps no rows."""
+    """The files of one write in one location. None is of length 0, but they may hold no rows."""
 
     write_id: int
     files: tuple[ListedFile, ...]
@@ -45,7 +45,7 @@ class Write:
 class Compacted:
     """Writes up to `write_id` in directories that hold several writes.
 
-    All of them were there at `time`, in milliseconds since the epoch.
+    All of them existed at `time`, in milliseconds since the epoch.
     """
 
     write_id: int
@@ -56,8 +56,8 @@ class Compacted:
 class LocationWrites:
     """Committed writes of a location that nothing has overwritten since.
 
-    `known` are the writes with files of their own; `compacted` are the others, as far as a reader
-    still reads them.
+    `known` are the writes with files of their own. `compacted` are the other writes that a reader
+    still reads.
     """
 
     known: tuple[Write, ...]
@@ -70,7 +70,7 @@ def location_writes(
     """Return the writes that a listing shows.
 
     Raises:
-        UnreadableTableError: see `selection.select`; or a file is being written.
+        UnreadableTableError: as `selection.select` does; or a file is being written.
     """
     state = select(listing, write_ids, valid_txns)
     _check_closed(state)
@@ -110,7 +110,7 @@ def location_writes(
 
 
 def _check_closed(state: AcidState) -> None:
-    """Refuse open files: HDFS has for them the time of their creation, and no length."""
+    """Refuse files that are being written: HDFS reports their creation time, and no length."""
     for each in state.open_files:
         raise UnreadableTableError(
             f"{each.file.path} is being written, and its time tells nothing of the writes in it: "
@@ -122,7 +122,7 @@ def _check_closed(state: AcidState) -> None:
 
 
 def compactions(listing: Listing) -> Iterator[int]:
-    """Yield the transactions of the compactions whose directories are there."""
+    """Yield the transaction ids of the compactions that have a directory in the listing."""
     for directory in map(parse_directory, _top(listing)):
         if directory is not None and directory.visibility_txn:
             yield directory.visibility_txn
@@ -175,12 +175,11 @@ def _highest(directory: BaseDir | DeltaDir) -> int:
 def _not_after(
     write_id: int, merged: Iterable[tuple[BaseDir | DeltaDir, Sequence[ListedFile]]]
 ) -> int:
-    """Return the earliest time at which writes up to `write_id` were all there.
+    """Return the earliest time at which all writes up to `write_id` are known to have existed.
 
-    Compactions that have been compacted again count as long as their directories are there. The
-    first file of a compaction is younger than all that it has read. A directory of several
-    transactions of one writer names no compaction's transaction; the writer is done with its last
-    file.
+    Compactions that have been compacted again count while their directories exist. The first file
+    of a compaction is younger than everything that it has read. A directory of several transactions
+    of one writer has no compaction's transaction in its name; the writer ends with its last file.
     """
     same = [(d, files) for d, files in merged if _highest(d) == write_id]
     compacted = [file.modification_time for d, files in same if d.visibility_txn for file in files]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hiveacid.acid.write_ids import WriteIdRanges
 
 HIDDEN = "_."
-"""Hive and Spark pass over files and directories whose names begin with one of these."""
+"""Hive and Spark ignore files and directories whose names begin with one of these."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Listing:
     `directories` holds every directory by its relative path, so that an empty base is seen.
     `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
     names (`compacted`, `truncated`, …). `without_files` names the directories of compactions in
-    which there is no file at all, not even a hidden one of Hive's. `is_missing` says that the
+    which there is no file at all, not even one of Hive's hidden files. `is_missing` says that the
     location does not exist.
     """
 
@@ -128,9 +128,9 @@ def parse_directory(name: str) -> BaseDir | DeltaDir | None:
 
 
 def try_parse_directory(name: str) -> BaseDir | DeltaDir | None:
-    """Parse a name as `parse_directory` does, but return None where that raises.
+    """Parse a name as `parse_directory` does, but return None instead of raising.
 
-    For callers that need not refuse such a name: reading the table refuses it.
+    For callers that need not refuse an invalid name: reading the table refuses it.
     """
     try:
         return parse_directory(name)
@@ -155,7 +155,7 @@ def is_side_file(name: str) -> bool:
 def is_union_directory(name: str) -> bool:
     """Whether Hive has made a directory for a branch of UNION ALL.
 
-    `AbstractFileMergeOperator.UNION_SUDBIR_PREFIX` is the model.
+    Hive's constant for the prefix is `AbstractFileMergeOperator.UNION_SUDBIR_PREFIX`.
     """
     return name.startswith("HIVE_UNION_SUBDIR_")
 
@@ -163,7 +163,7 @@ def is_union_directory(name: str) -> bool:
 def is_export_directory(name: str) -> bool:
     """Whether Hive has made a directory in an EXPORT of an insert-only table.
 
-    It is named after a base or delta of that table, which IMPORT keeps inside of a delta
+    It is named after a base or delta of the exported table. IMPORT keeps it inside of a delta
     (`CopyTask`).
     """
     return name.startswith(_EXPORTED) and (
@@ -194,7 +194,7 @@ class BucketProperty:
     version: int = 1
 
     def encode(self) -> int:
-        """The column's value in version 1. Raises `ValueError` if a part is out of range."""
+        """Return the column's value in version 1. Raises `ValueError` for a part out of range."""
         for part in (self.bucket, self.statement_id):
             if not 0 <= part <= _TWELVE_BITS:
                 raise ValueError(f"{self} does not fit the bucket column: 0 to {_TWELVE_BITS}")
@@ -219,10 +219,10 @@ def bucket_of(value: int) -> int:
 def without_directory(write_ids: Iterable[int], listings: Iterable[Listing]) -> frozenset[int]:
     """Return the write ids that no base, delta or delete delta in the listings is named after.
 
-    A directory that a compaction of Hive 4 made stands for none of its write ids. Its range may
-    include a write id that left nothing behind, such as the write id of a dropped partition. The
-    write ids of a streaming batch are all its own. A compaction of Hive 3 has the same name, but
-    Hive 3 drops partitions and truncates tables without a write id.
+    A directory that Hive 4's compaction made covers none of its write ids: its range may include a
+    write id that left nothing behind, such as the write id of a dropped partition. A directory of a
+    streaming batch covers all write ids in its range. Hive 3's compaction gives its directories
+    names of the same form, but Hive 3 drops partitions and truncates tables without a write id.
     """
     named: set[int] = set()
     ranges: list[tuple[int, int]] = []

@@ -1,9 +1,9 @@
-"""Selection of the directories and files of a location that make up a snapshot.
+"""Selection of the directories and files that make up the snapshot of a location.
 
 The rules are the rules of Hive's `AcidUtils.getAcidState`. A reader takes the best base whose
 history it may see, then the deltas after the base: each write id from the widest directory that
-covers it. It takes original files only while there is no base. Every listed file ends up used, or
-skipped with the reason.
+covers it. It takes original files only if there is no base. Every listed file is either used, or
+skipped with a reason.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class SelectedDir:
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file of the delta `directory` that a writer of several transactions has not closed.
+    """A file in the delta `directory` that its writer, of several transactions, has not closed.
 
-    The side file says how much of it counts. The length of such a file in a listing means nothing.
+    The side file has the length that counts. The file's own length in a listing means nothing.
     """
 
     directory: str
@@ -62,14 +62,17 @@ class OpenFile:
 class AcidState:
     """The snapshot of one location (Hive's `AcidDirectory`).
 
-    `originals` are the files outside of any ACID directory in Hive's order, which numbers their
-    rows; they are empty as soon as there is a base. `empty_compactions` are the directories that a
-    visible compaction has left without any file; they cover nothing. `rows_hive_will_drop` are the
-    ones among them whose names cover rows that are still there: Hive's cleaner will remove the
-    rows, although the compaction has not taken them in. `ignored_files` are the original files that
-    Hive does not show (`without_originals`). `open_files` are files that are being written; no
-    directory has them among its files. `uncommitted_compactions` are directories of compactions
-    whose transactions have not ended in `valid_txns`, or were aborted.
+    Attributes:
+        originals: the files outside of any ACID directory, in Hive's order, which numbers their
+            rows. Empty if there is a base.
+        empty_compactions: directories that a visible compaction has left without any file. They
+            cover nothing.
+        rows_hive_will_drop: the empty compactions whose names cover rows that still exist. Hive's
+            cleaner will remove the rows, although the compaction has not merged them.
+        ignored_files: original files that Hive does not show (`without_originals`).
+        open_files: files that are being written. No directory has them among its files.
+        uncommitted_compactions: directories of compactions whose transactions are open or aborted
+            in `valid_txns`.
     """
 
     base: SelectedDir | None
@@ -103,8 +106,8 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
     """Choose the directories and files that a reader with these valid ids must read.
 
     Raises:
-        UnreadableTableError: a directory has a name that cannot be understood, or the only base
-            holds rows that the reader must not see ("not enough history").
+        UnreadableTableError: the name of a directory cannot be parsed, or the only base holds rows
+            that the reader must not see ("not enough history").
     """
     files, originals = _by_directory(listing)
 
@@ -121,7 +124,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
             uncommitted_compactions.append(directory)
         elif name in listing.without_files:
             # Hive lists the files below a location, and so does not see the directory
-            # (`AcidUtils.getHdfsDirSnapshots`). What the directory's name covers counts until
+            # (`AcidUtils.getHdfsDirSnapshots`). It reads what the directory's name covers until
             # the cleaner, which lists directories, removes it.
             skipped.append(Skipped(name, "its compaction has left no file in it"))
             empty_compactions.append(SelectedDir(directory, ()))
@@ -170,7 +173,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
 
 
 def without_originals(state: AcidState) -> AcidState:
-    """Pass over the original files, as Hive does in insert-only tables.
+    """Ignore the original files, as Hive does in insert-only tables.
 
     Hive does so unless its setting `hive.mm.allow.originals` is true.
     """
@@ -192,10 +195,10 @@ def is_compacted(listing: Listing, base: BaseDir) -> bool:
 def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[ListedFile]]:
     """Return the files of each ACID directory right below the location, and the original files.
 
-    Refuse an ACID directory further down: Hive 4.0.1 reads the copy in it twice or not at all,
-    depending on the file system (trinodb/trino#8920 shows a table with such copies). Hive itself
-    makes one of the same name where it writes dynamic partitions of an insert-only table and one of
-    the partitions has a location of its own: `base_3/base_3/000000_0`.
+    Refuse an ACID directory further down: Hive 4.0.1 reads its rows twice or not at all, depending
+    on the file system (trinodb/trino#8920 shows a table with such copies). Allow the one nesting
+    that Hive itself makes, of the same name (`base_3/base_3/000000_0`): where it writes dynamic
+    partitions of an insert-only table and one of the partitions has a location of its own.
     """
     files: dict[str, list[ListedFile]] = {}
     for relative in listing.directories:
@@ -209,7 +212,7 @@ def _by_directory(listing: Listing) -> tuple[dict[str, list[ListedFile]], list[L
 
 
 def _outside_of_others(listing: Listing, relative: str) -> str:
-    """Return the first part of a path. Its second part may be the same ACID name again.
+    """Return the first part of a path. Its second part may repeat the ACID name.
 
     Raises:
         UnreadableTableError: another part is the name of an ACID directory.
@@ -242,10 +245,10 @@ def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
 
 
 def _refuse_reversed(listing: Listing, chosen: Iterable[DeltaDir]) -> None:
-    """Refuse a delta such as `delta_4_3`, of which Hive shows the rows.
+    """Refuse a delta such as `delta_4_3`, whose rows Hive shows.
 
-    Hive 4.0.1 gives such a name where it puts files together below the open write id 4, and a write
-    id before is aborted (`MergeCompactor.getOutputDirPath`).
+    Hive 4.0.1 gives this name if it merges files below the open write id 4 and an earlier write id
+    is aborted (`MergeCompactor.getOutputDirPath`).
     """
     for delta in chosen:
         if delta.min_write_id > delta.max_write_id:
@@ -303,7 +306,7 @@ def _why_none_is_valid(bases: Sequence[BaseDir], write_ids: ValidWriteIdList) ->
     lowest = min(base.write_id for base in bases)
     if mark < lowest < write_ids.min_open and all(base.visibility_txn for base in bases):
         # The compactions are visible, so all their write ids had ended: the high-water mark has
-        # gone back since. Without visibility transactions (Hive 3) nobody knows.
+        # gone back since. Without visibility transactions (Hive 3) this cannot be known.
         return (
             f"the high-water mark of the write ids is {mark}: the metastore does not know of "
             "higher ones until the next write, and Hive cannot read the table either. Insert a row "
@@ -390,7 +393,7 @@ def _closed_files(
 ) -> Sequence[ListedFile]:
     """Return the files without side files; move files that are being written to `open_files`.
 
-    A side file counts in a delta of several write ids only (`AcidUtils.getLogicalLength`).
+    Hive uses a side file only in a delta of several write ids (`AcidUtils.getLogicalLength`).
     """
     side_files = {file.relative: file for file in files if is_side_file(file.name)}
     if not side_files:
@@ -429,11 +432,11 @@ def will_delete_rows(
     base: BaseDir | None,
     write_ids: ValidWriteIdList,
 ) -> bool:
-    """Whether Hive's cleaner is going to remove rows for a directory without any file.
+    """Whether Hive's cleaner will remove rows because of a directory without any file.
 
-    The cleaner removes what the directory's name covers, although the compaction has not taken it
-    in. Rows that a snapshot does not show yet count. Aborted rows, and rows that are in the
-    snapshot's base too, do not.
+    The cleaner removes what the directory's name covers, although the compaction has not merged it.
+    Rows that the snapshot does not show yet count, too. Aborted rows, and rows that the snapshot's
+    base also has, do not.
 
     Args:
         emptied: the directory without files.
@@ -460,7 +463,7 @@ def will_delete_rows(
 def is_replaced(
     directory: BaseDir | DeltaDir, base: BaseDir | None, chosen: Iterable[DeltaDir]
 ) -> bool:
-    """Whether another directory of the snapshot stands for the rows of a directory.
+    """Whether another directory of the snapshot covers the write ids of a directory.
 
     Args:
         directory: a directory of the location.

@@ -226,12 +226,12 @@ def new_write_ids(since: ValidWriteIdList, now: ValidWriteIdList) -> WriteIdRang
 def bounded(
     since: ValidWriteIdList, now: ValidWriteIdList, taken: WriteIdRanges, base: int = 0
 ) -> ValidWriteIdList:
-    """Return the snapshot that shows what `since` shows, and only `taken` of what is new in `now`.
+    """Return the write ids that show what `since` shows, and of the new ones in `now` only `taken`.
 
-    Its high-water mark is the highest of the write ids that it shows and `base`, the highest base
-    of `now`: a base may be named after an aborted write id. All other ids up to the mark are open,
-    unless they are aborted. `taken` must be new in `now`, and include all that is new up to the
-    base.
+    The high-water mark is the highest write id that is shown, or `base`, the highest base of `now`,
+    if it is higher: a base may be named after an aborted write id. All other ids up to the mark are
+    open, unless they are aborted. `taken` must be new in `now`, and must include every new write id
+    up to the base.
     """
     high_watermark = max(since.high_watermark, taken.last or 0, base)
     aborted = {i for i in now.aborted | since.aborted if i <= high_watermark}

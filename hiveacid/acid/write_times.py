@@ -1,8 +1,7 @@
-"""Times of write ids, by the files that they left. Pure.
+"""Times of write ids, from the modification times of their files. Pure.
 
-The time of a file is when it was finished, shortly before the commit of its write. A compaction
-merges the files of many write ids, and only one thing is known of them: they were there before the
-compaction's files were.
+A file is finished shortly before its write commits. A compaction merges the files of many write
+ids, of which only an upper bound is known: they were written before the compaction's files.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
 
 @dataclass(frozen=True)
 class Merged:
-    """Write ids `low` to `high` that a directory stands for together.
+    """Write ids `low` to `high` that share one directory.
 
-    All of them were there at `time`, in milliseconds since the epoch. It is None if the directory
-    has no file, or one that is being written. `is_batch` says that they may have been committed
-    one after the other, until then: in a directory of streaming ingest.
+    Attributes:
+        time: when all of them existed, in milliseconds since the epoch. None if the directory has
+            no file, or one that is being written.
+        path: the directory.
+        is_batch: whether they may have been committed one after the other until `time`, as in a
+            directory of streaming ingest.
     """
 
     low: int
@@ -31,7 +33,7 @@ class Merged:
     is_batch: bool = False
 
     def was_there(self, time: int) -> bool:
-        """Whether all of the write ids were there at a time."""
+        """Whether all of the write ids existed at a time, in milliseconds since the epoch."""
         return self.time is not None and self.time <= time
 
 
@@ -40,17 +42,17 @@ class WriteTimes:
     """Times of some write ids.
 
     `known` has the times of the write ids with files of their own, in milliseconds since the epoch.
-    `merged` are the others that a directory stands for.
+    `merged` has the other write ids, by the directory that they share.
     """
 
     known: Mapping[int, int]
     merged: tuple[Merged, ...]
 
     def at(self, time: int, write_ids: ValidWriteIdList) -> int | UnknownTime:
-        """Return the highest write id whose files were there at a time; 0 before the first write.
+        """Return the highest write id whose files existed at a time; 0 before the first write.
 
-        A directory whose write ids may belong to either side of the time makes it unknown. Those of
-        a compaction had ended before it began, which says nothing of higher ones.
+        A directory whose write ids may lie on either side of the time makes the result unknown. The
+        write ids of a compaction had ended before it began; nothing follows for higher write ids.
         """
         before = [write_id for write_id, when in self.known.items() if when <= time]
         before += [merged.high for merged in self.merged if merged.was_there(time)]
@@ -67,13 +69,13 @@ class WriteTimes:
         return found
 
     def later(self, time: int, write_id: int) -> frozenset[int]:
-        """Return the write ids below one whose files were finished after a time."""
+        """Return the write ids below `write_id` whose files were finished after `time`."""
         return frozenset(i for i, when in self.known.items() if i < write_id and when > time)
 
 
 @dataclass(frozen=True)
 class UnknownTime:
-    """Write ids of a directory whose times are not known; all of them were there at `latest`."""
+    """Write ids of a directory whose times are not known; all of them existed at `latest`."""
 
     directory: str
     write_ids: WriteIdRanges
@@ -83,12 +85,12 @@ class UnknownTime:
 def write_times(
     listings: Iterable[Listing], write_ids: ValidWriteIdList, *, names_compactions: bool = True
 ) -> WriteTimes:
-    """Return what the files of some locations tell about the times of valid write ids.
+    """Return the times of valid write ids, from the files of some locations.
 
     Args:
         write_ids: the write ids of the snapshot.
         names_compactions: whether the names of compacted directories have a transaction, as since
-            Hive 4. Without it a delta of one write id and without a statement may be a compaction
+            Hive 4. If not, a delta of one write id and without a statement id may be a compaction
             of the write's statements.
     """
     known: dict[int, int] = {}
@@ -128,9 +130,9 @@ def _is_of_one_write(
 
 
 def _being_written(listing: Listing) -> set[str]:
-    """Return the directories whose files' times tell nothing: a writer has not closed them.
+    """Return the directories with files that a writer has not closed.
 
-    HDFS has for such a file the time at which it was created, which is before its writes.
+    HDFS reports the creation time of an open file, which is before its writes.
     """
     return {f.relative.partition("/")[0] for f in listing.files if is_side_file(f.name)}
 

@@ -1,1 +1,1 @@
-"""Changes of a table since a state."""
+"""Change tracking: what has changed in a table since a stored state."""

@@ -18,7 +18,7 @@ from hiveacid.reader.orc_footers import OrcFooters
 
 COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"
-"""Columns that Delta's feed has next to the table's own and `_change_type`."""
+"""Columns of Delta's change data feed, next to the table's own and `_change_type`."""
 
 
 def plan_between(
@@ -35,14 +35,14 @@ def plan_between(
 
     Args:
         history: the past of the table.
-        since: a state, or a write id, whose own changes are not taken; None takes every row.
-        until: the last write id whose changes are taken; None goes to the newest.
+        since: a state, or a write id (exclusive); None returns every row as an insert.
+        until: the last write id (inclusive); None takes the newest.
         options: the text of the options that the table was narrowed with.
         max_write_ids: see `plan_changes`.
 
     Raises:
         InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
-        InstantLostError: the table as of one of the write ids can no longer be told.
+        InstantLostError: the table as of one of the write ids can no longer be read.
         UnreadableTableError: as for `plan_changes`.
     """
     last = history.newest if until is None else until

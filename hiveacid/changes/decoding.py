@@ -1,7 +1,7 @@
 """Settings that decide how the rows of a source are decoded, next to its files and columns. Pure.
 
 A target holds the rows as they were decoded. So a state keeps the settings: with other settings,
-later rows would look different, and a key would no longer find the earlier rows.
+later rows would look different, and a key would no longer match the earlier rows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hiveacid.snapshots.tables import OrcColumns, PinnedTable
 _DEFAULTS = {"serialization.format": "1"}
 """Properties that mean the same whether they are set or not.
 
-Hive sets them for a partition, but not for one that it creates or writes to after the table has
-become a transactional one.
+Hive sets them for a partition, but not for a partition that it creates or writes to after the table
+was converted to a transactional one.
 """
 
 _OLD_DATES = "setting old_dates"
@@ -35,10 +35,10 @@ _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+
 def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
     """Return the settings that hold for all rows of a table, by the name that errors show.
 
-    `time_zone` is the session's: a `timestamp` of Hive's is a time on the clock, and Spark makes an
-    instant of it. A table without such a type has no time zone among its settings, and one without
-    dates and timestamps no calendar. `OrcColumns.UNKNOWN` is not among them: what it does not
-    refuse, `NAME` and `POSITION` read alike.
+    `time_zone` is the session's: Hive's `timestamp` is a local time, of which Spark makes an
+    instant. A table without timestamps has no time zone among its settings, and a table without
+    dates and timestamps no calendar. `OrcColumns.UNKNOWN` is left out: `NAME` and `POSITION` give
+    the same rows for the files that it does not refuse.
     """
     table, found = pinned.table, {}
     if pinned.orc_columns is not OrcColumns.UNKNOWN:
@@ -59,7 +59,7 @@ def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
 
 
 def are_originals_shown(settings: Mapping[str, str]) -> bool:
-    """Tell whether the original files of an insert-only table were shown."""
+    """Whether the original files of an insert-only table were shown."""
     return settings.get(_ORIGINALS) == "true"
 
 
@@ -71,7 +71,7 @@ def _has_parquet(pinned: PinnedTable) -> bool:
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """Yield what has changed between two sets of settings.
 
-    A setting that only one of them has counts as unchanged: states of earlier releases lack some.
+    A setting that only one set has is treated as unchanged: states of earlier releases lack some.
     """
     for name, value in now.items():
         if before.get(name, value) != value:
@@ -82,9 +82,9 @@ def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
 class Decoding:
     """SerDe, input format, properties and columns by which the files of a location are decoded.
 
-    `own_columns` is the number of columns that the fingerprint covers. A partition's own columns
-    count where Hive reads by them (not in full ACID tables); a state has the columns of the table
-    itself as a whole.
+    `own_columns` is the number of columns that the fingerprint covers. It covers a partition's own
+    columns where Hive reads by them (not in full ACID tables). The table's own columns are stored
+    as a whole in the state.
     """
 
     serde: str | None
@@ -113,7 +113,7 @@ class Decoding:
         return self._fingerprint(self.own_columns)
 
     def has_fingerprint(self, fingerprint: str) -> bool:
-        """Whether files are decoded as before. Columns added at the end do not count."""
+        """Whether files are decoded as before. Columns added at the end are ignored."""
         count = int(fingerprint.partition(":")[0])
         return self._fingerprint(min(count, len(self.columns))) == fingerprint
 

@@ -78,11 +78,11 @@ def new_bases(before: SourceState, now: SourceFacts) -> list[tuple[LocationFacts
 def first_write_ids(
     before: SourceState, now: SourceFacts, new_ids: WriteIdRanges, count: int
 ) -> WriteIdRanges:
-    """Return the lowest new write ids, of which `count` can have left something in the locations.
+    """Return the lowest new write ids, `count` of which can have left something in the locations.
 
-    Ids that left nothing do not count, so that each batch goes forward. Write ids that a directory
-    holds together come together: in a base that took in new write ids, and in a directory of an
-    insert-only table, whose rows carry no write id.
+    Write ids that left nothing do not count, so that each batch makes progress. Write ids that
+    share a directory stay in one batch if their rows cannot be separated: in a base that merged new
+    write ids, and in a directory of an insert-only table, whose rows carry no write id.
     """
     selected = [location.selected for location in now.locations]
     bases = {s.base.write_id_range[1] for s in selected if s.base is not None}

@@ -52,13 +52,13 @@ def base_directory(base: SelectedDir) -> BaseDir:
 
 
 def emptied_by_compaction(state: AcidState, path: str) -> tuple[SelectedDir, ...]:
-    """Return the directories in which a compaction of Hive may have lost what it had to take in.
+    """Return the directories in which Hive's compaction may have lost rows or delete events.
 
-    Hive 4.0.1's `CompactorInputSplit` writes the paths as bytes, one for a character. If a path is
+    Hive 4.0.1's `CompactorInputSplit` writes one byte for each character of a path. If a path is
     not ASCII, the compactor finds none of the files and makes a directory without data files: rows
     and delete events are gone. Its `CompactionQueryBuilder` can leave a directory without any file;
     the rows are gone once the cleaner has removed what the directory's name covers. Both kinds of
-    directory can also come from a compaction that had nothing to take in.
+    directory can also come from a compaction that had nothing to merge.
 
     Args:
         state: the location's snapshot.
@@ -72,7 +72,7 @@ def emptied_by_compaction(state: AcidState, path: str) -> tuple[SelectedDir, ...
 
 
 def meets(directory: SelectedDir, new: WriteIdRanges) -> bool:
-    """Whether a directory can hold something of new write ids."""
+    """Whether a directory can hold rows or delete events of new write ids."""
     return new.intersects(*directory.write_id_range)
 
 
@@ -86,10 +86,10 @@ def last_write_id(state: AcidState) -> int | None:
 
 
 def files_fingerprint(state: AcidState) -> tuple[str, str] | None:
-    """Return the name of the newest directory that nobody writes into any more, with a digest.
+    """Return the name of the newest closed directory, and a digest of its files.
 
-    The digest is that of the directory's files. Original files have no directory, and the name
-    `OF_ORIGINALS` stands for them. None if there is neither such a directory nor an original file.
+    A directory is closed if nobody writes into it any more. Without one, `OF_ORIGINALS` is the name
+    for the original files, which have no directory. None if there are no original files either.
     """
     closed = [directory for directory in state.directories if _is_closed(directory)]
     newest = max(closed, key=lambda d: (d.write_id_range[1], d.directory.name), default=None)
@@ -101,7 +101,7 @@ def files_fingerprint(state: AcidState) -> tuple[str, str] | None:
 def originals_digest(state: AcidState) -> str | None:
     """Return a digest of the original files; None without any.
 
-    They have no write id. So nothing but the digest tells that somebody has added one.
+    Original files have no write id, so only the digest shows that a file was added.
     """
     return _digest(state.originals) if state.originals else None
 
@@ -116,7 +116,7 @@ def is_contradicted(state: AcidState, fingerprint: tuple[str, str]) -> bool:
 
 
 def _is_closed(directory: SelectedDir) -> bool:
-    # Streaming ingest goes on writing into a directory whose name has no statement.
+    # Streaming ingest keeps writing into a directory, whose name has no statement id.
     name = directory.directory
     return isinstance(name, BaseDir) or bool(name.visibility_txn) or name.statement_id is not None
 
@@ -129,7 +129,7 @@ def _digest(files: Iterable[ListedFile]) -> str:
 def covers(state: AcidState, write_id: int) -> bool:
     """Whether what a write id wrote is still there, as written or compacted.
 
-    A base takes in all that is below it; original files are write id 0.
+    A base covers all lower write ids; original files are write id 0.
     """
     if state.base is not None and (write_id == 0 or write_id <= state.base.write_id_range[1]):
         return True

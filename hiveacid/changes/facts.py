@@ -1,7 +1,7 @@
-"""Records of a source now: the state to store, and what only its listing tells. Pure.
+"""Facts of a source now: the state to store, and what only its listing shows. Pure.
 
 Planning derives them once, from a pinned table and its listing. Everything after that compares two
-records: the state that a target has stored, and the `SourceFacts` of today.
+records: the state that a target has stored, and the current `SourceFacts`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hiveacid.snapshots.tables import PinnedTable
 class LocationFacts:
     """A location now.
 
-    `state` is all of it that a target stores; nothing else is stored. `number` is the number of the
-    partition in the snapshot, and `name` its name as Hive writes it (empty without partition keys).
-    `selected` are the directories and files of the snapshot. `is_renumbered` says that the rows of
-    its base may have new row ids: only footers tell, so whoever has read them sets it.
+    `state` is the part that a target stores. `number` is the number of the partition in the
+    snapshot, and `name` its name as Hive writes it (empty without partition keys). `selected` are
+    the directories and files of the snapshot. `is_renumbered` says that the rows of its base may
+    have new row ids. Only ORC footers show this, so `with_renumbered` sets it once they are read.
     """
 
     state: LocationState

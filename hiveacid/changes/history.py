@@ -1,6 +1,6 @@
-"""The past of a pinned table: which earlier instants can still be read, and when they were.
+"""History of a pinned table: the earlier instants that can still be read, and their times.
 
-Nothing says which directories there once were. So an instant is read only if the listing, and what
+Nothing records which directories once existed. So an instant is read only if the listing, and what
 the metastore knows of its cleaner, leave no doubt: see `acid.instants`.
 """
 
@@ -42,15 +42,17 @@ from hiveacid.snapshots.tables import PinnedTable
 logger = logging.getLogger("hiveacid")
 _LOOKS = 5
 _PAUSE = 0.3
-"""Looks at a table whose compactions go on meanwhile, and the seconds between two of them."""
+"""At most `_LOOKS` listings of a table whose compactions change meanwhile.
+
+`_PAUSE` is the seconds to wait after the first listing; each later wait is longer by as much."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Facts that the metastore knows of a table's past.
+    """What the metastore knows of a table's history.
 
-    `events` are None where there is no notification log. `compactions` are the ones remembered
-    before and after the table was listed; None if they never stood still.
+    `events` is None without a notification log. `compactions` are the ones that the metastore
+    listed both before and after the table's directories were listed; None if they kept changing.
     """
 
     server: ServerInfo
@@ -59,7 +61,7 @@ class Evidence:
 
     @cached_property
     def events(self) -> TableEvents | None:
-        """The notification log, which is read when it is first needed."""
+        """The table's events in the notification log, which is read when it is first needed."""
         return self.read_events()
 
     def cleaning(self, partition: str) -> Cleaning:
@@ -69,7 +71,7 @@ class Evidence:
         here = [found for found in self.compactions if found.partition in (partition, "")]
         partial = [found for found in here if _may_be_partial(found)]
         cleaned = [found for found in here if found.state is CompactionState.SUCCEEDED]
-        # Whoever cleans after a later compaction removes what an earlier one took in, too.
+        # The cleaner of a later compaction removes what an earlier one merged, too.
         last = max((found.id for found in (*partial, *cleaned)), default=0)
         untouched = frozenset(
             found.transaction_id
@@ -88,7 +90,7 @@ def _is_untouched(compaction: Compaction) -> bool:
 
 
 def _may_be_partial(compaction: Compaction) -> bool:
-    """Whether the cleaner may have removed a part of what a compaction took in."""
+    """Whether the cleaner may have removed a part of what a compaction merged."""
     if compaction.state is CompactionState.READY_FOR_CLEANING:
         return not _is_untouched(compaction)
     return compaction.state in (CompactionState.FAILED, CompactionState.OTHER)
@@ -96,7 +98,7 @@ def _may_be_partial(compaction: Compaction) -> bool:
 
 @dataclass(frozen=True)
 class Point:
-    """A write id at which a table is read, less the ones below it that were committed `later`."""
+    """A write id at which a table is read, without lower write ids that were committed `later`."""
 
     write_id: int
     later: frozenset[int] = frozenset()
@@ -122,7 +124,7 @@ class Instant:
 
 @dataclass(frozen=True)
 class History:
-    """The past of a pinned table, of which some partitions may have been chosen.
+    """History of a pinned table, which may be narrowed to some partitions.
 
     `listings` are the listings of `pinned`; `list_whole` lists all partitions of the table.
     """
@@ -167,11 +169,11 @@ class History:
         return self.at_point(Point(write_id))
 
     def at_point(self, point: Point) -> Instant:
-        """Return the table as of a write id, less some lower ones.
+        """Return the table as of a write id, without the lower ones that were committed later.
 
         Raises:
             InvalidSettingError: the snapshot has no such write id.
-            InstantLostError: the instant cannot be told with certainty; the message says why.
+            InstantLostError: the rows cannot be determined with certainty; the message says why.
         """
         write_id, later = point.write_id, point.later
         self.check_known(write_id)
@@ -203,7 +205,7 @@ class History:
         )
 
     def until(self, write_id: int, since: int) -> Instant:
-        """Return the table as of a write id, with the directories of the changes since another.
+        """Return the table as of `write_id`, with the directories of the changes after `since`.
 
         Raises:
             InvalidSettingError, InstantLostError: as `at` does, for one of the two.
@@ -248,14 +250,14 @@ class History:
             )
 
     def resolve(self, spark: SparkSession, as_of: AsOf) -> Point:
-        """Return the point of an instant, and say in the log how a time was mapped.
+        """Return the point of an instant, and log how a time was mapped.
 
-        As of a write id, all lower ones count. As of a time, only the ones that were committed by
-        then, as far as this is known.
+        As of a write id, all lower ones are included. As of a time, the ones that are known to have
+        been committed later are left out.
 
         Raises:
             InvalidSettingError: the text is no timestamp.
-            InstantLostError: nothing says which writes were there at the time.
+            InstantLostError: nothing shows which writes were committed at the time.
         """
         if as_of.version is not None:
             return Point(as_of.version)
@@ -267,8 +269,8 @@ class History:
     def commit_times(self, write_ids: WriteIdRanges) -> Mapping[int, int]:
         """Return when write ids were committed, in milliseconds since the epoch, where known.
 
-        A time is the one in the notification log. Otherwise it is the one at which the write's last
-        file was finished.
+        The time comes from the notification log. Without an entry there, it is the time at which
+        the write's last file was finished.
         """
         known = dict(self._write_times(self.listings).known)
         if self.evidence.events is not None:
@@ -339,7 +341,7 @@ class History:
         return ""
 
     def _unpartitioned_removal(self, write_id: int) -> str:
-        # Without a base, as Hive 3 truncates, all directories go.
+        # Hive 3's TRUNCATE removes all directories and leaves no base.
         if any(has_something_at(listing, write_id) for listing in self.listings):
             return ""
         before = self._unexplained.within(0, write_id)
@@ -353,7 +355,7 @@ class History:
 
     @cached_property
     def _unexplained(self) -> WriteIdRanges:
-        """The write ids for which there is no directory, and that may have removed others."""
+        """The write ids without a directory, which may have removed other directories."""
         ids, first = self.pinned.write_ids, self._first
         if not self.pinned.table.partition_keys:
             return traceless(ids, self.listings, by_name=False, first=first)
@@ -387,7 +389,7 @@ def look_back(
     client: MetastoreClient,
     server: ServerInfo,
 ) -> History:
-    """Return the past of a table. It lists the table, and asks the metastore about its compactions.
+    """Return the history of a table: list it, and ask the metastore about its compactions.
 
     Args:
         pinned: the table with the chosen partitions.
@@ -402,7 +404,7 @@ def look_back(
     listings: list[Listing] = []
     compactions: tuple[Compaction, ...] | None = None
     # The cleaner may remove directories while they are listed. If it has not begun with a
-    # compaction after the listing, it had not begun before.
+    # compaction after the listing, it had not begun before it either.
     for look in range(_LOOKS):
         before = _sorted(client.get_compactions(name))
         listings = list_locations(spark, locations)
@@ -421,12 +423,12 @@ def look_back(
 
 
 def milliseconds_of(spark: SparkSession, text: str) -> int:
-    """Return the time that Spark makes of a text, in milliseconds since the epoch.
+    """Return the time that Spark parses from a text, in milliseconds since the epoch.
 
     Raises:
-        InvalidSettingError: Spark makes no timestamp of the text.
+        InvalidSettingError: Spark cannot cast the text to a timestamp.
     """
-    # Not `timestamp`: a setting makes of it a type without a time zone.
+    # Not `timestamp`: a setting can make it a type without a time zone.
     cast = f"unix_millis(try_cast({text_literal(text)} as timestamp_ltz))"
     (found,) = spark.sql(f"select {cast}").collect()[0]
     if found is None:

@@ -1,6 +1,6 @@
 """Losses: where the history of a source since a state is not complete, and why. Pure.
 
-A location's history is complete if its directories still tell every change since the state:
+A location's history is complete if its directories still show every change since the state:
 inserted rows by their write id, deleted rows by their delete events.
 """
 
@@ -56,7 +56,7 @@ class Loss:
 
 
 def table_losses(before: SourceState, now: SourceState) -> list[Loss]:
-    """Return the reasons why nothing can be said about the changes of the whole source."""
+    """Return the losses that leave the changes of the whole source unknown."""
     found = []
     if before.table_id is not None and now.table_id is not None and before.table_id != now.table_id:
         found.append(
@@ -109,10 +109,10 @@ def is_renumbered(files: Sequence[tuple[int, RowIdRange]]) -> bool:
     """Whether the rows of a base may have been given new row ids by a REBALANCE compaction.
 
     A REBALANCE compaction numbers all rows together from 0 on, in the order of the new buckets, and
-    gives them statement 0 (`CompactionQueryBuilder.buildSelectClauseForRebalance`). Another
-    compaction keeps the row ids, which begin again with each bucket and write. A base of a single
-    write without gaps can come from either; it is treated as renumbered. So is a base whose files
-    have no statistics.
+    gives them statement 0 (`CompactionQueryBuilder.buildSelectClauseForRebalance`). Other
+    compactions keep the row ids, which begin again with each bucket and write. A base of a single
+    write without gaps can come from either kind, and is treated as renumbered. So is a base whose
+    files have no statistics.
 
     Args:
         files: for each file with rows, the number of rows and their row ids.
@@ -141,7 +141,7 @@ def row_id_loss(now: LocationFacts) -> Loss | None:
 
 
 def loss(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges) -> Loss | None:
-    """Return why the history of a location that the state has is not complete, or None."""
+    """Return why the history of a location in the state is incomplete; None if it is complete."""
     old = before.by_values[now.state.values]
     by_row_ids = Extent.LOCATION if before.is_full_acid and not now.is_renumbered else Extent.TABLE
     # Row ids are unique in a partition only, so row ids of two partitions may be the same.
@@ -164,7 +164,7 @@ def loss(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges) -> Los
 
 
 def _other_files(before: SourceState, old: LocationState, now: LocationFacts) -> str | None:
-    """Return why the files are not the ones that have been seen, or are decoded in another way."""
+    """Return why the files are not the ones that have been seen, or are decoded differently."""
     if now.state.path != old.path:
         return f"it was moved from {old.path} to {now.state.path}"
     decoding, files = old.decoding_fingerprint, old.files_fingerprint
@@ -204,8 +204,8 @@ def _other_files(before: SourceState, old: LocationState, now: LocationFacts) ->
 def _has_other_originals(before: SourceState, old: LocationState, now: LocationFacts) -> bool:
     """Whether original files are shown that are not the ones that have been seen.
 
-    A base takes their place, and a truncate of Hive 3 removes all of them. Another partition of the
-    name is told by its time.
+    A base replaces original files, and Hive 3's TRUNCATE removes all of them. Another partition of
+    the same name has another creation time.
     """
     if now.state.create_time != old.create_time:
         return False
@@ -218,7 +218,7 @@ def _has_other_originals(before: SourceState, old: LocationState, now: LocationF
 def _gone_rows(
     before: SourceState, old: LocationState, now: LocationFacts, new_ids: WriteIdRanges
 ) -> str | None:
-    """Return which rows or delete events may have gone without a delete event for them."""
+    """Return why rows or delete events may be gone without a delete event for them."""
     reason = _lost_base(before, old, now, new_ids)
     if reason is not None:
         return reason
@@ -265,7 +265,7 @@ def _may_have_seen(before: SourceState, now: LocationFacts) -> bool:
 
 def _emptied(before: SourceState, old: LocationState, now: LocationFacts) -> list[str]:
     """Return the compacted directories for which seen rows may have gone since."""
-    # What the state's base took in cannot go: the cleaner may be removing a directory below it.
+    # What the state's base merged cannot be lost: the cleaner may be removing a directory below it.
     below = 0 if old.base is None else _write_id_range(old.base)[1]
     found = []
     for name in now.state.emptied:
@@ -273,7 +273,7 @@ def _emptied(before: SourceState, old: LocationState, now: LocationFacts) -> lis
         if name not in old.emptied and high > below and has_seen(before.write_ids, low, high):
             found.append(name)
     # A major compaction may have removed the directory, too; or it may have come before the
-    # cleaner and have taken the rows in. Nothing distinguishes the two.
+    # cleaner and have merged the rows. Nothing distinguishes the two.
     still = {d.directory.name for d in now.selected.rows_hive_will_drop}
     found += [name for name in old.rows_hive_will_drop if name not in still and name not in found]
     return found
@@ -287,7 +287,7 @@ def _write_id_range(name: str) -> tuple[int, int]:
 def _lost_base(
     before: SourceState, old: LocationState, now: LocationFacts, new_ids: WriteIdRanges
 ) -> str | None:
-    """Return why the base of a location is not one that keeps the history, or None."""
+    """Return why the base of a location does not keep the history; None if it does."""
     base = now.selected.base
     if base is None:
         return None if old.base is None else f"its base {old.base} has gone"

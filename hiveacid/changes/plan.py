@@ -43,10 +43,10 @@ from hiveacid.snapshots.tables import PinnedTable
 CHANGE_TYPE = "_change_type"
 WRITE_ID = "_write_id"
 ROW_ID = "_row_id"
-"""Columns that changes have next to the table's own."""
+"""Columns of changes, next to the table's own."""
 
 ROW_ID_NAMES = (ROW_ID, "_hive_row_id")
-"""Names that a target may give to the row id: Iceberg keeps the first name for itself."""
+"""Names that a target may give to the row id: Iceberg reserves the first one."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class FileAmount:
 
     @classmethod
     def of(cls, files: Iterable[ListedFile]) -> FileAmount:
-        """Return the amount of different files."""
+        """Return the number and length of `files`, which must be distinct."""
         lengths = [file.length for file in files]
         return cls(len(lengths), sum(lengths))
 
@@ -67,17 +67,27 @@ class FileAmount:
 class ChangePlan:
     """The changes of one source between a state and a snapshot, as files to read.
 
-    `pinned` has the write ids that these changes go up to. A bounded batch has fewer write ids than
-    the run, and `remaining` are the new ones left for later. A bounded batch may turn out to change
-    nothing: keep its `state` all the same while there are remaining ids, or the next run plans the
-    same batch again.
+    A bounded batch has fewer write ids than the snapshot. It may turn out to change nothing: store
+    its `state` nevertheless while there are `remaining` write ids, or the next run plans the same
+    batch again.
 
-    `state` is that of a target with these changes applied. `added` are the rows of locations that
-    the state does not have (without a state: of all), `grown` the rows of new write ids elsewhere,
-    `deletes` the files with delete events of new write ids. `changes` compare each of `locations`
-    with the state, except after a loss of the whole table. `whole` are all files of the snapshot,
-    `rows_hive_will_drop` all its directories that `ReadPlan.rows_hive_will_drop` names, `missing`
-    its locations that do not exist, `ignored_files` those of `ReadPlan.ignored_files`.
+    Attributes:
+        pinned: the table, with the write ids up to which these changes go.
+        since: the state before; None plans the whole snapshot as inserts.
+        state: the state of a target after these changes.
+        new_write_ids: the write ids of these changes.
+        remaining: the new write ids that a bounded batch leaves for later.
+        losses: the parts of the history that are gone.
+        added: the rows of locations that the state does not have; without a state, of all.
+        grown: the rows of new write ids in other locations.
+        deletes: the files with delete events of new write ids.
+        locations: the locations of the snapshot.
+        changes: a comparison of each location with the state; empty after a loss of the whole
+            table.
+        whole: the number and length of all files of the snapshot.
+        rows_hive_will_drop: the snapshot's directories as in `ReadPlan.rows_hive_will_drop`.
+        missing: the paths of locations that do not exist.
+        ignored_files: the snapshot's files as in `ReadPlan.ignored_files`.
     """
 
     pinned: PinnedTable
@@ -156,7 +166,7 @@ def plan_changes(
 ) -> ChangePlan:
     """Find what changed since a state; without one, everything is an insert.
 
-    As `plan_read`, it runs a Spark job only for files that may be those of Hive 2.
+    Like `plan_read`, it runs a Spark job only for files that Hive 2 may have written.
 
     Args:
         options: the text of the options that `pinned` was narrowed with.
@@ -238,7 +248,7 @@ class _Source:
 
 
 class _Planner:
-    """Plans of what to read for some changes."""
+    """Planner of the files to read for changes."""
 
     def __init__(self, spark: SparkSession, footers: OrcFooters) -> None:
         self._spark = spark
@@ -321,7 +331,7 @@ class _Planner:
         """Return the files with rows, and the files with delete events, of new write ids.
 
         The rows are read with all delete events that can hit them. A lower write id may have
-        deleted a row: its transaction began earlier, and read after the row was committed.
+        deleted a row, if its transaction began earlier and read after the row was committed.
         """
         parts = [
             replace(location, state=grown_part(location.state, new_ids)) for location in locations
@@ -350,7 +360,7 @@ class _Planner:
 
 
 def plan_before_images(spark: SparkSession, plan: ChangePlan) -> ReadPlan:
-    """Plan the data files with row ids in the ranges of the deleted ones, by partition.
+    """Plan the data files that can hold deleted rows, by the row id ranges of each partition.
 
     Raises:
         UnreadableTableError: a file is not what its directory or name says, or cannot be read.

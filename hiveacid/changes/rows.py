@@ -3,7 +3,7 @@
 ::
 
     plan = plan_changes(spark, pinned, since, footers)   # since=None: the whole snapshot as inserts
-    plan.losses                                          # what is no longer known, and why
+    plan.losses                                          # which changes are unknown, and why
     inserted_rows(spark, plan)                           # live rows that the state has not seen
     deleted_row_ids(spark, plan)                         # seen rows that were deleted since
     images = plan_before_images(spark, plan)             # where the values of deleted rows are
@@ -55,7 +55,7 @@ from hiveacid.snapshots.tables import PinnedTable
 _ROW_ID_TYPE = "struct<write_id: bigint, bucket: int, row: bigint, partition: string>"
 _DELETER = "__hiveacid_deleter"
 _BROADCAST_DELETES = 1_000_000
-"""Delete events that are sent to each executor at most to find their rows; about 100 MB."""
+"""Most delete events that are broadcast to find their rows; about 100 MB."""
 
 
 def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
@@ -173,7 +173,7 @@ def _found(
     if bitmaps is None:
         return rows.join(deleted, list(ROW_ID_COLUMNS))
     named = in_bitmaps(spark, rows, bitmaps, in_one_partition=len(partitions) == 1)
-    # Each row has a match. Spark leaves out a left join if nothing of it is used.
+    # Each row has a match. Spark drops a left join of which no column is used.
     return named.join(deleted, list(ROW_ID_COLUMNS), "left")
 
 
@@ -199,9 +199,10 @@ def _row_id(pinned: PinnedTable) -> Column:
 
 
 def _deleted(spark: SparkSession, plan: ChangePlan) -> DataFrame | None:
-    """Return each row id that was deleted since once, with the write id `_DELETER`.
+    """Return the row ids that were deleted since the state, each once, with `_DELETER`.
 
-    A row that the state has seen deleted is left out, though a second event may name it.
+    `_DELETER` is the write id of the delete. A row that the state has seen deleted is left out,
+    even if a second delete event names it.
     """
     if plan.since is None or not plan.deletes:
         return None

@@ -1,7 +1,7 @@
-"""State of a target: the write ids of one source that it has seen, and where the files lay.
+"""State of a target: the write ids of one source that it has seen, and its files at that time.
 
 A write id list alone is not enough. DROP PARTITION leaves no delete events behind, only a write id
-without a directory; and another table may have the same name.
+without a directory. A table that was dropped and created again has the same name.
 """
 
 from __future__ import annotations
@@ -35,16 +35,24 @@ NO_ORIGINALS = ""
 class LocationState:
     """One location of a source: a partition, or the table itself where there are none.
 
-    `values` are the partition's, as the metastore keeps them; `path` is as the metastore has it;
-    `create_time` is in seconds by the metastore's clock (0 for the table's own location). `base` is
-    the name of the base directory. `last_write_id` is the highest write id of a delta with files: 0
-    if there are original files only, None without any file. `emptied` are the names of directories
-    that `emptied_by_compaction` finds. `rows_hive_will_drop` are the names of directories that
-    cover seen rows and that Hive's cleaner is going to remove. `files_fingerprint` names one of the
-    directories, with a digest of its files: it tells this partition from another one that was given
-    its name. `decoding_fingerprint` tells how the files were decoded. Both are None in states of
-    earlier releases. `other_originals` is a digest of the original files where
-    `files_fingerprint` names a directory; see `originals`.
+    Attributes:
+        values: the partition's values, as the metastore keeps them.
+        path: the location, as the metastore keeps it.
+        create_time: of the partition, in seconds by the metastore's clock; 0 for the table's own
+            location.
+        base: the name of the base directory.
+        last_write_id: the highest write id of a delta with files; 0 if there are original files
+            only, None without any file.
+        emptied: the names of directories that `emptied_by_compaction` finds.
+        rows_hive_will_drop: the names of empty directories that cover seen rows, which Hive's
+            cleaner will remove.
+        files_fingerprint: the name of one directory, with a digest of its files. It distinguishes
+            this partition from another one that was given its name. None in states of earlier
+            releases.
+        decoding_fingerprint: a digest of how the files were decoded. None in states of earlier
+            releases.
+        other_originals: a digest of the original files, if `files_fingerprint` names a directory;
+            see `originals`.
     """
 
     values: tuple[str, ...]
@@ -94,22 +102,22 @@ class LocationState:
     def originals(self) -> str | None:
         """A digest of the original files.
 
-        `NO_ORIGINALS` where a full-ACID table had none and could have been given some. None where a
-        base hides them, in other tables without any, and in states of earlier releases.
+        `NO_ORIGINALS` if a full-ACID table had none, and some could have been added. None if a base
+        hides them, in other tables without any, and in states of earlier releases.
         """
         if self.files_fingerprint is not None and self.files_fingerprint[0] == OF_ORIGINALS:
             return self.files_fingerprint[1]
         return self.other_originals
 
     def to_json(self) -> list[object]:
-        """Return a list, which is short: a source may have a hundred thousand partitions."""
+        """Return a short list, since a source may have a hundred thousand partitions."""
         known = [list(self.values), self.path, self.create_time, self.base, self.last_write_id]
         fingerprints = {} if self.files_fingerprint is None else dict([self.files_fingerprint])
         if self.decoding_fingerprint is not None:
             fingerprints[_DECODING_KEY] = self.decoding_fingerprint
         if self.other_originals is not None:
             fingerprints[_ORIGINALS_KEY] = self.other_originals
-        # Both are rare: a usual location ends here.
+        # Both are rare: the list of most locations ends here.
         rows_hive_will_drop = [list(self.rows_hive_will_drop)] if self.rows_hive_will_drop else []
         return [
             *known,
@@ -120,7 +128,7 @@ class LocationState:
 
     @classmethod
     def from_json(cls, data: object) -> LocationState:
-        """Read what `to_json` gave. Raises `ValueError` on anything else."""
+        """Read what `to_json` returned. Raises `ValueError` on anything else."""
         if not isinstance(data, list) or len(data) < 5 or not isinstance(data[0], list):
             raise ValueError(f"not the state of a location: {data!r}")
         values, path, create_time, base, last_write_id, *emptied = data
@@ -149,14 +157,23 @@ class LocationState:
 
 @dataclass(frozen=True)
 class SourceState:
-    """Part of one source that a target has seen.
+    """State of a table: the part of it that has been seen, to find what has changed since.
 
-    `table_id` is the metastore's own key of the table (None before Hive 4), `create_time` in
-    seconds by its clock. `columns` are the names and types of the columns in the files, in their
-    order. `options` is the text of the options that the source was read with. `backlog_since` are
-    the write ids that had been seen before the first of several bounded batches, while more batches
-    are to come; it is None where the state is that of a run's whole snapshot. `decoding_settings`
-    is empty in states of earlier releases.
+    Store `to_text()` together with what was made of the changes, and give it as `since` next time.
+
+    Attributes:
+        table: the name of the table.
+        table_id: the metastore's own key of the table; None before Hive 4.
+        create_time: of the table, in seconds since the epoch by the metastore's clock.
+        is_full_acid: whether the table was full ACID rather than insert-only.
+        columns: names and Hive types of the columns in the files, in their order.
+        write_ids: the write ids that have been seen.
+        options: the text of the options that the table was read with.
+        locations: the partitions, or the table's own location, as they were.
+        backlog_since: the write ids that had been seen before the first of several bounded
+            batches, while there are more batches; None if the whole snapshot has been seen.
+        decoding_settings: settings that decide how rows are decoded. Empty in states of earlier
+            releases.
     """
 
     table: TableName
@@ -215,11 +232,10 @@ class SourceState:
         return found
 
     def changed_columns(self, now: SourceState) -> list[str]:
-        """Return what has changed of each column with another name, type or position.
+        """Return a phrase for each column whose name, type or position has changed.
 
-        Columns that were added at the end do not count: they are NULL in the rows that have been
-        seen. A model may show a column's name in its rows, or follow it (`select *`,
-        `to_json(struct(*))`).
+        Columns that were added at the end are ignored: they are NULL in the rows that have been
+        seen. Names count because a query may depend on them (`select *`, `to_json(struct(*))`).
         """
         names = {name for name, _ in now.columns}
         before = {name: (position, type_) for position, (name, type_) in enumerate(self.columns)}
@@ -260,7 +276,7 @@ class SourceState:
 
     @classmethod
     def parse(cls, text: str) -> SourceState:
-        """Read what `to_text` gave.
+        """Read what `to_text` returned.
 
         Raises:
             InvalidStateError: the text is anything else; a state is never guessed.
@@ -275,10 +291,10 @@ class SourceState:
 
     @classmethod
     def from_json(cls, data: object) -> SourceState:
-        """Read what `to_json` gave.
+        """Read what `to_json` returned.
 
         Raises:
-            ValueError: something is missing, unknown or of another kind; a state is never guessed.
+            ValueError: something is missing, unknown or of a wrong type; a state is never guessed.
         """
         if not isinstance(data, Mapping) or set(data) - {_BACKLOG_KEY, _SETTINGS_KEY} != _KEYS:
             keys = sorted(data) if isinstance(data, Mapping) else repr(data)
@@ -326,7 +342,7 @@ _BACKLOG_KEY = "backlog_since"
 _SETTINGS_KEY = "shown"
 _DECODING_KEY = "read by"
 _ORIGINALS_KEY = "originals"
-"""Keys that stand next to the name of a directory; no ACID directory is called so."""
+"""Keys next to a directory's name in `LocationState.to_json`; no directory is named like one."""
 
 
 def _is_int(value: object) -> bool:

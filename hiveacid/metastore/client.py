@@ -1,4 +1,4 @@
-"""Calls of a Hive metastore: plain models in, plain models out."""
+"""Client of a Hive metastore: plain models in, plain models out."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class MetastoreClient:
                 address whose connection has failed comes last from then on.
             timeout: seconds to wait for an answer.
             connect_timeout: seconds to wait for one address to accept the connection.
-            security: who the client is, and what protects the connection.
+            security: how the client authenticates, and how the connection is protected.
 
         Raises:
             InvalidSettingError: an address is malformed.
@@ -114,15 +114,15 @@ class MetastoreClient:
         self._channel.close()
 
     def known_user(self) -> str | None:
-        """Return who the metastore takes the client for, such as a Kerberos principal.
+        """Return the client's user at the metastore, such as a Kerberos principal.
 
-        None if the metastore asks nobody who he is. Connects if need be: raises
-        `MetastoreUnavailableError`.
+        None if it is not known, as without authentication. Connects if there is no connection:
+        raises `MetastoreUnavailableError`.
         """
         return self._channel.connection().user
 
     def protocol(self) -> str:
-        """Describe what is spoken with the metastore, for people. Connects if need be."""
+        """Describe the protocol of the connection, for people. Connects if there is none."""
         return self._channel.connection().protocol
 
     # Databases, tables and partitions
@@ -140,7 +140,7 @@ class MetastoreClient:
         )
 
     def get_default_location(self) -> str:
-        """Return the directory of the database `default`, also to a caller who may not see it.
+        """Return the directory of the database `default`, also if the caller may not see it.
 
         A metastore with storage-based authorization may refuse the database, never the setting that
         the location comes from. Raises `MetastoreError` if the metastore cannot be asked.
@@ -178,7 +178,7 @@ class MetastoreClient:
         return self._channel.repeatable("get_table", f"table {name}", call)
 
     def get_tables(self, names: Iterable[TableName]) -> dict[TableName, Table]:
-        """Return the metadata of those of `names` that exist: one call a database."""
+        """Return the metadata of the tables in `names` that exist, with one call per database."""
         tables = {}
         for database, group in groupby(sorted(set(names)), key=lambda name: name.database):
             request = thrift.GetTablesRequest(
@@ -262,9 +262,9 @@ class MetastoreClient:
         return self._channel.repeatable("get_open_txns", "the list of open transactions", call)
 
     def get_aborted_writers(self) -> frozenset[int] | None:
-        """Return the aborted transactions that were none of compactions.
+        """Return the aborted transactions that were not opened for compactions.
 
-        None from a metastore that cannot tell: before Hive 4.
+        None from a metastore before Hive 4, which does not list transactions by type.
         """
         request = thrift.GetOpenTxnsRequest(excludeTxnTypes=[*thrift.TXN_TYPES_OF_COMPACTIONS])
 
@@ -323,7 +323,9 @@ class MetastoreClient:
     def add_write_ids_to_min_history(
         self, txn_id: int, min_open_write_ids: Mapping[TableName, int]
     ) -> None:
-        """Tell the cleaner the lowest write id of each table that the transaction may not see.
+        """Register the lowest write id of each table that the transaction may not see.
+
+        The cleaner keeps the files that the transaction needs.
 
         Only a metastore with `min_history_write_ids` needs it (`ServerInfo`).
         """
@@ -343,7 +345,7 @@ class MetastoreClient:
                 ttypes.HeartbeatTxnRangeRequest(min=txn_id, max=txn_id)
             ),
         )
-        # The call does not raise for a lost transaction: it lists it.
+        # The call does not raise for a lost transaction: the response lists it.
         if txn_id in response.aborted:
             return TransactionState.ABORTED
         return TransactionState.UNKNOWN if txn_id in response.nosuch else TransactionState.OPEN
@@ -386,7 +388,7 @@ class MetastoreClient:
         )
 
     def check_lock(self, lock_id: int, txn_id: int) -> LockResponse:
-        """Return the present state of a lock request; also a heartbeat for it."""
+        """Return the current state of a lock request; also a heartbeat for it."""
         return conversion.lock_response_from_thrift(
             self._channel.repeatable(
                 "check_lock",
@@ -416,10 +418,10 @@ class MetastoreClient:
         locks = map(conversion.lock_info_from_thrift, response.locks or ())
         return tuple(lock for lock in locks if name is None or lock.is_on(name))
 
-    # The past
+    # History
 
     def get_compactions(self, name: TableName) -> tuple[Compaction, ...]:
-        """Return the compactions of a table that the metastore remembers, in any order."""
+        """Return the compactions of a table that the metastore remembers, unordered."""
         request = thrift.ShowCompactRequest(dbName=name.database, tbName=name.table)
         response = self._channel.repeatable(
             "show_compact", f"table {name}", lambda thrift: thrift.show_compact(request)
@@ -463,7 +465,7 @@ class MetastoreClient:
         )
 
     def hive_sql(self, hive_views: str | None = None) -> HiveSql:
-        """Return what the metastore knows of the SQL of its Hive; `hive_views` as in `HiveSql`."""
+        """Return what Hive's SQL depends on in the metastore; `hive_views` as in `HiveSql`."""
         server = self.server_info()
         chosen = self.get_config_value("hive.default.nulls.last").strip().lower()
         if chosen:
@@ -471,7 +473,7 @@ class MetastoreClient:
         return HiveSql(server.version, server.sorts_nulls_last, hive_views).with_chosen_order()
 
     def server_info(self) -> ServerInfo:
-        """Find out what the metastore can do. Opens no transaction.
+        """Return the metastore's abilities and settings. Opens no transaction.
 
         Raises `MetastoreError` if its settings make it forget which write ids are open.
         """
@@ -496,9 +498,9 @@ class MetastoreClient:
         )
 
     def shows_originals(self) -> bool:
-        """Tell whether files outside of bases and deltas belong to insert-only tables.
+        """Whether files outside of bases and deltas belong to insert-only tables.
 
-        It is Hive's setting `hive.mm.allow.originals`, as the metastore has it.
+        This is Hive's setting `hive.mm.allow.originals`, as the metastore has it.
         """
         return self._is_true("hive.mm.allow.originals", "false")
 

@@ -1,4 +1,4 @@
-"""Connections to the metastore: addresses, fail-over, and calls that are repeated."""
+"""Connections to the metastore: addresses, fail-over and retries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _EXPECTED_ADDRESS = (
 )
 T = TypeVar("T")
 ATTEMPTS = 3
-"""Tries of a call that is safe to repeat, when the connection fails."""
+"""Attempts at a call that is safe to repeat, if the connection fails."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def _parse_address(uri: str) -> Address:
 class Connection:
     """An open connection to one metastore.
 
-    `user` is who the metastore takes the client for, None if it asks nobody. `protocol` describes
-    the protocol for people.
+    `user` is the client's user at the metastore, None if it is not known. `protocol` describes the
+    protocol for people.
     """
 
     address: Address
@@ -134,9 +134,8 @@ def connect(
     `read_timeout` for each wait for an answer.
 
     Raises:
-        MetastoreSecurityError: an address and this client do not agree how to speak, or who the
-            client is; no other one has accepted either.
-        MetastoreUnavailableError: no address answers. Both say for each address why it failed.
+        MetastoreSecurityError: a login or a handshake failed, and no other address has accepted.
+        MetastoreUnavailableError: no address answers. Both errors say why each address failed.
     """
     failures, advice = [], []
     for address in addresses:
@@ -220,11 +219,14 @@ class Channel:
                 self._connection = None
 
     def repeatable(self, call: str, subject: str, run: Callable[[ThriftMetastore], T]) -> T:
-        """Make a call; if the connection fails make it again, and at another address.
+        """Make a call; if the connection fails, retry it, at the other addresses too.
 
-        `call` and `subject`, e.g. `table shop.orders`, are for error messages. Raises
-        `MetastoreUnavailableError` after `ATTEMPTS` failures, and the errors of `translate`. A
-        login that was refused is not tried again: `MetastoreSecurityError`.
+        `call` and `subject`, e.g. `table shop.orders`, are for error messages.
+
+        Raises:
+            MetastoreSecurityError: the login was refused, which is not retried.
+            MetastoreUnavailableError: the connection has failed `ATTEMPTS` times.
+            HiveAcidError: the errors of `translate`.
         """
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
@@ -264,7 +266,7 @@ class Channel:
                     self.close()
 
     def _put_last(self, address: Address) -> None:
-        """Try other addresses first: a server that hangs accepts connections all the same."""
+        """Try other addresses first from now on: a server that hangs still accepts connections."""
         others = (other for other in self._addresses if other != address)
         self._addresses = (*others, address)
 
@@ -279,7 +281,7 @@ class Channel:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Tell whether another try may succeed: a login that was refused is refused again."""
+    """Whether a retry may succeed: a login that was refused is refused again."""
     return isinstance(error, MetastoreUnavailableError) and not isinstance(
         error, MetastoreSecurityError
     )

@@ -1,4 +1,4 @@
-"""Translation of errors of thrift and of the metastore into errors of the library."""
+"""Translation of Thrift and metastore errors into errors of the library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WRITE_ID_CALLS = frozenset(
 
 
 def is_unknown_method(error: BaseException) -> bool:
-    """Tell whether the metastore answered that it does not have the call."""
+    """Whether the metastore answered that it does not have the call."""
     return (
         isinstance(error, TApplicationException)
         and error.type == TApplicationException.UNKNOWN_METHOD
@@ -47,7 +47,7 @@ def unavailable(
 ) -> HiveAcidError:
     """Return the error for a connection to `address` that failed in `call` about `subject`.
 
-    `protocol` is what the server speaks instead of plain Thrift, as far as it is known.
+    `protocol` is what the server speaks instead of plain Thrift, if this is known.
     """
     if protocol is not None:
         return MetastoreUnavailableError(

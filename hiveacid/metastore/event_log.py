@@ -1,4 +1,4 @@
-"""The metastore's notification log: when write ids were committed, and which partitions went.
+"""The metastore's notification log: commit times of write ids, and dropped partitions.
 
 A metastore keeps the log if it has a listener (`metastore.transactional.event.listeners`, which is
 `org.apache.hive.hcatalog.listener.DbNotificationListener`). It forgets old entries
@@ -20,14 +20,14 @@ from hiveacid.metastore.models import NotificationEvent, TableName
 
 BATCH = 10_000
 MOST = 300_000
-"""Entries that are read at most. A longer log is not read: it would take minutes."""
+"""Limit of entries. A longer log is not read, because it would take minutes."""
 
 _ALLOCATED = "ALLOC_WRITE_ID_EVENT"
 _COMMITTED = "COMMIT_TXN"
 _OF_TABLES = {"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "INSERT"}
 _ALTERED = "ALTER_PARTITION"
 _SKIPPED = ("OPEN_TXN", "ABORT_TXN", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
-"""Events that are many, and tell nothing that is asked here."""
+"""Frequent events that have no use here."""
 
 _HARMLESS = {*_OF_TABLES, *_SKIPPED, _ALLOCATED, "ADD_PARTITION", "COMMIT_COMPACTION_EVENT"}
 """Events of a table after which each partition still has the rows that it had."""
@@ -35,14 +35,18 @@ _HARMLESS = {*_OF_TABLES, *_SKIPPED, _ALLOCATED, "ADD_PARTITION", "COMMIT_COMPAC
 
 @dataclass(frozen=True)
 class TableEvents:
-    """What the notification log tells of one table.
+    """Events of one table in the notification log; times in seconds since the epoch.
 
-    `since` is the time of the oldest entry of the log, in seconds since the epoch. `committed` has
-    the time of the commit by write id; `allocated` are the write ids that were given. `dropped` has
-    for each time that a partition was dropped, renamed or moved the last write id that was given
-    before, None if that is not in the log; so has `truncated` for each time that the table or a
-    partition was truncated. `knows_tables` says whether the log has events of tables and partitions
-    at all: another listener writes those.
+    Attributes:
+        since: the time of the oldest entry of the log.
+        committed: the time of the commit by write id.
+        allocated: the write ids that were allocated.
+        dropped: for each drop, rename or move of a partition, the last write id that was allocated
+            before; None if it is not in the log.
+        knows_tables: whether the log has events of tables and partitions at all, which another
+            listener writes.
+        truncated: for each TRUNCATE of the table or a partition, the last write id that was
+            allocated before; None if it is not in the log.
     """
 
     since: int
@@ -55,7 +59,8 @@ class TableEvents:
     def at(self, time: float, high_watermark: int) -> int | None:
         """Return the highest write id that was committed at a time, in seconds.
 
-        None if the log does not reach back so far, or does not say.
+        Without a commit until then, it is the last write id before the log, or `high_watermark` if
+        the log has no write id of the table. None if the log does not reach back so far.
         """
         if self.since > time:
             return None
@@ -65,14 +70,14 @@ class TableEvents:
         return min(self.allocated) - 1 if self.allocated else high_watermark
 
     def later(self, time: float, write_id: int) -> frozenset[int]:
-        """Return the write ids below one that were committed after a time, in seconds."""
+        """Return the write ids below `write_id` that were committed after a time, in seconds."""
         return frozenset(i for i, when in self.committed.items() if i < write_id and when > time)
 
     def rules_out_drops(self, after: int, *, has_write_id: bool) -> bool:
         """Whether no partition was dropped, and nothing truncated, after an instant.
 
-        Before Hive 4, TRUNCATE removes the files and leaves nothing. The log must have the
-        instant's write id or an earlier one, so that it reaches back so far.
+        Before Hive 4, TRUNCATE removes the files and leaves nothing. The log must reach back to the
+        instant: it must have the instant's write id or an earlier one.
         """
         reaches_back = self.knows_tables and any(i <= after for i in self.allocated)
         if not reaches_back or self.drops_since(after, has_write_id=has_write_id):
@@ -80,12 +85,12 @@ class TableEvents:
         return not self._is_any_since(self.truncated, after, has_write_id)
 
     def drops_since(self, after: int, *, has_write_id: bool) -> bool:
-        """Whether a partition was dropped after an instant, as far as the log reaches.
+        """Whether the log has a drop of a partition after an instant.
 
         Args:
             after: the write id of the instant.
-            has_write_id: whether a drop takes a write id, as since Hive 4. It is at most the one
-                that was given last.
+            has_write_id: whether a drop takes a write id, as since Hive 4. It is at most the last
+                one that was allocated.
         """
         return self._is_any_since(self.dropped, after, has_write_id)
 
@@ -99,9 +104,9 @@ class TableEvents:
 
 
 def read_table_events(client: MetastoreClient, name: TableName) -> TableEvents | None:
-    """Return what the notification log tells of a table.
+    """Return the events of a table in the notification log.
 
-    None if there is no log, if it may not be read, or if it has more than `MOST` entries.
+    None if there is no log, if the caller may not read it, or if it has `MOST` entries or more.
 
     Raises:
         MetastoreUnavailableError: the metastore does not answer.
@@ -122,9 +127,9 @@ def read_table_events(client: MetastoreClient, name: TableName) -> TableEvents |
 
 
 def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableEvents | None:
-    """Return what some events, the oldest first, tell of a table.
+    """Collect the events of a table. `events` have the oldest first.
 
-    None without any event, or with one of another form than Hive's.
+    None without any event, or if an event does not have Hive's form.
     """
     since: int | None = None
     write_ids: dict[int, int] = {}
@@ -157,7 +162,7 @@ def table_events(events: Iterable[NotificationEvent], name: TableName) -> TableE
             if txn_id in write_ids:
                 committed[write_ids[txn_id]] = event.time
         elif is_ours and event.type in ("CREATE_TABLE", "DROP_TABLE"):
-            # Another table of the name counts its write ids from the start.
+            # A new table of the same name counts its write ids from the start.
             write_ids, allocated, committed, dropped, truncated = {}, set(), {}, [], []
         elif is_ours and not _is_harmless(event):
             dropped.append(max(allocated, default=None))

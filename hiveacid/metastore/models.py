@@ -87,12 +87,14 @@ class StorageDescriptor:
 class Table:
     """A table (thrift `Table`).
 
-    `id` is the metastore's own key of the table (None before Hive 4); `create_time` is in seconds
-    since the epoch by the metastore's clock. `table_type` is e.g. `MANAGED_TABLE`,
-    `EXTERNAL_TABLE`, `VIRTUAL_VIEW` or `MATERIALIZED_VIEW`. `write_id` belongs to the writer of the
-    table's statistics, or to whoever last altered the table; None before Hive 4. `seen` has the
-    valid write ids of the tables of a materialized view, as of its last rebuild. `view_text` is the
-    query of a view, with all names written out (thrift `viewExpandedText`).
+    Attributes:
+        table_type: e.g. `MANAGED_TABLE`, `EXTERNAL_TABLE`, `VIRTUAL_VIEW`, `MATERIALIZED_VIEW`.
+        create_time: in seconds since the epoch by the metastore's clock.
+        id: the metastore's own key of the table; None before Hive 4.
+        write_id: of the writer of the table's statistics, or of the last ALTER TABLE; None before
+            Hive 4.
+        seen: the valid write ids of the tables of a materialized view, as of its last rebuild.
+        view_text: the query of a view, with all names written out (thrift `viewExpandedText`).
     """
 
     name: TableName
@@ -109,7 +111,7 @@ class Table:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether Hive keeps this table with transactions (full ACID or insert-only)."""
+        """Whether the table is transactional: full ACID or insert-only."""
         return self.parameters.get("transactional", "").lower() == "true"
 
     @property
@@ -125,7 +127,7 @@ class Table:
 
     @property
     def is_full_acid(self) -> bool:
-        """Whether the table's rows carry ids and can be updated and deleted."""
+        """Whether the table's rows have row ids and can be updated and deleted."""
         return self.is_transactional and not self.is_insert_only
 
 
@@ -142,7 +144,7 @@ class HiveView:
 
     @classmethod
     def of(cls, table: Table | None) -> HiveView | None:
-        """Return a table as a view of Hive's; None for another kind, and for a view of Spark's."""
+        """Return a table as a Hive view; None for another kind of table, and for Spark's views."""
         if (
             table is None
             or table.table_type != "VIRTUAL_VIEW"
@@ -198,7 +200,10 @@ class LockType(Enum):
 
 
 class TransactionState(Enum):
-    """Answer to a heartbeat. `UNKNOWN`: committed, or never opened here."""
+    """State of a transaction, as a heartbeat returns it.
+
+    `UNKNOWN`: committed, or never opened in this metastore.
+    """
 
     OPEN = "open"
     ABORTED = "aborted"
@@ -236,7 +241,7 @@ class LockInfo:
     blocked_by: int | None
 
     def is_on(self, name: TableName) -> bool:
-        """Tell whether the lock is on a table, on a partition of it or on its whole database."""
+        """Whether the lock is on a table, on a partition of it or on its whole database."""
         return self.database.lower() == name.database and (
             self.table is None or self.table.lower() == name.table
         )
@@ -299,7 +304,7 @@ class NotificationEvent:
 
 _APACHE_HIVE_3 = re.compile(r"3\.\d(\.\d)?")
 _CLOUDERA_HIVE_3 = re.compile(r"3\.1\.3\d{3}(\..*)?")
-"""Versions that Cloudera's Runtime 7 says, such as 3.1.3000.7.1.9.0-387."""
+"""Versions that Cloudera Runtime 7 reports, such as 3.1.3000.7.1.9.0-387."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +343,7 @@ class ServerInfo:
     def tells_compaction_transactions(self) -> bool:
         """Whether a compaction that has a transaction is listed with it, as in Hive 4.
 
-        Apache Hive 3 compacts without transactions; what others have made of it may not.
+        Apache Hive 3 compacts without transactions; other vendors' releases of it may not.
         """
         return self._is_hive_4
 
@@ -346,15 +351,15 @@ class ServerInfo:
     def finds_deletes_by_number(self) -> bool:
         """Whether delete events of an unbucketed table hit files of their own number only.
 
-        So it is in Hive 4. Hive 3 reads all delete files (`OrcRawRecordMerger.getDeltaFiles`).
+        This holds for Hive 4. Hive 3 reads all delete files (`OrcRawRecordMerger.getDeltaFiles`).
         """
         return self._is_hive_4
 
     @property
     def marks_calendars(self) -> bool:
-        """Whether Hive writes and reads in which calendar a file's old days are counted.
+        """Whether Hive writes the calendar of dates before 1582-10-15 into a file, and reads it.
 
-        Apache Hive 3 does not. What others have made of it (3.1.3000…) may.
+        Apache Hive 3 does not. Other vendors' releases of it (3.1.3000…) may.
         """
         return not _APACHE_HIVE_3.fullmatch(self.version)
 
@@ -365,23 +370,23 @@ class ServerInfo:
 
 
 HIVE_4_0, HIVE_3_1 = "4.0", "3.1"
-"""Releases of Hive whose views were tried next to Spark: 4.0.1 and 3.1.3."""
+"""Hive releases whose views were compared with Spark's rows in tests: 4.0.1 and 3.1.3."""
 
 REFUSE = "refuse"
 HIVE_VIEWS = (HIVE_4_0, HIVE_3_1, REFUSE)
-"""Words of the setting `hive_views`."""
+"""Values of the setting `hive_views`."""
 
 
 @dataclass(frozen=True)
 class HiveSql:
-    """Hive's SQL by its version and by settings, as far as the metastore knows them.
+    """Version and settings that Hive's SQL depends on, as the metastore knows them.
 
     Attributes:
-        version: what the metastore says of itself: `4.0.1`; each Apache Hive 3 says `3.0`.
+        version: the version that the metastore reports: `4.0.1`; each Apache Hive 3 reports `3.0`.
         nulls_last: whether Hive sorts NULL last in ascending order. A session of HiveServer2 may
             have another setting, which the metastore does not know.
-        hive_views: the release whose views the user has chosen, or `refuse`, which refuses views
-            of a Hive that was not tried; None takes the nearest release of the same line.
+        hive_views: the release that the user has chosen for views, or `refuse`, which refuses views
+            of an untested Hive; None takes the nearest tested release of the same line.
     """
 
     version: str
@@ -390,14 +395,14 @@ class HiveSql:
 
     @property
     def release(self) -> str | None:
-        """The tried release as which views are evaluated; None if they are refused."""
+        """The tested release by which views are evaluated; None if they are refused."""
         if self.hive_views in (HIVE_4_0, HIVE_3_1):
             return self.hive_views
         return None if self.hive_views == REFUSE and not self._is_tried else self._nearest
 
     @property
     def is_guessed(self) -> bool:
-        """Whether nobody has tried this Hive, nor chosen the release that is taken."""
+        """Whether this Hive is untested, and the user has not chosen a release."""
         return self.hive_views is None and self.release is not None and not self._is_tried
 
     @property
@@ -406,7 +411,7 @@ class HiveSql:
         return self.release == HIVE_3_1
 
     def with_chosen_order(self) -> HiveSql:
-        """Return it with the order of NULL of the chosen release, if that is of another line."""
+        """Return these settings with the chosen release's order of NULL, if its line differs."""
         if self.release in (None, self._nearest):
             return self
         return replace(self, nulls_last=self.release == HIVE_4_0)
@@ -424,7 +429,7 @@ class HiveSql:
 def parse_seconds(text: str, default_unit: str = "s") -> float:
     """Parse a duration of Hive's configuration, in seconds (`MetastoreConf.unitFor`).
 
-    A long unit may go on in any way (`min`, `minutes`). A number without a unit counts
+    A long unit may have any ending (`min`, `minutes`). A number without a unit is in
     `default_unit`. Raises `ValueError` on anything else.
     """
     match = _DURATION.fullmatch(text.strip())

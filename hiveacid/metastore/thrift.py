@@ -55,7 +55,7 @@ def _strings(number: int, name: str) -> Field:
 
 
 class Struct(TBase):
-    """A thrift struct: one attribute a field of `thrift_spec`, None where it is not set."""
+    """A thrift struct: one attribute for each field of `thrift_spec`, None if it is not set."""
 
     thrift_spec: tuple[Field | None, ...] = ()
 

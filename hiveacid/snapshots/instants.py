@@ -1,4 +1,4 @@
-"""Instants and kinds of a read, as a caller asks for them."""
+"""Options of a read: an earlier instant, and the kind of read."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ReadKind(Enum):
     """All that is committed."""
 
     OPTIMIZED = "optimized"
-    """Bases and compacted deltas alone: faster, and behind."""
+    """Only bases and compacted deltas: faster, but without the newest writes."""
 
     @classmethod
     def parse(cls, text: str | None) -> ReadKind:

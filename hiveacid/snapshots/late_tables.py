@@ -3,7 +3,7 @@
 The first tables are locked before the snapshot is taken, so no DROP TABLE or DROP PARTITION can
 come between. A late table is locked afterwards. Its write ids show what happened in the meantime:
 
-- Data that was written lies in a directory of its own and is simply not visible.
+- Data that was written is in a directory of its own and is simply not visible.
 - A dropped partition leaves a write id without a directory. Before Hive 4 it leaves nothing.
 - TRUNCATE leaves an empty base. Before Hive 4 it removes everything, and leaves nothing.
 - A table that was dropped and created again has no write id that the snapshot may see.
@@ -20,7 +20,7 @@ from hiveacid.metastore.models import ServerInfo
 from hiveacid.snapshots.tables import PinnedTable
 
 UnexplainedWriteIds = Callable[[PinnedTable, frozenset[int]], frozenset[int]]
-"""Finds those of some committed write ids of a table that no directory is named after."""
+"""Returns which of some committed write ids of a table no directory is named after."""
 
 CLOCK_TOLERANCE = 10
 """Seconds that the clocks of the metastore and of its database may differ."""
@@ -105,7 +105,7 @@ def check_unchanged(
         )
     if pinned.table.partition_keys:
         return
-    # A conversion gives the write ids up to its own to no write.
+    # A conversion reserves the write ids up to its own: no write has them.
     is_converted = seen.high_watermark >= CONVERSION_WRITE_ID
     first = CONVERSION_WRITE_ID + 1 if is_converted else lowest
     shown = frozenset(i for i in range(first, seen.high_watermark + 1) if seen.is_valid(i))
@@ -122,5 +122,5 @@ def check_unchanged(
 
 
 def _lowest_write_id(fresh: ValidWriteIdList) -> int:
-    """Return the first write id that the table can have given since a conversion, if any."""
+    """Return the first write id that the table can have allocated since a conversion, if any."""
     return CONVERSION_WRITE_ID + 1 if fresh.high_watermark > CONVERSION_WRITE_ID else 1

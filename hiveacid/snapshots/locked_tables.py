@@ -28,7 +28,7 @@ KEEP_EVERY_FILE = 0
 class SnapshotReport:
     """A snapshot's transaction and its tables; times in seconds.
 
-    `lock_waits` has for each table how long the request waited in which it was locked.
+    `lock_waits` has for each table how long its lock request waited.
     """
 
     transaction_id: int
@@ -118,7 +118,7 @@ class LockedTables:
             self.transaction.raise_if_gone()
 
     def summarize(self) -> SnapshotReport:
-        """Summarize what is held, or was held when the transaction ended."""
+        """Report the tables that are held, or were held when the transaction ended."""
         return SnapshotReport(
             transaction_id=self.transaction.id,
             write_ids={name: pinned.write_ids for name, pinned in self._pinned.items()},

@@ -1,4 +1,4 @@
-"""Shared read locks: requests, waits, and reports of who is in the way."""
+"""Shared read locks: requests, waits, and reports of the holders."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from hiveacid.snapshots.transaction import Transaction
 logger = logging.getLogger("hiveacid")
 FIRST_WAIT = 0.05
 LONGEST_WAIT = 5.0
-"""Seconds between two questions to the metastore; the wait doubles from the first to the second."""
+"""Seconds between two `check_lock` calls; the wait doubles from the first to the second."""
 
 TELL_AFTER = 5.0
 """Seconds of waiting after which the log names the holders of the lock."""
 
 LOOK_PERIOD = 0.2
-"""Seconds between two checks that the waiting is still wanted."""
+"""Seconds between two checks for cancellation."""
 
 
 @dataclass
 class LockWait:
-    """Time that a snapshot waits for locks, in seconds.
+    """Limit of the time that a snapshot waits for locks.
 
-    `timed_out` are the tables for which it has waited the whole time. A table is waited for once,
-    not by one reader after the other. `raise_if_cancelled` raises if nobody needs the result of the
-    calling thread any more.
+    Attributes:
+        timeout: the limit in seconds.
+        raise_if_cancelled: raises if nobody needs the result of the calling thread any more.
+        timed_out: the tables for which the snapshot has waited the whole time. It waits for a table
+            once, not for each reader again.
     """
 
     timeout: float
@@ -42,11 +44,12 @@ def acquire_shared_read(
 ) -> float:
     """Lock all tables in one request, wait until it is granted, and return the seconds waited.
 
-    None of `names` may be locked by the transaction yet. The request is withdrawn when the time of
-    `patience` is over, when the caller is cancelled, and when the transaction is ended meanwhile.
+    None of `names` may be locked by the transaction yet. The request is withdrawn when
+    `patience.timeout` has passed, when the caller is cancelled, and when the transaction is ended
+    meanwhile.
 
     Raises:
-        LockTimeoutError: the time of `patience` is over; the holders are named.
+        LockTimeoutError: `patience.timeout` has passed; the message names the holders.
         TransactionLostError: the transaction was aborted.
         SnapshotEndedError: the transaction was ended.
     """

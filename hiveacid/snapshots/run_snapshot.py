@@ -27,7 +27,7 @@ logger = logging.getLogger("hiveacid")
 
 
 class SnapshotHooks:
-    """Calls of a snapshot to its host. Each does nothing here: a host overrides some."""
+    """Callbacks of a snapshot to its host. Each does nothing by default; a host overrides some."""
 
     def initial_tables(self) -> Iterable[TableName]:
         """Return the tables that are locked together, with the first one that is read."""
@@ -42,13 +42,13 @@ class SnapshotHooks:
     def on_lost(self, error: TransactionLostError) -> None:
         """Called once when the transaction is found lost, possibly on another thread.
 
-        It is the time to cancel what reads under the transaction.
+        The host should cancel what reads under the transaction.
         """
 
     def raise_if_cancelled(self) -> None:
         """Raise if nobody needs the result of the calling thread any more.
 
-        It is asked before a `pin` begins and while it waits for locks.
+        Called before a `pin` begins and while it waits for locks.
         """
 
 
@@ -81,7 +81,7 @@ class RunSnapshot:
         Args:
             client_factory: makes one client for the calls and one for the heartbeats.
             agent_info: names the owner of the transaction and its locks for administrators.
-            hooks: the calls to the host of the snapshot.
+            hooks: the callbacks to the host of the snapshot.
             unexplained: lists a table and finds the write ids without a directory; asked only
                 about late tables.
         """
@@ -111,7 +111,7 @@ class RunSnapshot:
 
     @property
     def lost(self) -> TransactionLostError | None:
-        """Loss of the present transaction, or of the last one if there is none now."""
+        """Loss of the current transaction, or of the last one if there is none now."""
         tables = self._tables or self._last
         return None if tables is None else tables.transaction.lost
 
@@ -123,9 +123,9 @@ class RunSnapshot:
     def pin(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
         """Return the tables as the snapshot has them; they stay the same until its end.
 
-        Name all tables that can be foreseen in the first call: they are locked in one request and
-        are safe from any DDL. If no table has been pinned yet, a failure ends the transaction, and
-        the next call opens another one.
+        Name all tables that are known in advance in the first call: they are locked in one request
+        and are safe from any DDL. If no table has been pinned yet, a failure ends the transaction,
+        and the next call opens another one.
 
         Raises:
             SnapshotEndedError: the snapshot has ended.
@@ -169,7 +169,7 @@ class RunSnapshot:
 
         Args:
             explain: makes the message of the `SnapshotEndedError` that each later use raises, from
-                the names of the tables, which are not always known.
+                the names of the tables; the text is empty if they are not known.
         """
         self._explain_end = self._explain_end or explain or self._explain
         self._finish(commit=True)

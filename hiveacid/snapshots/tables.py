@@ -19,7 +19,7 @@ from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, 
 
 
 class OrcColumns(Enum):
-    """By what the columns of a table are found in ORC files.
+    """How Hive matches a table's columns with the columns of ORC files.
 
     `UNKNOWN` refuses files in which it makes a difference.
     """
@@ -30,7 +30,7 @@ class OrcColumns(Enum):
 
     @classmethod
     def of(cls, setting: str | None, server: ServerInfo) -> OrcColumns:
-        """Return what a setting says; without it, what a metastore's Hive does by default.
+        """Return the value of a setting; without it, the default of the metastore's Hive.
 
         Raises:
             InvalidSettingError: as `parse` does.
@@ -40,7 +40,7 @@ class OrcColumns(Enum):
 
     @classmethod
     def parse(cls, setting: str | None) -> OrcColumns | None:
-        """Return what a setting says; None without it.
+        """Return the value of a setting; None without it.
 
         Raises:
             InvalidSettingError: the setting is neither `position` nor `name`.
@@ -61,16 +61,20 @@ _CALENDARS = ("file", "gregorian")
 
 @dataclass(frozen=True)
 class FileSettings:
-    """How files are read where they leave it open, as a user says; None is what nobody has said.
+    """Settings for reading files that do not say themselves how to be read; None is not set.
 
-    `orc_columns`: by what Hive finds the columns of a table in ORC files, `position` or `name`;
-    None goes by the metastore's version (`OrcColumns`).
-    `old_dates`: the calendar of days before 1582-10-15 in files that do not name theirs:
-    `gregorian`, as Hive 3.1 counts, or `file`, which is the Julian one, as in other versions; None
-    goes by the metastore's version.
-    `parquet_time_zone`: the time zone of the Java that wrote Parquet files which do not name it, or
-    hold instants, as Hive's own Java has it; None refuses their timestamps.
-    Raises `InvalidSettingError` for a word that a setting does not take.
+    Attributes:
+        orc_columns: how Hive matches the columns of ORC files, `position` or `name`; None goes by
+            the metastore's version (`OrcColumns`).
+        old_dates: the calendar of days before 1582-10-15 in files that do not name it:
+            `gregorian`, as in Hive 3.1, or `file`, the Julian calendar of other versions; None goes
+            by the metastore's version.
+        parquet_time_zone: the time zone of the JVM that wrote Parquet files, the same as that of
+            Hive's own JVM, for files that do not name it or hold instants; None refuses their
+            timestamps.
+
+    Raises:
+        InvalidSettingError: a setting has another value.
     """
 
     orc_columns: str | None = None
@@ -87,21 +91,21 @@ class FileSettings:
             )
 
     def or_else(self, others: FileSettings) -> FileSettings:
-        """Return these settings, with those of `others` where nothing is said."""
+        """Return these settings, with the values of `others` for settings that are None."""
         said = {f.name: getattr(self, f.name) for f in fields(self)}
         return replace(others, **{name: word for name, word in said.items() if word is not None})
 
     def counts_in_gregorian(self, server: ServerInfo) -> bool:
-        """Return whether days before 1582-10-15 are counted in the Gregorian calendar.
+        """Whether days before 1582-10-15 are counted in the Gregorian calendar.
 
-        Without the setting: as the metastore's Hive does by default.
+        Without the setting, the default of the metastore's Hive.
         """
         return (self.old_dates or ("file" if server.marks_calendars else "gregorian")) != "file"
 
 
 @dataclass(frozen=True)
 class UnlockedTable:
-    """Metadata of a table, and the ids whose work was committed at one moment.
+    """Metadata of a table, and the transaction and write ids that were committed at one moment.
 
     `partitions` is empty for an unpartitioned table.
     """
@@ -126,7 +130,7 @@ def look_up_unlocked(
 
     For callers that need metadata and no row: it takes no lock and no transaction, so Hive may
     compact or drop the table the next moment. The list of transactions is taken first, so that a
-    later listing has the files of every transaction that the list has as committed.
+    later listing has the files of every transaction that is committed in the list.
 
     Raises:
         MetastoreError: the metastore could not be asked.
@@ -148,9 +152,9 @@ def look_up_unlocked(
 def unseen_writes(
     client: MetastoreClient, table: Table, valid_txns: ValidTxnList
 ) -> tuple[tuple[TableName, WriteIdRanges], ...]:
-    """Return what a materialized view has not seen: tables, and their valid write ids since.
+    """Return the valid write ids, by table, that a materialized view has not seen.
 
-    Empty for a table of another kind, and where the view's tables are not transactional.
+    Empty for a table of another kind, and if the view's tables are not transactional.
 
     Raises:
         MetastoreError: the metastore could not be asked.
@@ -165,15 +169,18 @@ def unseen_writes(
 class PinnedTable(UnlockedTable):
     """A table in a snapshot: its metadata and the ids that the snapshot may see of it.
 
-    `transaction_id` is the snapshot's transaction, which holds a shared lock on the table.
-    `orc_columns` says how its columns are found in ORC files. `gregorian` says that days before
-    1582-10-15 are counted in the Gregorian calendar where a file does not say: so does Hive 3.1.
-    `unseen` are the valid write ids of the tables of a materialized view that it has not seen.
-    `parquet_time_zone` is the zone in which timestamps of Parquet files are shown that name none.
-    `shows_originals` says that Hive shows files outside of bases and deltas in insert-only tables
-    (`hive.mm.allow.originals`). `deletes_by_number` says that delete events hit only data files of
-    the same number: in bucketed tables, and since Hive 4. `scratch` has the snapshot's copies of
-    files that are being written.
+    Attributes:
+        transaction_id: the snapshot's transaction, which holds a shared lock on the table.
+        orc_columns: how Hive matches the columns of ORC files.
+        gregorian: whether days before 1582-10-15 are counted in the Gregorian calendar, as in Hive
+            3.1, if a file does not name its calendar.
+        parquet_time_zone: the zone of timestamps in Parquet files that name none.
+        shows_originals: whether Hive shows files outside of bases and deltas in insert-only tables
+            (`hive.mm.allow.originals`).
+        deletes_by_number: whether delete events hit only data files of the same number: in bucketed
+            tables, and since Hive 4.
+        scratch: the snapshot's copies of files that are being written.
+        unseen: the valid write ids, by table, that a materialized view has not seen.
     """
 
     transaction_id: int

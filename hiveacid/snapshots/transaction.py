@@ -36,7 +36,7 @@ The usual interval is a third of the timeout. The rest leaves time for three add
 """
 
 AGENT_INFO_LENGTH = 128
-"""Length of the column for it in the metastore's database; longer text makes every lock fail."""
+"""Length of the agent info column in the metastore's database; a longer text fails every lock."""
 
 STATE_REASONS = {
     TransactionState.ABORTED: "the metastore has aborted it",
@@ -51,9 +51,9 @@ T = TypeVar("T", bound="Transaction")
 class Heartbeat:
     """A daemon thread that sends heartbeats on a connection of its own until stopped.
 
-    A heartbeat that fails is repeated, and the log says so once a minute. The transaction counts as
-    lost when the metastore says so, or when no heartbeat got through for the metastore's timeout:
-    from then on the metastore may abort the transaction at any time.
+    A failed heartbeat is repeated, with a warning once a minute. The transaction is treated as lost
+    when the metastore says so, or when no heartbeat got through for the metastore's timeout: from
+    then on the metastore may abort the transaction at any time.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Requester:
 
 
 def fit_agent_info(text: str) -> str:
-    """Return a text in the form that every metastore's database can keep as agent info."""
+    """Return a text in the form that every metastore's database can store as agent info."""
     # A database of another encoding may need several bytes for a character, or refuse it.
     return text.encode("ascii", "replace").decode("ascii")[:AGENT_INFO_LENGTH]
 
@@ -153,8 +153,8 @@ def fit_agent_info(text: str) -> str:
 class Transaction:
     """An open transaction that sends heartbeats until it ends; all methods are thread-safe.
 
-    `locked` are the tables on which the transaction holds a shared lock; whoever locks more adds
-    them. `lost` is set once the transaction turns out to be lost.
+    `locked` are the tables on which the transaction holds a shared lock; a caller that locks more
+    adds them. `lost` is set once the transaction turns out to be lost.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Transaction:
 
         Args:
             client_factory: makes one client for the calls and one for the heartbeats.
-            requester: the owner; a metastore that asks who its clients are overrules the user.
+            requester: the owner. The user with whom the client has logged in takes precedence.
             on_lost: called once when the transaction turns out to be lost, on the thread that
                 notices.
 
@@ -259,7 +259,7 @@ class Transaction:
     def end(self, commit: bool) -> None:
         """Commit or abort, which releases the locks. Does nothing the second time.
 
-        If the metastore cannot be told, the log says so; it aborts the transaction after its
+        If the call fails, a warning is logged; the metastore aborts the transaction after its
         timeout. Raises nothing but an interrupt (Ctrl-C), after which it may be called again.
         """
         with self._state_lock:
@@ -328,16 +328,19 @@ def _words(error: Exception) -> str:
 class SnapshotSettings:
     """Settings of a snapshot; times are in seconds.
 
-    `heartbeat_interval`: how often the metastore is told that the transaction is alive; None takes
-    a third of the metastore's `metastore.txn.timeout`; 0 sends no heartbeats, so that the
-    metastore aborts the transaction after that timeout (of use only to see what happens then).
-    `lock_timeout`: how long to wait for the shared locks on the tables.
-    `files`: how files of all tables are read where they leave it open. `files_of` is asked for some
-    tables, and returns those of them for which something else holds, and what.
-    `scratch_directory`: where files that are being written are copied, as far as they count; None
-    is `/tmp` of the file system that they are on. `open_files_limit`: megabytes that these copies
-    may have together.
-    Raises `InvalidSettingError` for a negative number.
+    Attributes:
+        heartbeat_interval: seconds between two heartbeats. None takes a third of the metastore's
+            `metastore.txn.timeout`. 0 sends no heartbeats, so that the metastore aborts the
+            transaction after this timeout (of use only to see what happens then).
+        lock_timeout: how long to wait for the shared locks on the tables.
+        files: the settings for the files of all tables.
+        files_of: returns, for some tables, the settings that differ from `files`.
+        scratch_directory: where the flushed part of files that are being written is copied; None is
+            `/tmp` of the file system that the files are on.
+        open_files_limit: megabytes that these copies may have together.
+
+    Raises:
+        InvalidSettingError: a number is negative.
     """
 
     heartbeat_interval: float | None = None
@@ -357,10 +360,10 @@ class SnapshotSettings:
                 )
 
     def heartbeat_seconds(self, transaction_timeout: float) -> float:
-        """The interval for a metastore whose transactions time out after `transaction_timeout`.
+        """Return the interval for a metastore with this transaction timeout; 0 sends no heartbeats.
 
-        0 means no heartbeats. Raises `InvalidSettingError` for an interval that could not keep the
-        transaction alive.
+        Raises:
+            InvalidSettingError: the interval could not keep the transaction alive.
         """
         if self.heartbeat_interval is None:
             return transaction_timeout / 3

@@ -1,1 +1,1 @@
-"""Security of connections to the metastore: who we are, and how both sides prove and protect it."""
+"""Security of metastore connections: authentication, signatures and encryption."""

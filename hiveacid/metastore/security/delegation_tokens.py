@@ -1,4 +1,4 @@
-"""Delegation tokens of the metastore in a file of Hadoop's (`Credentials.writeTokenStorageFile`).
+"""Delegation tokens of the metastore in a Hadoop token file (`Credentials.writeTokenStorageFile`).
 
 YARN, Oozie and spark-submit write such a file for a process that has no ticket, and name it in
 `HADOOP_TOKEN_FILE_LOCATION`.
@@ -14,12 +14,12 @@ from pathlib import Path
 from hiveacid.metastore.security.failures import HandshakeError
 
 VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"
-"""Variable of the environment that names the file."""
+"""Environment variable that names the file."""
 
 KIND = "HIVE_DELEGATION_TOKEN"
 _MAGIC = b"HDTS"
 _WRITABLE = 0
-"""Version of the file: Hadoop's own format, not that of protocol buffers."""
+"""Version of the file: Hadoop's own format, not the format of protocol buffers."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ def token_file() -> str | None:
 def find_token(path: str) -> Token | None:
     """Return the metastore's token in a file; None if it has none.
 
-    Of several, the one without a service: the others are for HiveServer2 or for other clusters.
+    Of several tokens, return the one without a service: the others are for HiveServer2 or for other
+    clusters.
 
     Raises:
         HandshakeError: the file cannot be read.
@@ -75,20 +76,20 @@ def read_tokens(data: bytes) -> list[Token]:
     """Return all tokens of a file's content.
 
     Raises:
-        ValueError, IndexError: it is not such a file.
+        ValueError, IndexError: it is not a token file.
     """
     if data[:4] != _MAGIC or data[4] != _WRITABLE:
         raise ValueError("not a token file")
     reader = _Reader(data, 5)
     tokens = []
     for _ in range(reader.number()):
-        reader.text()  # The alias, by which the token was put into the file.
+        reader.text()  # The alias under which the token was put into the file.
         tokens.append(reader.token())
     return tokens
 
 
 def parse_token(text: str) -> Token:
-    """Return a token in the form in which `get_delegation_token` gives it.
+    """Parse a token in the form that `get_delegation_token` returns.
 
     Raises:
         ValueError, IndexError: it is not a token.
@@ -97,7 +98,7 @@ def parse_token(text: str) -> Token:
 
 
 class _Reader:
-    """Reads what Hadoop's `WritableUtils` has written."""
+    """Reader of the format that Hadoop's `WritableUtils` writes."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data

@@ -1,7 +1,7 @@
-"""DIGEST-MD5 as a mechanism of SASL (RFC 2831), by which Hadoop's delegation tokens log in.
+"""SASL mechanism DIGEST-MD5 (RFC 2831), for logins with Hadoop's delegation tokens.
 
-The algorithms are old, and are what the metastore speaks for tokens. Python's `hashlib` has MD5;
-RC4, the cipher of `auth-conf`, is written out here.
+The algorithms are old, but the metastore accepts no others for tokens. Python's `hashlib` has MD5;
+RC4, the cipher of `auth-conf`, is implemented here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hiveacid.metastore.security.delegation_tokens import Token
 from hiveacid.metastore.security.failures import HandshakeError
 
 _URI = "null/default"
-"""What Hive's own client gives for service and host (`SaslRpcServer.SASL_DEFAULT_REALM`)."""
+"""Service and host, as Hive's own client sends them (`SaslRpcServer.SASL_DEFAULT_REALM`)."""
 
 _QOPS = ("auth-conf", "auth-int", "auth")
 _CIPHERS = {"rc4": 16, "rc4-56": 7, "rc4-40": 5}
@@ -37,12 +37,12 @@ class DigestMechanism:
 
     name = "DIGEST-MD5"
     user: str | None = None
-    """Whose token it is, only the metastore knows."""
+    """Unknown: only the metastore knows the owner of the token."""
 
     def __init__(
         self, username: str, password: str, *, uri: str = _URI, cnonce: str | None = None
     ) -> None:
-        """`uri` is `service/host`, `cnonce` a text that nobody can foresee."""
+        """`uri` is `service/host`, `cnonce` an unpredictable text."""
         self._username = username
         self._password = password
         self._uri = uri
@@ -117,15 +117,15 @@ class DigestMechanism:
         return _md5(proof.encode()).hex()
 
     def wrap(self, message: bytes) -> bytes:
-        """Protect a message by the chosen layer."""
+        """Sign or encrypt a message, as the chosen layer asks."""
         return message if self._sent is None else self._sent.protect(message)
 
     def unwrap(self, message: bytes) -> bytes:
-        """Check and open a message. Raises `HandshakeError`."""
+        """Verify or decrypt a message, as the chosen layer asks. Raises `HandshakeError`."""
         return message if self._received is None else self._received.open(message)
 
     def explain_refusal(self, reason: str) -> str:
-        """Return what to do about a token that the metastore does not take."""
+        """Return what to do about a token that the metastore does not accept."""
         return (
             "The delegation token has expired, was cancelled, or is another metastore's: get a "
             "new one, or use a ticket or a keytab."
@@ -171,7 +171,7 @@ class _Layer:
 
 
 class _Rc4:
-    """The stream cipher RC4; its state goes on from message to message."""
+    """The stream cipher RC4; its state continues from message to message."""
 
     def __init__(self, key: bytes) -> None:
         box, j = list(range(256)), 0
@@ -196,7 +196,7 @@ class _Rc4:
 
 
 def _md5_object(data: bytes = b"") -> Any:
-    # Else Python refuses MD5 on a machine in FIPS mode.
+    # Without the argument Python refuses MD5 on a machine in FIPS mode.
     return md5(data, usedforsecurity=False)
 
 

@@ -1,4 +1,4 @@
-"""Reasons why a secured connection fails, and what the other side speaks instead."""
+"""Reasons why a connection fails, and protocols that the other side speaks instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thrift.transport.TTransport import TTransportException
 
 
 class HandshakeError(Exception):
-    """A metastore and this client do not agree who the other is, or how to speak.
+    """A login at the metastore failed, or the server speaks another protocol.
 
     Args:
         reason: what happened, to follow "thrift://host:port: ".
@@ -22,7 +22,7 @@ class HandshakeError(Exception):
 
 
 def is_closed(error: Exception) -> bool:
-    """Tell whether an error says that the other side has closed the connection."""
+    """Whether an error says that the other side has closed the connection."""
     if isinstance(error, TTransportException):
         inner = getattr(error, "inner", None)
         return error.type == TTransportException.END_OF_FILE or isinstance(inner, ConnectionError)
@@ -30,7 +30,7 @@ def is_closed(error: Exception) -> bool:
 
 
 def describe_other_protocol(first_bytes: bytes) -> str | None:
-    """Return what a server speaks whose first bytes are no answer; None if that is not known."""
+    """Return the protocol of a server by its first bytes; None if it is not known."""
     if first_bytes[:2] in (b"\x15\x03", b"\x16\x03"):
         return "TLS"
     if first_bytes.startswith(b"HTTP"):
@@ -73,7 +73,7 @@ _KERBEROS_ADVICE = (
 
 
 def kerberos_advice(reason: str) -> str:
-    """Return what to do about an error of the Kerberos library, by its words."""
+    """Return what to do about an error of the Kerberos library, by its text."""
     for pattern, advice in _KERBEROS_ADVICE:
         if re.search(pattern, reason, re.IGNORECASE):
             return advice

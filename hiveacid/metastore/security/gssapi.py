@@ -1,7 +1,7 @@
 """The system's GSSAPI library (MIT's libgssapi_krb5) through ctypes.
 
 No package has to be built, keytabs work in memory, and the library is there wherever git or a JRE
-is. It is loaded when Kerberos is asked for, not before. RFC 2743 and 2744 describe the calls.
+is. It is loaded only if Kerberos is used. RFC 2743 and 2744 describe the calls.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _library() -> Any:
     """Load the library, once.
 
     Raises:
-        HandshakeError: the machine has none.
+        HandshakeError: the machine does not have the library.
     """
     for find in (lambda: _LIBRARY, lambda: ctypes.util.find_library("gssapi_krb5")):
         # The second way starts processes (ldconfig, gcc).
@@ -125,7 +125,7 @@ def _call(function: str, *arguments: Any) -> int:
     """Call a function of the library and return its status.
 
     Raises:
-        HandshakeError: with the library's words.
+        HandshakeError: the call failed; the reason is the library's message.
     """
     minor = c_uint32()
     status: int = getattr(_library(), function)(byref(minor), *arguments)
@@ -150,7 +150,7 @@ class Name:
     """Name of a principal or of a service, in the library's form."""
 
     def __init__(self, text: str, *, of_principal: bool) -> None:
-        """`text` is a principal, or else `service@host`. Raises `HandshakeError`."""
+        """`text` is a principal, or `service@host` for a service. Raises `HandshakeError`."""
         self.handle = c_void_p()
         data, kind = text.encode(), _PRINCIPAL_NAME if of_principal else _HOSTBASED_SERVICE
         _call("gss_import_name", byref(_bytes_in(data)), byref(kind), byref(self.handle))
@@ -161,12 +161,13 @@ class Name:
 
 
 class Credentials:
-    """Keys of a keytab, with the tickets that they have brought, in memory."""
+    """Keys of a keytab, with their tickets in memory."""
 
     def __init__(self, principal: str, keytab: str, cache: str) -> None:
-        """Take or renew a ticket. Without a cache of its own the user's would be overwritten.
+        """Take or renew a ticket.
 
-        `cache` names it with its kind, such as `MEMORY:name`.
+        `cache` is the credential cache with its type, such as `MEMORY:name`. Without a cache of its
+        own, the ticket would overwrite the user's.
 
         Raises:
             HandshakeError: the KDC gives no ticket.
@@ -218,7 +219,7 @@ class Context:
         return data
 
     def wrap(self, message: bytes, *, encrypt: bool) -> bytes:
-        """Protect a message against changes, and against readers. Raises `HandshakeError`."""
+        """Sign a message, and encrypt it if `encrypt`. Raises `HandshakeError`."""
         answer = _Buffer()
         _call(
             "gss_wrap",
@@ -227,7 +228,11 @@ class Context:
         return _bytes_out(answer)
 
     def unwrap(self, message: bytes, *, encrypted: bool = False) -> bytes:
-        """Check and open a message, which must be `encrypted` if so. Raises `HandshakeError`."""
+        """Verify and decrypt a message.
+
+        Raises:
+            HandshakeError: it was changed, repeated, or not encrypted although `encrypted` is true.
+        """
         answer, was_encrypted = _Buffer(), c_int()
         status = _call(
             "gss_unwrap",
@@ -243,7 +248,7 @@ class Context:
 
     @property
     def client(self) -> str:
-        """The principal that we are. Raises `HandshakeError`."""
+        """The principal of the client. Raises `HandshakeError`."""
         name, text = c_void_p(), _Buffer()
         _call("gss_inquire_context", self._handle, byref(name), None, None, None, None, None, None)
         try:

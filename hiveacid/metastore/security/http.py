@@ -22,11 +22,11 @@ from hiveacid.metastore.security.settings import Jwt, Security, UserName
 from hiveacid.metastore.security.tls import tls_context
 
 _ACTOR = "x-actor-username"
-"""Header with the user's name, for a metastore that believes it (`HmsThriftHttpServlet`)."""
+"""Header with the user's name, for a metastore that trusts it (`HmsThriftHttpServlet`)."""
 
 
 class HttpStatusError(TTransportException):
-    """An answer of HTTP that carries no Thrift."""
+    """An HTTP response that carries no Thrift message."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(message=f"HTTP {code} {reason}".strip())
@@ -34,7 +34,7 @@ class HttpStatusError(TTransportException):
 
 
 class HttpTransport(THttpClient):
-    """thrift's HTTP client, which notices refusals: thrift's own would read them as an answer."""
+    """Thrift's HTTP client that raises for HTTP errors; Thrift's own reads them as an answer."""
 
     def __init__(
         self, uri: str, headers: Callable[[], Mapping[str, str]], context: ssl.SSLContext | None
@@ -43,7 +43,7 @@ class HttpTransport(THttpClient):
         super().__init__(uri, ssl_context=context)
         self._headers = headers
         if self.using_proxy():
-            # A metastore is in the cluster, and its token is no proxy's business.
+            # A metastore is in the cluster, and a proxy must not see its token.
             there = urlsplit(uri)
             self.host, self.port = there.hostname, there.port
             self.realhost = self.realport = self.proxy_auth = None
@@ -75,7 +75,7 @@ def http_transport(
 ) -> HttpTransport:
     """Return a transport for requests to a metastore. Sends none yet.
 
-    `user` is who the client is where nothing in the settings says so; `timeout` is in seconds.
+    `user` is the client's user if the settings have none; `timeout` is in seconds.
 
     Raises:
         HandshakeError: there is no token, or no usable file of certificates.
@@ -88,18 +88,18 @@ def http_transport(
         None if security.tls is None else tls_context(security.tls),
     )
     transport.setTimeout(timeout * 1000)
-    # Without a usable token nobody is asked.
+    # Raises without a usable token, before anything is sent.
     transport.setCustomHeaders(_headers(security, user))
     return transport
 
 
 def is_listening(host: str, port: int, timeout: float) -> None:
-    """Raise OSError unless a server accepts a connection; HTTP itself connects with a request."""
+    """Raise OSError unless a server accepts a connection: HTTP connects with its first request."""
     socket.create_connection((host, port), timeout=timeout).close()
 
 
 def explain_status(error: HttpStatusError, security: Security) -> HandshakeError:
-    """Return why a metastore has answered with this status."""
+    """Return the error for a metastore that has answered with this status."""
     reason = f"it answers {error.message}"
     if error.code in (401, 403):
         if isinstance(security.auth, Jwt):
@@ -142,7 +142,7 @@ def read_jwt(settings: Jwt) -> str:
 
 
 def _age(settings: Jwt) -> str:
-    """Return a remark on a token that has expired; nothing of one that has not."""
+    """Return the end of a sentence if the token has expired; empty if it has not."""
     expiry = _claims(settings).get("exp")
     if not isinstance(expiry, int | float) or expiry > time.time():
         return ""
@@ -159,6 +159,6 @@ def _claims(settings: Jwt) -> dict[str, object]:
 
 
 def subject_of(settings: Jwt) -> str | None:
-    """Return whom a token names (`sub`), without checking it."""
+    """Return the subject of a token (`sub`), without verifying the token."""
     subject = _claims(settings).get("sub")
     return subject if isinstance(subject, str) else None

@@ -1,4 +1,4 @@
-"""Kerberos as a mechanism of SASL (RFC 4752)."""
+"""SASL mechanism GSSAPI with Kerberos (RFC 4752)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hiveacid.metastore.security.settings import Kerberos
 logger = logging.getLogger("hiveacid")
 
 _SLOW = 5.0
-"""Seconds after which a KDC that has not answered is told of.
+"""Seconds without an answer of a KDC after which a warning is logged.
 
-The library itself tries each KDC of krb5.conf several times, and waits up to 10 s for one that has
-accepted a connection. A deadline of ours would come before the next KDC's turn."""
+The system's library tries each KDC of krb5.conf several times, and waits up to 10 s for a KDC that
+has accepted a connection. A timeout of ours would come before the next KDC's turn."""
 
 _LAYERS = {4: "auth-conf", 2: "auth-int", 1: "auth"}
 """Layers that a server may offer, the strongest first, and their names in SASL."""
@@ -47,7 +47,7 @@ class KerberosMechanism:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the layer is chosen, with which the client's part ends."""
+        """Whether the layer is chosen, which ends the client's part."""
         return self._layer is not None
 
     @property
@@ -66,7 +66,7 @@ class KerberosMechanism:
             return self._context.step(b"")
 
     def respond(self, challenge: bytes) -> bytes:
-        """Check who the metastore is, then choose a layer."""
+        """Authenticate the metastore, then choose a layer."""
         if not self._context.is_complete:
             return self._context.step(challenge)
         offer = self._context.unwrap(challenge)
@@ -83,13 +83,13 @@ class KerberosMechanism:
         return wrapped
 
     def wrap(self, message: bytes) -> bytes:
-        """Protect a message by the chosen layer."""
+        """Sign or encrypt a message, as the chosen layer asks."""
         if self._layer == 1:
             return message
         return self._context.wrap(message, encrypt=self._layer == 4)
 
     def unwrap(self, message: bytes) -> bytes:
-        """Check and open a message."""
+        """Verify or decrypt a message, as the chosen layer asks."""
         if self._layer == 1:
             return message
         return self._context.unwrap(message, encrypted=self._layer == 4)
@@ -112,7 +112,7 @@ class KerberosMechanism:
 
 @contextmanager
 def _told_if_slow() -> Iterator[None]:
-    """Log what is waited for if a call of the library takes long."""
+    """Log a warning if a call of the Kerberos library takes longer than `_SLOW`."""
     timer = threading.Timer(_SLOW, _tell_of_silence)
     timer.daemon = True
     timer.start()
@@ -133,7 +133,7 @@ def _tell_of_silence() -> None:
 
 
 def server_principal(settings: Kerberos, host: str) -> str | None:
-    """Return the metastore's principal if the settings name it, with the host in for `_HOST`."""
+    """Return the metastore's principal if the settings name it, with the host for `_HOST`."""
     if settings.server_principal is None:
         return None
     return settings.server_principal.replace("_HOST", host.lower())

@@ -1,4 +1,4 @@
-"""Principals of a keytab: the library says no more of a wrong keytab than "no credentials"."""
+"""Principals of a keytab, for errors: of a wrong keytab GSSAPI only says "no credentials"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_keytab(path: str, principal: str) -> None:
     """Check that a keytab can be read and has keys of a principal.
 
     Raises:
-        HandshakeError: it cannot, or has none.
+        HandshakeError: the file cannot be read, is not a keytab, or has no key of the principal.
     """
     try:
         principals = principals_of(Path(path).read_bytes())
@@ -53,7 +53,7 @@ def principals_of(keytab: bytes) -> list[str]:
         at += 4
         if length > 0:
             principals[_principal_of(keytab[at : at + length])] = None
-        # Of a negative length is what was deleted.
+        # A deleted entry has a negative length.
         at += abs(length)
     return list(principals)
 

@@ -1,6 +1,7 @@
 """Opening of a connection: TCP, then TLS, then SASL; or HTTP.
 
-What a secured metastore needs is imported where it is used: an unsecured one costs no time for it.
+Modules for secured metastores are imported where they are used, so that an unsecured metastore does
+not cost their import time.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ _SUSPICIOUS_SILENCE = 3.0
 
 @dataclass(frozen=True)
 class Opened:
-    """An open connection, and what was agreed on.
+    """An open connection, its user and its protocol.
 
-    `user` is who the metastore takes the client for, None if it does not say. `protocol` describes
-    the protocol for people.
+    `user` is the client's user at the metastore, None if it is not known. `protocol` describes the
+    protocol for people.
     """
 
     transport: TTransportBase
@@ -55,25 +56,25 @@ def operating_system_user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        # As in a container that runs under any user id: it has no name.
+        # As in a container that runs under an arbitrary user id, which has no name.
         return str(os.getuid())
 
 
 def open_connection(
     host: str, port: int, security: Security, connect_timeout: float, read_timeout: float
 ) -> Opened:
-    """Connect, and prove who we are.
+    """Connect and authenticate.
 
     Timeouts are in seconds: `connect_timeout` for each wait until the connection stands,
     `read_timeout` for each wait for an answer afterwards.
 
     Raises:
-        HandshakeError: both sides do not agree who the other is, or how to speak.
+        HandshakeError: the login failed, or the server speaks another protocol.
         OSError, TTransportException: no connection.
     """
     if security.http_path is not None:
         return _open_http(host, port, security, connect_timeout, read_timeout)
-    # A ticket or a token is looked for before the metastore is bothered.
+    # Look for a ticket or a token before connecting.
     mechanism = _mechanism(security, host)
     try:
         handle, protocol = _connect(host, port, security, connect_timeout)
@@ -173,7 +174,7 @@ def _negotiate(
 
 
 def _speaks_plain(host: str, port: int, security: Security, timeout: float) -> bool:
-    """Tell whether a metastore answers without a login; a plain one waits for ever for SASL."""
+    """Whether a metastore answers without a login. A plain one never answers to SASL."""
     wait = min(timeout, _SUSPICIOUS_SILENCE)
     try:
         opened = open_connection(host, port, Security(tls=security.tls), wait, wait)
@@ -182,7 +183,7 @@ def _speaks_plain(host: str, port: int, security: Security, timeout: float) -> b
     try:
         opened.calls.getVersion()
         return True
-    except Exception:  # any answer but the right one is none
+    except Exception:  # any other answer is not plain Thrift
         return False
     finally:
         opened.transport.close()
@@ -195,7 +196,7 @@ def _claimed_user(security: Security) -> str:
 
 
 def _introduce(opened: Opened, user: str) -> None:
-    """Tell an unsecured metastore who we are: it acts as the user from then on."""
+    """Send the user's name to an unsecured metastore, which acts as the user from then on."""
     try:
         opened.calls.set_ugi(user, [])
     except TApplicationException:

@@ -19,15 +19,15 @@ from hiveacid.metastore.security.failures import HandshakeError, describe_other_
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)
 _MOST_NEGOTIATED = 1 << 20
-"""Bytes of one message of a negotiation, above which the other side speaks something else."""
+"""Limit of a negotiation's message in bytes; above it, the other side does not speak SASL."""
 
 
 _MOST_IN_A_FRAME = (1 << 31) - 1
-"""Bytes of a frame at most: its length is a signed number of four bytes."""
+"""Limit of a frame in bytes: its length is a signed number of four bytes."""
 
 
 class Mechanism(Protocol):
-    """One way of SASL to prove who the client is, and to protect what is sent afterwards."""
+    """A SASL mechanism: it authenticates the client, and protects the messages afterwards."""
 
     name: str
     """The mechanism's name on the wire."""
@@ -38,7 +38,7 @@ class Mechanism(Protocol):
 
     @property
     def user(self) -> str | None:
-        """Who the metastore takes the client for; None if only the metastore knows."""
+        """The client's user at the metastore; None if only the metastore knows."""
 
     @property
     def protection(self) -> str:
@@ -51,10 +51,10 @@ class Mechanism(Protocol):
         """Return the response to a challenge. Raises `HandshakeError`."""
 
     def wrap(self, message: bytes) -> bytes:
-        """Protect a message."""
+        """Sign or encrypt a message, as `protection` says."""
 
     def unwrap(self, message: bytes) -> bytes:
-        """Check and open a protected message. Raises `HandshakeError`."""
+        """Verify and decrypt a message. Raises `HandshakeError`."""
 
     def explain_refusal(self, reason: str) -> str:
         """Return what to do about the metastore's refusal of the client."""
@@ -64,7 +64,7 @@ class Mechanism(Protocol):
 
 
 class PlainMechanism:
-    """User and password, sent as they are."""
+    """User and password, sent in clear text."""
 
     name = "PLAIN"
     is_complete = True
@@ -75,11 +75,11 @@ class PlainMechanism:
         self._password = password
 
     def start(self) -> bytes:
-        """Return user and password, for no other user than the user."""
+        """Return user and password, without another user to act as (RFC 4616's `authzid`)."""
         return f"\0{self.user}\0{self._password}".encode()
 
     def respond(self, challenge: bytes) -> bytes:
-        """Return nothing: all is said at the start."""
+        """Return nothing: the first response has everything."""
         return b""
 
     def wrap(self, message: bytes) -> bytes:
@@ -99,7 +99,7 @@ class PlainMechanism:
 
 
 class SaslTransport(TTransportBase, CReadableTransport):
-    """Frames of a negotiated connection. The negotiation happens in `negotiate`."""
+    """Thrift transport in SASL frames. `negotiate` must come first."""
 
     def __init__(self, socket: TSocket, mechanism: Mechanism) -> None:
         self._socket = socket
@@ -108,11 +108,12 @@ class SaslTransport(TTransportBase, CReadableTransport):
         self._read = BytesIO()
 
     def negotiate(self, patience: float, on_silence: Callable[[], None]) -> None:
-        """Prove who we are.
+        """Authenticate the client.
 
         Args:
             patience: seconds to wait for the first answer before `on_silence` is called.
-            on_silence: may find out why nobody answers, and raise; else the wait goes on.
+            on_silence: may find out why there is no answer, and raise; if it returns, the wait
+                continues.
 
         Raises:
             HandshakeError: the metastore refuses the client, or speaks no SASL.
@@ -165,10 +166,10 @@ class SaslTransport(TTransportBase, CReadableTransport):
             )
         return status, payload
 
-    # What thrift asks of a transport.
+    # Methods of a Thrift transport.
 
     def isOpen(self) -> bool:
-        """Tell whether the socket is open."""
+        """Whether the socket is open."""
         return bool(self._socket.isOpen())
 
     def close(self) -> None:
@@ -180,7 +181,7 @@ class SaslTransport(TTransportBase, CReadableTransport):
         """Return up to `size` bytes of the current frame, or of the next one.
 
         Raises:
-            HandshakeError: what comes is no frame, or not the metastore's.
+            HandshakeError: the bytes are no frame, or a message was changed on its way.
         """
         found = self._read.read(size)
         if not found and size:

@@ -1,4 +1,4 @@
-"""Settings of secured connections: who the client is, and what protects the connection.
+"""Settings of secured connections: how the client authenticates, and TLS.
 
 No `repr` of a setting shows a password or a token.
 """
@@ -15,11 +15,12 @@ DEFAULT_HTTP_PATH = "metastore"
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS around the connection (Hive's `metastore.use.SSL`).
+    """TLS for a metastore with `metastore.use.SSL`.
 
     Args:
-        ca_file: certificates of the authorities to trust, as PEM; None trusts the system's.
-        check_hostname: whether the server's certificate must name the host of its address.
+        ca_file: path of a PEM file with the certificates of trusted authorities; None trusts the
+            system's authorities.
+        check_hostname: whether the server's certificate must name the host in `metastore_uri`.
     """
 
     ca_file: str | None = None
@@ -28,18 +29,22 @@ class Tls:
 
 @dataclass(frozen=True)
 class Kerberos:
-    """Kerberos (SASL's GSSAPI), as Hive's `metastore.sasl.enabled` asks for.
+    """Kerberos (SASL GSSAPI), for a metastore with `metastore.sasl.enabled`.
 
-    Without a keytab the ticket cache of the process is used (`kinit`, `KRB5CCNAME`). If a file of
-    Hadoop's delegation tokens is at hand (`HADOOP_TOKEN_FILE_LOCATION`) and has one for Hive, the
-    token is used in place of the ticket, as Hive's own client does.
+    Without a keytab the ticket cache of the process is used (`kinit`, `KRB5CCNAME`). If
+    `HADOOP_TOKEN_FILE_LOCATION` names a file with a delegation token for Hive, the token is used in
+    place of the ticket, as Hive's own client does.
 
     Args:
         service_name: first part of the metastore's principal, `hive` in `hive/host@REALM`.
         principal: the principal of the client, such as `dbt@EXAMPLE.COM`; needed with a keytab.
-        keytab: the file with the keys of `principal`. Tickets are taken, and renewed, in memory.
+        keytab: path of the file with the keys of `principal`. Tickets are taken, and renewed, in
+            memory.
         server_principal: the whole principal of the metastore as hive-site.xml has it
-            (`hive/_HOST@REALM`), where the address's host is not the one in the principal.
+            (`hive/_HOST@REALM`), if its host is not the one in `metastore_uri`.
+
+    Raises:
+        InvalidSettingError: only one of `principal` and `keytab` is given.
     """
 
     service_name: str = "hive"
@@ -58,9 +63,9 @@ class Kerberos:
 
 @dataclass(frozen=True)
 class Password:
-    """User and password (SASL's PLAIN), as Hive's `metastore.authentication` LDAP or CONFIG asks.
+    """User and password (SASL PLAIN), for `metastore.authentication` LDAP or CONFIG.
 
-    The password is sent as it is: use it over `Tls` only.
+    The password is sent in clear text: use it over `Tls` only.
     """
 
     user: str
@@ -69,12 +74,15 @@ class Password:
 
 @dataclass(frozen=True)
 class Jwt:
-    """A JSON web token over HTTP, as Hive's `metastore.authentication` JWT asks for.
+    """A JSON web token over HTTP, for `metastore.authentication` JWT. Give `token` or `file`.
 
     Args:
         token: the token itself.
-        file: a file that holds the token, read for each connection, so that a token that somebody
-            renews there outlasts a run.
+        file: path of a file with the token. It is read for each request, so that a token that is
+            renewed there lasts longer than a run.
+
+    Raises:
+        InvalidSettingError: both are given, or none.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -90,10 +98,10 @@ class Jwt:
 
 @dataclass(frozen=True)
 class DelegationToken:
-    """A delegation token of the metastore (SASL's DIGEST-MD5) from a file of Hadoop's tokens.
+    """A delegation token of the metastore (SASL DIGEST-MD5) from a Hadoop token file.
 
     Args:
-        file: the file; None takes the one that `HADOOP_TOKEN_FILE_LOCATION` names.
+        file: path of the file; None takes the one that `HADOOP_TOKEN_FILE_LOCATION` names.
     """
 
     file: str | None = None
@@ -101,7 +109,7 @@ class DelegationToken:
 
 @dataclass(frozen=True)
 class UserName:
-    """A name that the metastore believes, on an unsecured connection (`set_ugi`)."""
+    """A user's name that an unsecured metastore trusts (`set_ugi`; over HTTP a header)."""
 
     user: str
 
@@ -111,16 +119,17 @@ Auth = Kerberos | Password | Jwt | DelegationToken | UserName
 
 @dataclass(frozen=True)
 class Security:
-    """How to connect to a secured metastore.
+    """How to connect to a secured metastore, such as `Security(Kerberos(), tls=Tls("ca.pem"))`.
 
     Args:
-        auth: who the client is; None is nobody in particular.
-        tls: whether TLS is around the connection.
-        http_path: the path of a metastore that speaks Thrift over HTTP; None speaks it over TCP.
-            A `Jwt` goes over HTTP in any case.
+        auth: how the client authenticates. None proves nothing: only a user's name is sent,
+            `HADOOP_USER_NAME` if it is set, and over HTTP else the operating system's user.
+        tls: settings of TLS; None connects without TLS.
+        http_path: the path of a metastore that speaks Thrift over HTTP, such as `metastore`; None
+            speaks Thrift over TCP. A `Jwt` always goes over HTTP.
 
     Raises:
-        InvalidSettingError: the settings do not go together.
+        InvalidSettingError: `auth` does not go over HTTP.
     """
 
     auth: Auth | None = None
@@ -139,4 +148,4 @@ class Security:
 
 
 NO_SECURITY = Security()
-"""A metastore that asks nobody who he is."""
+"""A metastore without authentication and TLS."""

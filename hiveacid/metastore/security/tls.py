@@ -13,7 +13,7 @@ _HOSTNAME_MISMATCH, _IP_MISMATCH = 62, 64
 
 
 def tls_context(settings: Tls) -> ssl.SSLContext:
-    """Return a context that trusts what the settings say.
+    """Return a context that trusts the certificates of the settings.
 
     Raises:
         HandshakeError: the file of certificates cannot be used.
@@ -32,13 +32,13 @@ def tls_context(settings: Tls) -> ssl.SSLContext:
         ) from error
     context.check_hostname = settings.check_hostname
     # Since Python 3.13 it refuses an authority's certificate without the extension "key usage".
-    # Authorities that companies have made themselves often lack it, and Hive's Java trusts them.
+    # Companies' own authorities often lack it, and Hive's Java trusts them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def wrap_in_tls(handle: socket.socket, settings: Tls, host: str) -> ssl.SSLSocket:
-    """Return the socket with TLS around it; the handshake is done.
+    """Return the socket with TLS, after the handshake.
 
     Raises:
         HandshakeError: the server is not trusted, or speaks no TLS.
@@ -54,7 +54,7 @@ def wrap_in_tls(handle: socket.socket, settings: Tls, host: str) -> ssl.SSLSocke
 
 
 def tls_failure(error: OSError) -> HandshakeError:
-    """Return why a handshake has failed, from the error of `ssl` or of the socket."""
+    """Return the error for a failed handshake, from the error of `ssl` or of the socket."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = f"its TLS certificate is not trusted: {error.verify_message.rstrip('.')}"
         if error.verify_code in (_HOSTNAME_MISMATCH, _IP_MISMATCH):
