@@ -83,7 +83,7 @@ class RowIdRange:
         return *self.write_id, *self.bucket, *self.row
 
     def intersects(self, other: RowIdRange) -> bool:
-        """Tell whether both ranges can have a row id in common."""
+        """Return whether both ranges can have a row id in common."""
         pairs = (
             (self.write_id, other.write_id),
             (self.bucket, other.bucket),

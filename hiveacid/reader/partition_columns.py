@@ -151,7 +151,7 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
 
 
 def _is_cast_alike(old: DataType, new: DataType) -> bool:
-    """Tell whether Spark's `try_cast` shows what Hive's converters do (tried with Hive's classes).
+    """Return whether Spark's `try_cast` shows what Hive's converters do (tried with Hive's classes).
 
     They differ for fractions that become integers, and for texts that become numbers, booleans or
     times. Bytes become a `char` by way of UTF-8, in which some bytes stand for no character.

@@ -136,7 +136,7 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
 
 
 def _tells_time(spark: SparkSession, sql: str, execution: JavaObject) -> bool:
-    """Tell whether a plan has `current_date` or the like, or may have had `date 'today'`.
+    """Return whether a plan has `current_date` or the like, or may have had `date 'today'`.
 
     Of `date 'today'` the parser leaves nothing but the day.
     """
@@ -266,7 +266,7 @@ def _create_filter(context: SparkContext, row: JavaObject, filters: JavaObject) 
 
 
 def _is_in_order(type_: str, values: Iterable[str]) -> bool:
-    """Tell whether ORC compares texts or dates with the values in its files as Spark does.
+    """Return whether ORC compares texts or dates with the values in its files as Spark does.
 
     The statistics of texts are in the order of UTF-8, but ORC compares with them in the order of
     UTF-16, which differs from the surrogates on. Bloom filters have the days of dates in the
@@ -279,7 +279,7 @@ def _is_in_order(type_: str, values: Iterable[str]) -> bool:
 
 
 def _is_a(spark: SparkSession, plan: LogicalPlan, kind: str) -> bool:
-    """Tell whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
+    """Return whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
     name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
     return bool(java(spark.sparkContext, "py4j.reflection.TypeUtil").isInstanceOf(name, plan))
 

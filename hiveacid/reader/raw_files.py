@@ -226,7 +226,7 @@ def hit_of(file: DataFile, bitmaps: Bitmaps | None) -> Hit:
 
 
 def has_any(file: DataFile, bitmaps: Bitmaps, split: Split) -> bool:
-    """Tell whether bitmaps name any row of a part of a raw file."""
+    """Return whether bitmaps name any row of a part of a raw file."""
     ids = file.row_ids
     assert ids is not None
     bitmap = bitmaps.get((file.partition, ids.write_id, ids.bucket))

@@ -184,7 +184,7 @@ def has_rows(
     files: Sequence[ListedFile],
     footers: OrcFooters,
 ) -> bool:
-    """Tell whether any of some files of one location, none of them empty, has a row.
+    """Return whether any of some files of one location, none of them empty, has a row.
 
     Hive leaves Parquet and Avro files without rows where it inserts nothing.
 

@@ -105,7 +105,7 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> N
 
 
 def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
-    """Tell whether values are converted here, as Hive's reader of the format converts them.
+    """Return whether values are converted here, as Hive's reader of the format converts them.
 
     Other types go to Spark's reader, which widens integers and floats as Hive does (but see
     `_SPARK_WIDENS`) and fails on all else. It fails on a timestamp that became a text, too: the
@@ -158,7 +158,7 @@ def as_wanted(
 
 
 def _differs_inside(stored: DataType, wanted: DataType) -> bool:
-    """Tell whether Hive shows a value inside of a Parquet column otherwise than Spark.
+    """Return whether Hive shows a value inside of a Parquet column otherwise than Spark.
 
     In arrays, maps and structs, integers become doubles by way of floats, and numbers without room
     are NULL. A struct without any field of the file's is NULL, with the array that it is in.
@@ -185,7 +185,7 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
 
 
 def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
-    """Tell whether the wanted integer type lacks room for some of the stored numbers."""
+    """Return whether the wanted integer type lacks room for some of the stored numbers."""
     if not isinstance(wanted, _INTEGERS):
         return False
     if isinstance(stored, _INTEGERS):

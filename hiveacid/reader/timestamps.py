@@ -118,7 +118,7 @@ class WallClock:
         return change(column, data_type, TimestampType, lambda instant, _: self._move(instant))
 
     def moves(self, data_type: DataType) -> bool:
-        """Tell whether `show` changes a column of the type."""
+        """Return whether `show` changes a column of the type."""
         differs = self.file_zone != self.session_zone or self.julian
         return differs and has(data_type, TimestampType)
 
@@ -215,7 +215,7 @@ def _normal(zone: JavaObject) -> str:
 
 
 def has(data_type: DataType, wanted: _Wanted) -> bool:
-    """Tell whether a type is, or has inside of it, a type of the class `wanted`."""
+    """Return whether a type is, or has inside of it, a type of the class `wanted`."""
     if isinstance(data_type, wanted):
         return True
     if isinstance(data_type, ArrayType):
@@ -282,7 +282,7 @@ def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]
 
 
 def shows_nanoseconds(statistics: str) -> bool:
-    """Tell whether ORC statistics, as text, name a timestamp with more than microseconds.
+    """Return whether ORC statistics, as text, name a timestamp with more than microseconds.
 
     The statistics name the least and the greatest timestamp. Writers before ORC 1.6 say nothing
     below the millisecond. ORC's library shows it as a greatest value that ends in 999999, which

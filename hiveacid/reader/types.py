@@ -138,7 +138,7 @@ def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
 
 
 def has_length(hive_type: str) -> bool:
-    """Tell whether the values of a type have a greatest length."""
+    """Return whether the values of a type have a greatest length."""
     return hive_type.startswith(("char(", "varchar("))
 
 
@@ -277,14 +277,14 @@ class _Parser:
 
 
 def differ_in_case(one: str, other: str) -> bool:
-    """Tell whether two types have names of fields, however deep, that differ in case only."""
+    """Return whether two types have names of fields, however deep, that differ in case only."""
     names, others = (set(re.findall(r"([^<>,:]+):", text)) for text in (one, other))
     alike = {name.lower() for name in names - others} & {name.lower() for name in others - names}
     return bool(alike)
 
 
 def is_value(text: str, data_type: DataType) -> bool:
-    """Tell whether a text is plainly one of a type's values.
+    """Return whether a text is plainly one of a type's values.
 
     ALTER TABLE … PARTITION COLUMN takes values that are too large for the new type, and other
     programs than Hive write what they like. Hive makes NULL of such texts, another number (`300` is
@@ -304,7 +304,7 @@ def is_value(text: str, data_type: DataType) -> bool:
 
 
 def is_shown_as_null(text: str, data_type: DataType) -> bool:
-    """Tell whether Hive shows NULL for a partition value of a type, since it cannot be read.
+    """Return whether Hive shows NULL for a partition value of a type, since it cannot be read.
 
     Of the texts that are no value these have no digit: so are the names that other programs, and
     Hive's `hive.exec.default.partition.name`, give to partitions of NULL (`__NADA__`).

@@ -230,7 +230,7 @@ def _bucket_number() -> Column:
 
 
 def _has_statements(deletes: Iterable[DeleteFile]) -> bool:
-    """Tell whether one write id has delete events of several statements in a partition."""
+    """Return whether one write id has delete events of several statements in a partition."""
     seen = set()
     for delete in deletes:
         directory = parse_directory(delete.file.relative.partition("/")[0])

@@ -234,7 +234,7 @@ class _Reader:
 
 
 def _is_text(data_type: DataType) -> bool:
-    """Tell whether JSON has the type as a string, so that other values could pass for one."""
+    """Return whether JSON has the type as a string, so that other values could pass for one."""
     return data_type.typeName() in ("string", "char", "varchar", "binary")
 
 
