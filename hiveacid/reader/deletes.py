@@ -46,7 +46,7 @@ _PER_RAW_FILE = 256
 """Factor on `_MAX_WRITES` where raw files are hit: their rows are looked up by position."""
 
 _FEW_DELETES = 100_000
-"""Maximum number of delete events whose masks are collected without a look at their row id ranges."""
+"""Maximum number of delete events whose masks are collected without `are_near`."""
 
 _MAX_BLOCKS = 1 << 19
 """Maximum number of blocks in all bitmaps together: 4 MB, sent to each executor once a query. They
