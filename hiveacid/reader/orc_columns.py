@@ -73,9 +73,9 @@ def in_table_order(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> 
 
 
 def refuse_without_names(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> None:
-    """Refuse an ACID file in which ORC would find columns at wrong positions.
+    """Refuse an ACID file whose columns ORC finds by position, wrong for a subset of the columns.
 
-    ORC finds columns by position if all names look like the names that Hive once generated
+    ORC does so if all names look like the names that Hive once generated
     (`SchemaEvolution.hasColumnNames`).
 
     Raises:
