@@ -222,7 +222,7 @@ class _Filters:
         return _serialized(self._spark.sparkContext, argument.get())
 
     def _renamed(self, filter: JavaObject, row: JavaObject) -> JavaObject | None:
-        """Return the filter with the names inside `row`, or a weaker filter; None without either."""
+        """Return the filter with names inside `row`, or a weaker filter; None without either."""
         kind = filter.getClass().getSimpleName()
         if kind in ("And", "Or"):
             left = self._renamed(filter.left(), row)
