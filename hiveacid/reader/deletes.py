@@ -193,7 +193,7 @@ class DeletedRows:
 
         Args:
             files: the files of delete events.
-            masks: the delete events as `delete_masks` gives them; a Spark job collects them.
+            masks: returns the result of `delete_masks`, which a Spark job collects.
             hits_raw_files: the bitmaps may be too many for `without_bitmaps`.
         """
         most = _MAX_WRITES * (_PER_RAW_FILE if hits_raw_files else 1)

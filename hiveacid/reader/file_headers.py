@@ -158,7 +158,7 @@ class FileHeader:
 
 
 class KnownHeaders:
-    """Least recently used cache of file headers. Thread-safe."""
+    """LRU cache of file headers. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

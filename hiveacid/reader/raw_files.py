@@ -36,8 +36,8 @@ _SIGNIFICANT_BITS = 4
 """Number of bits to which split sizes are rounded up, so that similar tables share a session."""
 
 _FEW_ROWS = 20
-"""Stripes with deleted rows may have at most one in this number of a file's rows, if they are to be
-read apart. They are read with all columns; filters reach the other stripes."""
+"""`Hit.FEW_STRIPES` means that stripes with deleted rows have at most one row of this number in a
+file. They are read separately, with all columns, so that filters reach the other stripes."""
 
 Bitmaps = Mapping[tuple[int, int, int], Bitmap]
 """Bitmaps by partition, write id and bucket."""

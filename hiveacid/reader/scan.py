@@ -89,7 +89,7 @@ _ABSENT = StructField("__hiveacid_none", BooleanType())
 
 
 class FileIndexes:
-    """Least recently used cache of file indexes. The views of all sessions share the indexes."""
+    """LRU cache of file indexes. The views of all sessions share the indexes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -193,9 +193,9 @@ def _put(bulk: Bulk) -> Callable[..., JavaArray]:
 
 
 class SessionsLike:
-    """Least recently used cache of Java sessions that copy another session, with own settings.
+    """LRU cache of Java sessions with the settings of another session, apart from their own.
 
-    Nothing else uses these sessions: the settings of a user do not change their own settings.
+    Nothing else uses these sessions, so a user cannot change their own settings.
     """
 
     def __init__(self) -> None:

@@ -115,7 +115,7 @@ def _by_file(counts: DataFrame, by_path: Mapping[str, ListedFile]) -> dict[Liste
 
 
 class _RowIds:
-    """Comparison of the row ids of a full-ACID table's rows with those of its delete events."""
+    """Comparison of row ids in the rows and in the delete events of a full-ACID table."""
 
     def __init__(
         self,
