@@ -1,7 +1,7 @@
-"""Files of a Maven repository, fetched with the Ivy that PySpark brings and proved by checksum.
+"""Files of a Maven repository, fetched with PySpark's Ivy and verified by checksum.
 
-A machine needs Python and Java for this, nothing else: no Maven, no other package manager. A *lock
-file* names the files that are wanted: one line a file, Maven's coordinate and the SHA-256.
+This needs Python and Java, but no Maven and no other package manager. A *lock file* lists the
+files: in each line a Maven coordinate and the SHA-256.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from hiveacid.jars.java import bundled_jar, java_command, proxy_options
 Progress = Callable[[str], None]
 
 PARALLEL = 4
-"""Ivy processes at the same time; each waits for the network most of the time."""
+"""Number of parallel Ivy processes; each mostly waits for the network."""
 
 ATTEMPTS = 3
-"""Attempts; the second and the third continue where the previous one stopped."""
+"""Maximum number of attempts; each continues where the previous one stopped."""
 
 VERIFIED = ".verified.json"
-"""The file in a directory that keeps what was verified: name → [size, mtime in ns, SHA-256]."""
+"""File in a directory that records the verified files: name → [size, mtime in ns, SHA-256]."""
 
 SETTINGS_VARIABLE = "HIVEACID_IVY_SETTINGS"
-"""The environment variable that names an Ivy settings file of the user's own."""
+"""Environment variable with the path of the user's own Ivy settings file."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Artifact:
 
     @property
     def filename(self) -> str:
-        """Name of the file as Maven gives it: `name-revision[-classifier].extension`."""
+        """Maven's name of the file: `name-revision[-classifier].extension`."""
         classifier = f"-{self.classifier}" if self.classifier else ""
         return f"{self.name}-{self.revision}{classifier}.{self.extension}"
 
@@ -67,7 +67,7 @@ class Artifact:
 
 
 def read_lock(path: Path) -> list[Artifact]:
-    """Return what a lock file names: lines `coordinate sha256`; `#` starts a comment."""
+    """Return the artifacts in a lock file: lines `coordinate sha256`; `#` starts a comment."""
     artifacts = []
     for line in path.read_text(encoding="utf-8").splitlines():
         line = line.partition("#")[0].strip()
@@ -81,16 +81,15 @@ def read_lock(path: Path) -> list[Artifact]:
 
 
 def fetch(artifacts: Sequence[Artifact], directory: Path, progress: Progress) -> list[Path]:
-    """Bring all the files into `directory` and return their paths, in the order of `artifacts`.
+    """Fetch all files into `directory`, and return their paths in the order of `artifacts`.
 
-    A file that is there and intact is kept: a file whose size and time are those of its last
-    verification is not read again, any other is hashed, and a broken one is fetched again. A file
-    appears under its name only when it is complete and verified. Processes that fetch into one
-    directory at the same time wait for each other.
+    Intact files are kept. A file with the size and time of its last verification is not read again;
+    any other file is hashed, and fetched again if it is damaged. A file appears under its name only
+    when it is complete and verified. Processes that fetch into one directory wait for each other.
 
     Raises:
-        FetchError: a file cannot be fetched; with what Ivy said.
-        JavaNotFoundError: there is no Java to run Ivy with.
+        FetchError: a file cannot be fetched; with Ivy's output.
+        JavaNotFoundError: there is no Java to run Ivy.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with _exclusive(directory / ".lock", progress):
@@ -152,7 +151,7 @@ def _fetch_missing(
 def _run_ivy(
     artifacts: Sequence[Artifact], directory: Path, ivy_cache: Path, counter: _Counter
 ) -> list[str]:
-    """Let one Ivy process fetch, move what is right into place, and return Ivy's complaints."""
+    """Run one Ivy process, move the verified files to `directory`, and return the errors."""
     ivy_cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ivy_cache) as scratch:
         module = Path(scratch) / "ivy.xml"
@@ -179,7 +178,7 @@ def _run_ivy(
                 complaints.append(
                     f"{artifact.coordinate}: SHA-256 is {actual}, expected {artifact.sha256}"
                 )
-                # Else the next attempt would be given the same bytes from Ivy's own cache.
+                # Otherwise the next attempt would get the same bytes from Ivy's own cache.
                 shutil.rmtree(ivy_cache / artifact.organisation / artifact.name, ignore_errors=True)
         return complaints
 
@@ -201,7 +200,7 @@ def _run_counting(command: Sequence[str], counter: _Counter) -> list[str]:
 
 
 def _module_descriptor(artifacts: Sequence[Artifact]) -> str:
-    """Return Ivy's own description of exactly these files, without what they depend on."""
+    """Return an Ivy module descriptor of exactly these files, without their dependencies."""
     lines = []
     for artifact in artifacts:
         name = quoteattr(artifact.name)
@@ -222,7 +221,7 @@ def _module_descriptor(artifacts: Sequence[Artifact]) -> str:
 
 
 class _Counter:
-    """Count of files that have arrived, over threads; told every three seconds at most."""
+    """Number of fetched files over all threads, reported at most every three seconds."""
 
     def __init__(self, total: int, progress: Progress) -> None:
         self._total = total
@@ -242,7 +241,7 @@ class _Counter:
 
 @contextmanager
 def _exclusive(path: Path, progress: Progress) -> Iterator[None]:
-    """Hold a lock between processes; it ends with the process, however the process ends."""
+    """Hold a lock between processes; the lock ends with the process, even if it is killed."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -274,7 +273,7 @@ def _read_verified(directory: Path) -> dict[str, list[int | str]]:
     try:
         found: dict[str, list[int | str]] = json.loads((directory / VERIFIED).read_text())
     except (FileNotFoundError, ValueError):
-        # Nothing was verified yet, or the note was cut short: the files themselves decide.
+        # Nothing was verified yet, or the record is truncated: the files themselves decide.
         return {}
     return found
 

@@ -1,7 +1,7 @@
-"""The client of a metastore for Spark: its jars, and the settings that name them.
+"""Hive metastore client for Spark: its jars, and the settings that name them.
 
-Spark has Hive's client of version 2.3 built in. A metastore of Hive 4 does not understand it, and
-one of Hive 3 lets it see no insert-only table.
+Spark's built-in client is that of Hive 2.3. A metastore of Hive 4 does not support it, and a
+metastore of Hive 3 hides insert-only tables from it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hiveacid.jars.artifacts import Artifact, read_lock
 from hiveacid.spark_versions import version_of
 
 VERSIONS = ("4.0.1", "3.1.3")
-"""Versions of the client. That of 3.1.3 speaks to metastores of Hive 3 and of Hive 4."""
+"""Versions of the client. Version 3.1.3 works with metastores of Hive 3 and Hive 4."""
 
 HIVE_VERSION = version_of(pyspark.__version__).hive_4_client
-"""The version that this Spark takes for a metastore of Hive 4."""
+"""Version of the client that this Spark supports for a metastore of Hive 4."""
 
 
 def client_jars(version: str = HIVE_VERSION) -> list[Artifact]:
-    """Return the jars that Spark needs to talk to the metastore. Spark brings Hadoop's itself."""
+    """Return the jars that Spark needs for the metastore. Spark ships Hadoop's jars itself."""
     return read_lock(Path(__file__).with_name(f"hive-client-{version}.lock"))
 
 
@@ -38,6 +38,6 @@ def spark_settings(directory: Path, version: str = HIVE_VERSION) -> dict[str, st
     return {
         "spark.sql.hive.metastore.version": version,
         "spark.sql.hive.metastore.jars": "path",
-        # Next to the jars lie notes of the fetcher, hence the pattern.
+        # A pattern, since the directory also has records of the fetcher.
         "spark.sql.hive.metastore.jars.path": f"file://{directory}/*.jar",
     }

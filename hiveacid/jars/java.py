@@ -1,4 +1,4 @@
-"""The Java that runs Ivy, and jars that PySpark brings."""
+"""Java command that runs Ivy, and jars that PySpark ships."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hiveacid.errors import JavaNotFoundError
 
 
 def java_command() -> Path:
-    """Return the `java` of `$JAVA_HOME`, without it the one on the PATH.
+    """Return the `java` of `$JAVA_HOME` if it is set, else the one on the PATH.
 
     Raises:
         JavaNotFoundError: there is none.
@@ -34,7 +34,7 @@ def java_command() -> Path:
 
 
 def bundled_jar(pattern: str) -> Path:
-    """Return the jar of this name, a glob, among the jars that PySpark brings.
+    """Return the jar that PySpark ships under a name; `pattern` is a glob.
 
     Raises:
         FileNotFoundError: PySpark has no such jar.
@@ -47,10 +47,10 @@ def bundled_jar(pattern: str) -> Path:
 
 
 def proxy_options(environment: Mapping[str, str]) -> list[str]:
-    """Return Java's system properties for the proxy that `http_proxy` and its like name.
+    """Return Java's system properties for the proxies in `http_proxy` and similar variables.
 
-    Java does not read these variables. A user name and password in them are left out: Java has no
-    property for them (an Ivy settings file can have credentials).
+    Java does not read the variables. User name and password are left out: Java has no property for
+    them (an Ivy settings file can have credentials).
     """
     options = []
     for scheme in ("http", "https"):

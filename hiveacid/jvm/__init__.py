@@ -1,1 +1,1 @@
-"""Spark's JVM from Python, in bulk."""
+"""Access to Spark's JVM from Python, in bulk."""

@@ -1,12 +1,12 @@
 """Java methods on arrays of thousands of objects, in a handful of calls to the JVM.
 
 A call through py4j takes a tenth of a millisecond, often more than the work itself. Java's streams
-run a function over a whole array inside the JVM. So Python puts a function together from method
-handles once; after that each array costs one call, or a few.
+run a function over a whole array inside the JVM. So Python composes a function of method handles
+once; after that each array costs one call, or a few.
 
 A worked example: the length of each trimmed text, in one call for the whole array. A method handle
-of `String.trim()` takes the text itself as its first argument. `then` puts `String.length()` after
-it. `integers` makes the function of an array from it::
+of `String.trim()` takes the text itself as its first argument. `then` adds a call of
+`String.length()`. `integers` makes it a function of an array::
 
     >>> bulk = bulk_of(spark)
     >>> trim = bulk.method("String", "trim", "String")
@@ -15,7 +15,7 @@ it. `integers` makes the function of an array from it::
     >>> trimmed_lengths(bulk.objects([" a ", "bcd", ""]))
     [1, 3, 0]
 
-A method with more arguments gets them as constants, by their position after the object itself::
+Further arguments of a method are constants, by their position after the object itself::
 
     >>> concat = bulk.method("String", "concat", "String", ["String"])
     >>> exclaimed = bulk.strings(bulk.with_constants(concat, 1, "!"))
@@ -39,7 +39,7 @@ from hiveacid.jvm.java_types import JavaArray, JavaObject, MethodHandle
 from hiveacid.jvm.py4j import MethodHandles
 
 _SEPARATOR = "\0"
-"""A character that no path and no Java identifier has."""
+"""A character that occurs in no path and no Java identifier."""
 
 _FUNCTION = "java.util.function.Function"
 _BI_FUNCTION = "java.util.function.BiFunction"
@@ -53,7 +53,7 @@ _ARRAYS = "java.util.Arrays"
 
 
 def bulk_of(spark: SparkSession) -> Bulk:
-    """Return the one object of Spark's JVM."""
+    """Return the object for Spark's JVM; there is one for each JVM."""
     return _bulk_of(spark.sparkContext._gateway)
 
 
@@ -64,9 +64,9 @@ def _bulk_of(gateway: JavaGateway) -> Bulk:
 
 @lru_cache
 def parameter_types(context: SparkContext, owner: str, method: str) -> tuple[str, ...]:
-    """Return the types of a public method's parameters: those of the longest of its overloads.
+    """Return the parameter types of a public method, of its overload with most parameters.
 
-    Spark's internal methods get further parameters from line to line.
+    Later Spark releases add parameters to internal methods.
     """
     bulk = _bulk_of(context._gateway)
     texts = " ".join(bulk.texts(bulk.class_(owner).getMethods()))
@@ -75,12 +75,12 @@ def parameter_types(context: SparkContext, owner: str, method: str) -> tuple[str
 
 
 class Bulk(MethodHandles):
-    """Arrays of one JVM, and functions of them. Threads may share it."""
+    """Arrays of one JVM, and functions of arrays. Threads may share the object."""
 
     # From Python to Java
 
     def paths(self, paths: Iterable[str]) -> JavaArray:
-        """Return a `Path[]` of at least one path, each written as `Path.toString` gives it."""
+        """Return a `Path[]` of at least one path, each written as by `Path.toString`."""
         return self._to_paths(_SEPARATOR.join(paths))
 
     @cached_property
@@ -119,7 +119,7 @@ class Bulk(MethodHandles):
         return self._call(self.then(self._pieces, self._collected("toList")))
 
     def objects(self, values: Sequence[object]) -> JavaArray:
-        """Return an `Object[]` of some Java objects."""
+        """Return an `Object[]` of Java objects."""
         return self._array("Object", values)
 
     @cached_property
@@ -148,7 +148,7 @@ class Bulk(MethodHandles):
     def integers(self, handle: MethodHandle) -> Callable[[JavaArray], list[int]]:
         """Return the function from an array to `handle`'s results, which are longs."""
         function = self.implement(_TO_LONG_FUNCTION, handle)
-        # `[1, 2]`, as JSON has it: read in one go.
+        # Java prints `[1, 2]`, which is JSON: parsed in one call.
         return lambda array: json.loads(self._print_longs(array, function))
 
     def booleans(self, handle: MethodHandle) -> Callable[[JavaArray], list[bool]]:
@@ -159,14 +159,14 @@ class Bulk(MethodHandles):
     def zipped(self, handle: MethodHandle, *elements: str) -> Callable[..., JavaArray]:
         """Return the function from several arrays to an `Object[]` of `handle`'s results.
 
-        The last arguments of `handle` are one element of each array, and `elements` are their
-        types. Its arguments before them are the same for all elements. The function takes the
-        length of the arrays, the arguments that are the same for all, and the arrays.
+        The last arguments of `handle` are one element of each array, of the types `elements`. The
+        arguments before them are the same for all elements. The arguments of the returned function
+        are the length of the arrays, the constant arguments, and the arrays.
         """
         total = handle.type().parameterCount()
         constants, index = total - len(elements), total
         order = list(range(constants))
-        # Each element becomes two arguments, an array and an index; then all indexes become one.
+        # Each element becomes two arguments, an array and an index; then all indexes are merged.
         for position in reversed(range(constants, total)):
             handle = self.on(handle, position, self.getter(elements[position - constants]))
         for position in range(constants, total):
@@ -188,7 +188,7 @@ class Bulk(MethodHandles):
         return self._call(self.then(mapped, self._to_array), _BI_FUNCTION)
 
     def some(self, array: JavaArray, indexes: Sequence[int]) -> JavaArray:
-        """Return an `Object[]` of the elements at some indexes of an `Object[]`."""
+        """Return an `Object[]` of the elements of an `Object[]` at the given indexes."""
         if not indexes:
             return self.objects([])
         element = self.implement(_FUNCTION, self._at_index.bindTo(array))
@@ -214,7 +214,7 @@ class Bulk(MethodHandles):
         """The function from an array to `toString` of each element."""
         return self.strings(self._handles.identity(self.class_("Object")))
 
-    # What is done with an array and a function of its elements
+    # Functions of an array and of a function of its elements
 
     @cached_property
     def _map_elements(self) -> Callable[[JavaArray, JavaObject], JavaArray]:
@@ -238,7 +238,7 @@ class Bulk(MethodHandles):
         joined = self._collected("joining", _SEPARATOR, _SEPARATOR, "")
         return self._call(self.then(self._mapped, texts, joined), _BI_FUNCTION)
 
-    # Their parts
+    # Parts of the functions
 
     def _call(self, handle: MethodHandle, interface: str = _FUNCTION) -> Callable[..., Any]:
         call: Callable[..., Any] = self.implement(interface, handle).apply

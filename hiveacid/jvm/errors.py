@@ -1,4 +1,4 @@
-"""Spark's errors for users: the message, without the JVM's stack."""
+"""Spark's errors as messages for users, without JVM stack traces."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PySpark turns Java's IllegalArgumentException and some others into exceptions of
 
 JAVA_ERRORS = (Py4JJavaError, CapturedException)
 _SHOWN_LINES, _SHOWN_LETTERS = 12, 1500
-"""Lines and letters of a statement that an error shows at most."""
+"""Maximum number of lines and of characters of a statement in an error."""
 
-# Spark appends the logical plan to what it could not analyse: lines of `'Project [*]`, `+- …`.
+# Spark appends the logical plan to analysis errors: lines such as `'Project [*]`, `+- …`.
 _PLAN = re.compile(r";\n(?:'|\+-|:-|[A-Z][A-Za-z0-9]+ ).*", re.DOTALL)
 _JVM_STACK = re.compile(r"\n\s*at [\w.$/]+\(.*", re.DOTALL)
 _UNKNOWN_CONDITION = "Cannot find main error class"
@@ -47,13 +47,13 @@ _SYMPTOMS = (
         "location. In dbt: set location_root, for models, seeds, snapshots and stored failures.",
     ),
 )
-"""Words of Spark's errors, and what to do about them."""
+"""Texts in Spark's errors, and the advice for each."""
 
 
 def short_message(error: BaseException) -> str:
-    """Return what went wrong in Spark's words, without plans and stack traces.
+    """Return Spark's message, without plans and stack traces.
 
-    After an error that only wraps another (a failed job, a failed task) its causes follow.
+    For an error that only wraps another one (a failed job, a failed task), the causes follow.
     """
     messages: list[str] = []
     for text in _messages(_as_raised(error)):
@@ -84,14 +84,17 @@ def with_statement(message: str, statement: str) -> str:
 
 
 def condition(error: PySparkException) -> str | None:
-    """Return Spark's name of the error, such as `TABLE_OR_VIEW_NOT_FOUND`."""
+    """Return Spark's error condition, such as `TABLE_OR_VIEW_NOT_FOUND`."""
     # PySpark 4 renamed the method.
     named = getattr(error, "getCondition", None) or error.getErrorClass
     return named()
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a table or its database is missing. An error of the catalog is no answer."""
+    """Return whether the error says that a table or its database does not exist.
+
+    Any other error of the catalog does not say so.
+    """
     return isinstance(error, PySparkException) and condition(error) in (
         "TABLE_OR_VIEW_NOT_FOUND",
         "SCHEMA_NOT_FOUND",
@@ -99,7 +102,7 @@ def is_missing(error: BaseException) -> bool:
 
 
 def unless_missing(look_up: Callable[[], T]) -> T | None:
-    """Return what `look_up` finds in Spark's catalog; None without the table or its database."""
+    """Return the result of `look_up` in Spark's catalog; None without the table or its database."""
     try:
         return look_up()
     except PySparkException as error:
@@ -109,13 +112,13 @@ def unless_missing(look_up: Callable[[], T]) -> T | None:
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether the metastore behind Spark's catalog did not answer: a look-up says nothing then."""
+    """Return whether the metastore of Spark's catalog did not answer: a look-up proves nothing."""
     text = full_text(error)
     return any(symptom in text for symptom in _NO_ANSWER)
 
 
 def full_text(error: BaseException) -> str:
-    """Return the whole error, with the JVM's stack, for the debug log."""
+    """Return the whole error with the JVM stack trace, for the debug log."""
     error = _as_raised(error)
     if isinstance(error, CapturedException):
         return f"{_part(error, 'desc')}\n{_part(error, 'stackTrace')}"
@@ -125,8 +128,9 @@ def full_text(error: BaseException) -> str:
 def _as_raised(error: BaseException) -> BaseException:
     """Return the error that Spark raised.
 
-    PySpark asks Spark for the words of every error, and Spark knows only its own. For an error of
-    Delta's, PySpark raises that the error is unknown, while it handles the right one.
+    PySpark looks up the message of every error in Spark, which knows only its own errors. For an
+    error of Delta Lake, PySpark raises an error about an unknown condition while it handles the
+    original error.
     """
     right = error.__context__
     is_unknown = isinstance(error, Py4JJavaError) and _UNKNOWN_CONDITION in str(error)
@@ -145,7 +149,7 @@ def _messages(error: BaseException) -> Iterator[str]:
 
 
 def _part(error: CapturedException, name: str) -> str:
-    # PySpark 4 put an underscore before the names.
+    # PySpark 4 added an underscore to the names.
     found = vars(error).get(f"_{name}") or vars(error).get(name)
     return "" if found is None else str(found)
 

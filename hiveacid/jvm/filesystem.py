@@ -1,4 +1,4 @@
-"""Hadoop's `FileSystem`: listings of many directories at a time, and the blocks of files."""
+"""Hadoop's `FileSystem`: listings of many directories at once, and block locations of files."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ FILE_SYSTEM = "org.apache.hadoop.fs.FileSystem"
 _BLOCK_LOCATIONS = "[org.apache.hadoop.fs.BlockLocation;"
 _LOCATED = "org.apache.hadoop.fs.LocatedFileStatus"
 DIRECTORY = -1
-"""Stands for the length of a directory."""
+"""Length of a directory in a `Status`."""
 
 Status = tuple[str, int, int]
-"""The path, the length in bytes (or `DIRECTORY`), and the modification time in milliseconds."""
+"""Path, length in bytes (or `DIRECTORY`), and modification time in milliseconds since the epoch."""
 
 THREADS = 8
-"""Calls to the JVM at the same time while planning; each mostly waits for the file system."""
+"""Number of parallel calls to the JVM while planning; each mostly waits for the file system."""
 
 BATCH = 1_000
-"""Directories that one call lists at most."""
+"""Maximum number of directories that one call lists."""
 
 HIVE_NAMES = rf"(?s)[^{HIDDEN}].*|{METADATA_FILE}"
-"""Names that Hive does not hide, and the one hidden file that is read.
+"""Pattern of names that Hive does not hide, and of the one hidden file that is read.
 
-Hive puts another hidden file into each delta.
+Each delta has another hidden file.
 """
 
 SPARK_NAMES = r"(?s)[^._].*|_.*=.*"
-"""Names that Spark does not hide (`HadoopFSUtils.shouldFilterOutPathName`).
+"""Pattern of names that Spark does not hide (`HadoopFSUtils.shouldFilterOutPathName`).
 
-`_day=1` is the directory of a partition.
+`_day=1` is a partition directory.
 """
 
 _MAX_METADATA_BYTES = 1 << 20
 _ATTEMPTS = 10
-"""Times that a listing is tried while directories vanish."""
+"""Maximum number of attempts to list while directories vanish."""
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 T = TypeVar("T")
@@ -64,7 +64,7 @@ Found = TypeVar("Found")
 
 
 class FileStatuses:
-    """Statuses of paths from the file systems of one JVM. Threads may share it."""
+    """File statuses from the file systems of one JVM. Threads may share the object."""
 
     def __init__(self, bulk: Bulk) -> None:
         self._bulk = bulk
@@ -82,23 +82,23 @@ class FileStatuses:
 
     @staticmethod
     def of(spark: SparkSession) -> FileStatuses:
-        """Return the one object of Spark's JVM."""
+        """Return the object for Spark's JVM."""
         return _of(bulk_of(spark))
 
     def qualified(self, file_system: JavaObject, paths: JavaArray) -> list[str]:
-        """Return the paths of a `Path[]`, each with the file system's scheme and authority."""
+        """Return the paths of a `Path[]`, qualified with the file system's scheme and authority."""
         return self._bulk.texts(self._qualified(len(paths), file_system, paths))
 
     def listed(self, file_system: JavaObject, paths: JavaArray, names: str) -> list[Status]:
-        """Return what is in the directories of a `Path[]` and has a name that matches a pattern.
+        """Return the statuses in the directories of a `Path[]` whose names match a pattern.
 
-        The directories come one after the other. Raises JavaError if one cannot be listed.
+        They are in the order of the directories. Raises JavaError if a directory cannot be listed.
         """
         found = file_system.listStatus(paths, self._filter(names))
         return list(zip(self._paths(found), self._lengths(found), self._times(found), strict=True))
 
     def _filter(self, names: str) -> JavaObject:
-        """A `PathFilter` of the paths whose last part matches the pattern."""
+        """Return a `PathFilter` for paths whose last part matches the pattern."""
         if names not in self._filters:
             bulk = self._bulk
             matches = bulk.java("java.util.regex.Pattern").compile(names).asMatchPredicate()
@@ -114,9 +114,9 @@ def _of(bulk: Bulk) -> FileStatuses:
 
 
 def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listing]:
-    """List all that is below each location, in the given order, but for what Hive hides.
+    """List each location recursively, in the given order, without names that Hive hides.
 
-    The listing of a location that does not exist is empty and says so.
+    The listing of a location that does not exist is empty, with `is_missing`.
 
     Raises:
         UnreadableTableError: the file system refused or failed.
@@ -126,7 +126,7 @@ def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listin
         for group in by_file_system(enumerate(locations), lambda item: item[1]):
             together = _Lister(spark, pool).run([location for _, location in group])
             for (i, location), listing in zip(group, together, strict=True):
-                # List again what failed: the location may be missing, or have changed meanwhile.
+                # List a failed location again: it may be missing, or have changed meanwhile.
                 if not isinstance(listing, Listing):
                     listing = list_location(spark, location)
                 listings[i] = listing
@@ -134,9 +134,9 @@ def list_locations(spark: SparkSession, locations: Sequence[str]) -> list[Listin
 
 
 def list_location(spark: SparkSession, location: str, names: str = HIVE_NAMES) -> Listing:
-    """List what is below a location and has a name that matches a pattern, on each level.
+    """List the names that match a pattern in a location, recursively, as `list_locations` does.
 
-    Directories with other names are passed over with all that is in them. See `list_locations`.
+    Directories with other names are skipped with their contents.
     """
 
     def look() -> Listing:
@@ -158,10 +158,10 @@ def list_location(spark: SparkSession, location: str, names: str = HIVE_NAMES) -
 
 
 def while_directories_vanish(look: Callable[[], T]) -> T:
-    """Return what `look` finds in directories. Look again if one of them is no longer there.
+    """Return the result of `look` at directories; repeat it if a directory has vanished meanwhile.
 
-    Between the listing of a directory's parent and its own, Hive's cleaner may remove the directory
-    (if no open transaction needs it), or somebody may drop the partition.
+    Between the listing of a directory's parent and of the directory, Hive's cleaner may remove the
+    directory (if no open transaction needs it), or a user may drop the partition.
 
     Raises:
         JavaError: as `look` does.
@@ -185,14 +185,14 @@ def by_file_system(items: Iterable[T], path: Callable[[T], str]) -> list[list[T]
 
 
 def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Return slices of at most `size` items, and enough slices to keep all threads at work."""
+    """Return slices of at most `size` items, and enough slices to keep all threads busy."""
     size = max(1, min(size, -(-len(items) // THREADS)))
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 @dataclass
 class _Location:
-    """All that has been found below one location so far, or why it could not be listed."""
+    """Partial listing of one location, or the error for which it could not be listed."""
 
     files: list[ListedFile] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
@@ -203,14 +203,14 @@ class _Location:
     error: JavaError | None = None
 
     def compacted_without_data(self) -> list[_Directory]:
-        """Return the directories of compactions in which no file has been found."""
+        """Return the directories of compactions in which no file was found."""
         if not self.compacted:
             return []
         known = {file.relative.partition("/")[0] for file in self.files} | self.data_formats.keys()
         return [directory for directory in self.compacted if directory.relative not in known]
 
     def listing(self, location: str) -> Listing:
-        """Return all that has been found."""
+        """Return the listing of the location."""
         return Listing(
             location,
             tuple(self.files),
@@ -228,7 +228,7 @@ class _Directory(NamedTuple):
 
 
 class _Lister:
-    """Lists locations of one file system together, level by level."""
+    """Listing of the locations on one file system together, level by level."""
 
     def __init__(self, spark: SparkSession, pool: Executor, names: str = HIVE_NAMES) -> None:
         self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
@@ -242,7 +242,8 @@ class _Lister:
     ) -> list[Listing | JavaError]:
         """Return the listing of each location, or Java's error for one of its directories.
 
-        A location that does not exist is empty with `may_be_missing`, and an error without.
+        With `may_be_missing`, the listing of a location that does not exist is empty; without, it
+        is an error.
         """
         found = [_Location() for _ in locations]
         try:
@@ -261,7 +262,7 @@ class _Lister:
         ]
 
     def _look_for_version_files(self, found: Iterable[_Location]) -> None:
-        """Look for Hive's hidden file where a compaction has left no other, or nothing at all."""
+        """Look for `_orc_acid_version` where a compaction left no other file."""
         doubtful = [directory for it in found for directory in it.compacted_without_data()]
         if not doubtful:
             return
@@ -279,14 +280,14 @@ class _Lister:
         if may_be_missing and not self._file_system.exists(paths[0]):
             found[0].is_missing = True
             return []
-        # The file system names them in this way: with its scheme and authority.
+        # The file system returns paths with its scheme and authority.
         qualified = self._statuses.qualified(self._file_system, paths)
         return [_Directory(it, "", path) for it, path in zip(found, qualified, strict=True)]
 
     def _listed(
         self, directories: Sequence[_Directory], names: str
     ) -> Iterator[tuple[Sequence[_Directory], list[Status]]]:
-        """Yield what is in the directories, in batches. Directories that fail get the error."""
+        """Yield the statuses in the directories, in batches. Errors go to the failed locations."""
         for batch, statuses in self._in_parallel(
             batches(directories, BATCH), lambda batch: self._list(batch, names)
         ):
@@ -314,7 +315,7 @@ class _Lister:
     def _sort_in(
         self, directories: Sequence[_Directory], statuses: Iterable[Status]
     ) -> Iterator[_Directory]:
-        """Enter what was found into the locations, and yield the directories of the next level."""
+        """Add the statuses to their locations, and yield the directories of the next level."""
         metadata = []
         for parent, name, (path, length, time) in _by_parent(directories, statuses):
             child = f"{parent.relative}/{name}" if parent.relative else name
@@ -360,14 +361,14 @@ class _Lister:
 def _by_parent(
     directories: Sequence[_Directory], statuses: Iterable[Status]
 ) -> Iterator[tuple[_Directory, str, Status]]:
-    """Yield each status with the directory in which it was found, and its name there."""
+    """Yield each status with its parent directory and its name there."""
     parents: Mapping[str, _Directory] = {
         directory.path.rstrip("/"): directory for directory in directories
     }
     directory, parent = "", None
     for status in statuses:
         above, _, name = status[0].rpartition("/")
-        # Java lists the directories one after the other.
+        # The statuses are in the order of the directories.
         if above != directory or parent is None:
             directory, parent = above, parents.get(above)
             if parent is None:
@@ -380,10 +381,10 @@ def _by_parent(
 
 
 def with_blocks(bulk: Bulk) -> MethodHandle:
-    """Return a function that adds to a status where the file's blocks lie.
+    """Return a function that adds the block locations of a file to its status.
 
-    The function takes a file system and a status. Spark does the same for its own statuses. HDFS is
-    asked once a file; object stores and the local file system know without asking.
+    The arguments of the function are a file system and a status. Spark does the same for its own
+    statuses. HDFS needs one request for each file; object stores and the local file system none.
     """
     blocks = bulk.method(
         FILE_SYSTEM, "getFileBlockLocations", _BLOCK_LOCATIONS, [FILE_STATUS, "long", "long"]

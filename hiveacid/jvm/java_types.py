@@ -1,7 +1,7 @@
 """Types for Spark's Java objects, so that `Any` is left for values that can be anything.
 
-py4j gives every Java object the same Python class. Each type here names what an object is on the
-Java side; its methods stay unchecked. A value from py4j needs no conversion.
+In py4j every Java object has the same Python class. Each type here names the Java class of an
+object; its methods stay unchecked. A value from py4j needs no conversion.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NewType
 if TYPE_CHECKING:
 
     class JavaObject:
-        """A Java object: its methods are called by their names."""
+        """Java object: its methods are called by their names."""
 
         def __getattr__(self, name: str) -> Any: ...
 
     class JavaArray(JavaObject):
-        """A Java array: its elements are read one by one, each with a call."""
+        """Java array: each element is read with a call of its own."""
 
         def __len__(self) -> int: ...
         def __getitem__(self, index: int) -> Any: ...
@@ -38,7 +38,7 @@ Expression = NewType("Expression", JavaObject)
 """`catalyst.expressions.Expression`."""
 
 MethodHandle = NewType("MethodHandle", JavaObject)
-"""`java.lang.invoke.MethodHandle`: a function of Java's, put together by `jvm.py4j`."""
+"""`java.lang.invoke.MethodHandle`: a Java function, composed by `jvm.py4j`."""
 
 CatalogTable = NewType("CatalogTable", JavaObject)
-"""`catalyst.catalog.CatalogTable`: what Spark's catalog has of a table or view."""
+"""`catalyst.catalog.CatalogTable`: a table or view in Spark's catalog."""

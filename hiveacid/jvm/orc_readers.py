@@ -1,4 +1,4 @@
-"""ORC's own readers of files, many at a time: what the footers of files say."""
+"""ORC's own `Reader`, for many files at once: the contents of their footers."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _STATISTICS = "org.apache.orc.ColumnStatistics"
 _INTEGERS = "org.apache.orc.IntegerColumnStatistics"
 _SCHEMA = "org.apache.orc.TypeDescription"
 _OPERATION, _ORIGINAL_WRITE_ID, _BUCKET, _ROW = 1, 2, 3, 4
-"""Numbers of the statistics of `operation` and of the row id's parts: 0 is the root."""
+"""ORC's column ids of `operation` and of the row id's parts; the root has 0."""
 
 _STRIPE = re.compile(r"offset: (\d+) data: \d+ rows: (\d+)")
-"""What `StripeInformation.toString` begins with."""
+"""Beginning of the text of `StripeInformation.toString`."""
 
 
 class Stripe(NamedTuple):
-    """Part of an ORC file that is read as a whole: its first byte, and its number of rows."""
+    """Stripe of an ORC file: its first byte, and its number of rows."""
 
     offset: int
     rows: int
 
 
 class OrcReaders:
-    """Functions on arrays of ORC's `Reader`, of one JVM. Threads may share the object.
+    """Functions on arrays of ORC's `Reader` in one JVM. Threads may share the object.
 
-    The functions raise JavaError for what Java throws for any of the files.
+    A function raises JavaError if Java throws for any of the files.
     """
 
     def __init__(self, bulk: Bulk) -> None:
@@ -47,7 +47,7 @@ class OrcReaders:
         self.rows = bulk.integers(bulk.method(_READER, "getNumberOfRows", "long"))
         self.schemas = bulk.strings(bulk.method(_READER, "getSchema", _SCHEMA))
         self._stripes = bulk.strings(bulk.method(_READER, "getStripes", "java.util.List"))
-        # An `Object[]` of each file's statistics: each call makes it again, so ask once.
+        # An `Object[]` of each file's statistics. ORC makes it in each call, so call once.
         self.statistics = bulk.map(bulk.method(_READER, "getStatistics", f"[{_STATISTICS};"))
         says_version = bulk.method(_READER, "hasMetadataValue", "boolean", ["String"])
         self._says_version = bulk.booleans(bulk.with_constants(says_version, 1, _ACID_VERSION_KEY))
@@ -60,8 +60,8 @@ class OrcReaders:
             )
         )
 
-        # For statistics of a column that does not hold integers these raise, as they should.
-        # Without statistics the lowest is above the highest (`RowIdRange.of`).
+        # They raise for the statistics of a column that is not an integer, as they should.
+        # Without statistics the minimum is above the maximum (`RowIdRange.of`).
         def ends(column: int) -> list[Callable[[JavaArray], list[int]]]:
             of_column = bulk.element(_STATISTICS, column)
             return [
@@ -75,13 +75,13 @@ class OrcReaders:
 
     @staticmethod
     def of(spark: SparkSession) -> OrcReaders:
-        """Return the functions of Spark's JVM."""
+        """Return the object for Spark's JVM."""
         return _readers_of(bulk_of(spark))
 
     def opener(
         self, spark: SparkSession, path: str
     ) -> Callable[[Sequence[str], Sequence[int]], JavaArray]:
-        """Return a function from paths and lengths of files to their readers, which are closed.
+        """Return a function from paths and lengths of files to their readers, already closed.
 
         `path` is any path on the files' file system.
         """
@@ -96,9 +96,9 @@ class OrcReaders:
         return open_
 
     def acid_versions(self, readers: JavaArray) -> list[int | None]:
-        """Return the versions of the ACID format that writers state; None if a file states none.
+        """Return the ACID version that each file states; None if a file states none.
 
-        A version is one digit in ASCII.
+        A version is one ASCII digit.
         """
         said = self._says_version(readers)
         members = [i for i, says in enumerate(said) if says]
@@ -116,7 +116,7 @@ class OrcReaders:
         ]
 
     def row_ids(self, statistics: JavaArray) -> list[tuple[int, ...]]:
-        """Return for each file the lowest and highest write id, bucket property and row."""
+        """Return the lowest and highest write id, bucket property and row of each file."""
         return list(zip(*(column(statistics) for column in self._row_ids), strict=True))
 
     def operations(self, statistics: JavaArray) -> list[tuple[int, int] | None]:
@@ -126,13 +126,13 @@ class OrcReaders:
         return [(low, high) if low <= high else None for low, high in pairs]
 
     def texts(self, number: int, statistics: JavaArray) -> list[str]:
-        """Return the texts of statistics number `number` of each file."""
+        """Return the statistics of the column id `number` as text, for each file."""
         if number not in self._texts:
             self._texts[number] = self._bulk.strings(self._bulk.element(_STATISTICS, number))
         return self._texts[number](statistics)
 
     def some(self, array: JavaArray, members: Sequence[int], length: int) -> JavaArray:
-        """Return the elements with the numbers `members` of an array of the given length."""
+        """Return the elements at the indexes `members` of an array of the given length."""
         return array if len(members) == length else self._bulk.some(array, members)
 
 
@@ -143,8 +143,8 @@ def _readers_of(bulk: Bulk) -> OrcReaders:
 
 def _open(bulk: Bulk) -> MethodHandle:
     """Return a function from a configuration, file system, path and length to a closed reader."""
-    # New options for each file: ORC's library keeps the file's footer in them. The length is known
-    # from the listing, so that nobody asks the file system again.
+    # New options for each file: ORC stores the file's footer in them. The length comes from the
+    # listing, so that ORC does not ask the file system again.
     options = bulk.on(
         bulk.method(_OPTIONS, "filesystem", _OPTIONS, [FILE_SYSTEM]),
         0,
@@ -153,6 +153,6 @@ def _open(bulk: Bulk) -> MethodHandle:
     options = bulk.on(bulk.method(_OPTIONS, "maxLength", _OPTIONS, ["long"]), 0, options)
     create = bulk.static("org.apache.orc.OrcFile", "createReader", _READER, [PATH, _OPTIONS])
     open_ = bulk.permuted(bulk.on(create, 1, options), 2, 0, 1, 3)
-    # The reader closes at once, since all that is asked is in memory: an open file has buffers
-    # (64 KB by Spark's default), and the number of open files is limited.
+    # The reader is closed at once, since the footer is in memory: an open file has buffers (64 KB
+    # by Spark's default), and the number of open files is limited.
     return bulk.then(open_, bulk.after(bulk.method(_READER, "close", "void")))

@@ -1,7 +1,7 @@
-"""Logical plans of Spark in Python: looking at them, changing them, running them.
+"""Spark's logical plans in Python: reading, changing and running them.
 
-A plan is a tree of case classes that never change. So a changed plan is another plan, which shares
-the nodes that stay.
+A plan is an immutable tree of case classes. A changed plan is another plan, which shares the
+unchanged nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hiveacid.spark_versions import version_of
 _CATALYST = "org.apache.spark.sql.catalyst"
 _LOGICAL_RDD = "org.apache.spark.sql.execution.LogicalRDD$"
 Node = TypeVar("Node", bound=JavaObject)
-"""A case class: a plan, an expression, or what either has in its fields."""
+"""Case class: a plan, an expression, or a field of either."""
 
 
 def dataframe_of(spark: SparkSession, plan: LogicalPlan) -> DataFrame:
@@ -35,43 +35,43 @@ def dataframe_of(spark: SparkSession, plan: LogicalPlan) -> DataFrame:
 
 
 def partitions_of(frame: DataFrame) -> JavaObject:
-    """Return the rows of a frame as an RDD of Java's, planned now, with the settings of now."""
+    """Return the rows of a DataFrame as a Java RDD, planned at once with the present settings."""
     return frame._jdf.queryExecution().toRdd()
 
 
 def of_partitions(
     spark: SparkSession, frame: DataFrame, partitions: JavaObject, numbers: Iterable[int]
 ) -> DataFrame:
-    """Return the rows in some of the `partitions_of` a frame; the others are never run.
+    """Return the rows in some of the `partitions_of` a DataFrame; the others are never run.
 
-    Spark reads all columns of the frame, whatever a statement needs.
+    Spark reads all columns of the DataFrame, whatever a statement needs.
     """
     context = spark.sparkContext
-    # A Scala set is a function that tells whether something is in it.
+    # A Scala set is a function from a value to whether the set has it.
     is_wanted = scala_seq_of(context, numbers).toSet()
     pruned = java(context, "org.apache.spark.rdd.PartitionPruningRDD").create(partitions, is_wanted)
     arguments = [pruned, frame._jdf, False]
     if len(parameter_types(context, _LOGICAL_RDD, "fromDataset")) > len(arguments):
-        arguments.append(False)  # Spark 4.3 asks whether the rows are of a checkpoint.
+        arguments.append(False)  # In Spark 4.3: whether the rows come from a checkpoint.
     relation = getattr(java(context, _LOGICAL_RDD), "MODULE$")
     return dataframe_of(spark, relation.fromDataset(*arguments))
 
 
 def plan_of(frame: DataFrame) -> LogicalPlan:
-    """Return the logical plan of a DataFrame, as Spark's analyzer has left it."""
+    """Return the analyzed logical plan of a DataFrame."""
     return frame._jdf.queryExecution().analyzed()
 
 
 def execution_of(context: SparkContext, session: JavaSession, plan: LogicalPlan) -> JavaObject:
-    """Return Spark's `QueryExecution` of a plan in a session of Java's. Runs no command."""
+    """Return Spark's `QueryExecution` of a plan in a Java session. Runs no command."""
     modes = java(context, "org.apache.spark.sql.execution.CommandExecutionMode")
     return session.sessionState().executePlan(plan, modes.SKIP())
 
 
 def leaves(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """Yield every leaf of a plan and of the queries in its expressions.
+    """Yield the leaves of a plan and of the subqueries in its expressions.
 
-    Of equal leaves in one query the first stands for all: each leaf costs calls to the JVM.
+    Equal leaves in one query are yielded once: each leaf costs calls to the JVM.
     """
     for root in (plan, *each(plan.subqueriesAll())):
         yield from each(root.collectLeaves().distinct())
@@ -82,10 +82,9 @@ def replaced(
     plan: LogicalPlan,
     pairs: Iterable[tuple[LogicalPlan, LogicalPlan]],
 ) -> LogicalPlan:
-    """Return a plan with the second node of each pair wherever it has the first one.
+    """Return a plan with the first node of each pair replaced by the second one.
 
-    Nodes are compared by their values. Queries in expressions are looked through, too. What is put
-    in is not looked through.
+    Nodes are compared by value. Subqueries in expressions are searched, too; replacements are not.
     """
     return plan.transformUpWithSubqueries(partial_function(context, pairs))
 
@@ -95,9 +94,9 @@ def replaced_in_expressions(
     plan: LogicalPlan,
     pairs: Iterable[tuple[Expression, Expression]],
 ) -> LogicalPlan:
-    """Return a plan with the second expression of each pair wherever it has the first one.
+    """Return a plan with the first expression of each pair replaced by the second one.
 
-    Queries in expressions are looked through, too.
+    Subqueries in expressions are searched, too.
     """
     return plan.transformAllExpressionsWithSubqueries(partial_function(context, pairs))
 
@@ -105,18 +104,18 @@ def replaced_in_expressions(
 def partial_function(
     context: SparkContext, pairs: Iterable[tuple[JavaObject, JavaObject]]
 ) -> JavaObject:
-    """Return what Spark's transformations take: a function of the first of each pair."""
+    """Return a Scala partial function from pairs, as Spark's tree transformations take it."""
     # A Scala map is a partial function.
     return scala_map(context, pairs)
 
 
 def with_child(context: SparkContext, node: Node, child: JavaObject) -> Node:
-    """Return a node that has one child with another child."""
+    """Return a node of one child with another child."""
     return node.withNewChildren(scala_seq_of(context, [child]))
 
 
 def with_fields(context: SparkContext, node: Node, **fields: object) -> Node:
-    """Return a case class's object with other values of some fields."""
+    """Return a copy of a case class's object with other values of some fields."""
     assert context._gateway is not None
     names = _field_names(context, node)
     values = context._gateway.new_array(java(context, "java.lang.Object"), len(names))
@@ -129,14 +128,14 @@ def with_fields(context: SparkContext, node: Node, **fields: object) -> Node:
 
 
 def kind_of(node: JavaObject) -> str:
-    """Return what kind of expression a node is: the name of its class, such as `Cast`."""
+    """Return the name of a node's class, such as `Cast`."""
     return str(node.getClass().getSimpleName())
 
 
 def named(
     context: SparkContext, plan: LogicalPlan, name: str, qualifier: Iterable[str]
 ) -> LogicalPlan:
-    """Return a plan whose columns go by a table's name: `name.x`, `qualifier.name.x`."""
+    """Return a plan whose columns have a table's name: `name.x`, `qualifier.name.x`."""
     parts = scala_seq_of(context, qualifier)
     alias = java(context, f"{_CATALYST}.AliasIdentifier")(name, parts)
     return java(context, f"{_CATALYST}.plans.logical.SubqueryAlias")(alias, plan)

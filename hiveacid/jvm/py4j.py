@@ -37,7 +37,7 @@ def scala_seq(context: SparkContext, java_list: JavaObject) -> JavaObject:
 
 
 def scala_seq_of(context: SparkContext, elements: Iterable[object]) -> JavaObject:
-    """Return a Scala `Seq` of some objects, one call each: for the few that a plan has."""
+    """Return a Scala `Seq` of some objects. Costs a call each: for the few in a plan."""
     found = java(context, "java.util.ArrayList")()
     for element in elements:
         found.add(element)
@@ -45,7 +45,7 @@ def scala_seq_of(context: SparkContext, elements: Iterable[object]) -> JavaObjec
 
 
 def scala_map(context: SparkContext, pairs: Iterable[tuple[object, object]]) -> JavaObject:
-    """Return an immutable Scala `Map` of some keys and values, one call each."""
+    """Return an immutable Scala `Map` of some keys and values. Costs a call each."""
     found = getattr(java(context, "scala.collection.immutable.Map$"), "MODULE$").empty()
     for key, value in pairs:
         found = found.updated(key, value)
@@ -62,16 +62,16 @@ def string_array(context: SparkContext, texts: Sequence[str]) -> JavaArray:
 
 
 def each(scala_sequence: JavaObject) -> Iterator[Any]:
-    """Return the elements of a Scala `Seq`, one call each: for the few that a plan has."""
+    """Yield the elements of a Scala `Seq`. Costs a call each: for the few in a plan."""
     return (scala_sequence.apply(i) for i in range(scala_sequence.size()))
 
 
 @contextmanager
 def active(session: SparkSession) -> Iterator[None]:
-    """Make `session` the active one of this thread: Spark's own code follows its settings.
+    """Make `session` this thread's active session, whose settings Spark's own code uses.
 
-    Spark does so itself while it analyses and runs a statement, but not where its code is called
-    directly. Its parser would follow the session that this thread used last, or none.
+    Spark does so itself while it analyzes and runs a statement, but not where its code is called
+    directly. Its parser would use the session that was last active in this thread, or none.
     """
     sessions = java(session.sparkContext, "org.apache.spark.sql.SparkSession")
     previous = sessions.getActiveSession()
@@ -107,7 +107,7 @@ class MethodHandles:
         """Return a class by its name, or a primitive type.
 
         `[Name;` is the class of an array of objects, `[J` of an array of longs. A name without a
-        dot is one of `java.lang`.
+        dot is a class of `java.lang`.
         """
         if name not in self._classes:
             self._classes[name] = self._class(name)
@@ -145,7 +145,7 @@ class MethodHandles:
         return self._insert_arguments(handle, position, self._array("Object", values))
 
     def constant(self, type_: str, value: int) -> MethodHandle:
-        """Return the function without arguments that returns a number of a primitive type."""
+        """Return the function without arguments that returns `value` as a primitive type."""
         return self._handles.constant(self.class_(type_), value)
 
     def if_then_else(
@@ -163,7 +163,7 @@ class MethodHandles:
     def where(self, test: MethodHandle, then: MethodHandle) -> MethodHandle:
         """Return the function of an object that calls `then` with it if `test` of it is true.
 
-        It returns nothing. `test` takes any object.
+        The function returns nothing. `test` accepts any object.
         """
         takes = self._array("Class", [self.class_("Object")])
         kind = self._method_type(self.class_("void"), takes)
@@ -177,7 +177,7 @@ class MethodHandles:
         return self._as_interface(self.class_(interface), handle)
 
     def then(self, *handles: MethodHandle) -> MethodHandle:
-        """Return the function that applies each of some functions to the result of the previous."""
+        """Return the composition of functions: each is applied to the previous one's result."""
         first, *others = handles
         for second in others:
             wanted = second.type().parameterType(0)
@@ -194,7 +194,7 @@ class MethodHandles:
     def on(self, handle: MethodHandle, position: int, make: MethodHandle) -> MethodHandle:
         """Return `handle` with the result of `make` as its argument at `position`.
 
-        The arguments of `make` stand where the argument stood.
+        The arguments of `make` replace this argument.
         """
         wanted = handle.type().parameterType(position)
         make = make.asType(make.type().changeReturnType(wanted))
@@ -211,7 +211,7 @@ class MethodHandles:
         return self._handles.permuteArguments(handle, wanted, reorder)
 
     def collecting(self, handle: MethodHandle, array: str) -> MethodHandle:
-        """Return `handle`, whose last argument is an array, with a single element instead."""
+        """Return `handle` with a single element in place of its last argument, an array."""
         return handle.asCollector(self.class_(array), 1)
 
     def element(self, element: str, index: int) -> MethodHandle:

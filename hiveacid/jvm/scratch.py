@@ -1,4 +1,4 @@
-"""Copies of the beginnings of files that are being written, for as long as a snapshot lives."""
+"""Copies of the flushed parts of open files, removed with the snapshot."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from hiveacid.jvm.py4j import java
 logger = logging.getLogger("hiveacid")
 
 DEFAULT_LIMIT = 512.0
-"""Megabytes that the copies of one snapshot may have together, unless a setting says otherwise."""
+"""Default maximum size of one snapshot's copies together, in megabytes."""
 
 IO = "org.apache.commons.io.IOUtils"
 Found = TypeVar("Found")
 
 
 class Scratch:
-    """Copies of one snapshot, in a directory of their own that is removed with them. Thread-safe.
+    """Copies of one snapshot, in a directory that is removed with them. Thread-safe.
 
-    Nothing is made before the first copy.
+    The directory is created with the first copy.
     """
 
     def __init__(self, directory: str | None = None, limit: float = DEFAULT_LIMIT) -> None:
-        """Make nothing yet.
+        """Create nothing yet.
 
         Args:
-            directory: a path of Hadoop's for the directory of the copies to be in; None is `/tmp`
-                on the file system of the files.
-            limit: megabytes.
+            directory: Hadoop path of the parent directory; None is `/tmp` on the file system of the
+                files.
+            limit: maximum size of all copies together, in megabytes.
         """
         self._parent = directory or "/tmp"
         self._limit = round(limit * 1_000_000)
@@ -52,7 +52,7 @@ class Scratch:
         self._made: dict[str, tuple[JavaObject, JavaObject]] = {}
 
     def once(self, file: ListedFile, look: Callable[[], Found]) -> Found:
-        """Return what `look` finds of a file that is being written. Look once in a snapshot.
+        """Return the result of `look` at an open file, which is called once in a snapshot.
 
         Raises:
             UnreadableTableError: a file cannot be read or copied.
@@ -78,12 +78,12 @@ class Scratch:
             return found
 
     def copy(self, spark: SparkSession, file: ListedFile, length: int) -> str:
-        """Copy the first bytes of a file to a new one, and return its path.
+        """Copy the flushed part of an open file to a new file, and return the new file's path.
 
         Args:
             spark: the session whose file systems are used.
-            file: the file that is being written.
-            length: the number of bytes, which are all that count of the file.
+            file: the open file.
+            length: the flushed length in bytes.
 
         Raises:
             UnreadableTableError: the copies would be too large, or the file is shorter.
@@ -102,9 +102,9 @@ class Scratch:
             return copy
 
     def remove(self) -> None:
-        """Remove the copies, and make no more of them.
+        """Remove the copies, and refuse further ones.
 
-        What fails goes to the log: the copies lie in a directory for such files.
+        A failure goes to the log: the copies are in a directory for temporary files.
         """
         with self._lock:
             self._ended = True
@@ -121,7 +121,7 @@ class Scratch:
     def _copy(self, spark: SparkSession, path: JavaObject, length: int) -> str:
         file_system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
         target_system, directory = self._directory(spark, file_system)
-        # The copies of a snapshot may have the same name, and what failed is tried again.
+        # Two open files may have the same name, and a failed copy is tried again.
         own_directory = java(spark.sparkContext, PATH)(directory, uuid.uuid4().hex)
         target = java(spark.sparkContext, PATH)(own_directory, path.getName())
         try:
@@ -149,7 +149,7 @@ class Scratch:
     def _directory(
         self, spark: SparkSession, file_system: JavaObject
     ) -> tuple[JavaObject, JavaObject]:
-        """Return the directory for copies of files on a file system, with its own file system."""
+        """Return the directory for copies of files on `file_system`, and its own file system."""
         key = str(file_system.getUri().toString())
         if key not in self._made:
             path = java(spark.sparkContext, PATH)

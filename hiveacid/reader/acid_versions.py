@@ -1,10 +1,9 @@
-"""Versions of Hive's ACID format: which files may be read as they are.
+"""Check of the ACID version: whether a delta can hold updates or deletes among its inserts.
 
-Before version 2, which came with Hive 3, updates and deletes stood among the inserts in one delta,
-distinguished by the column `operation`. A writer of version 2 says so in the file's footer (Hive),
-or in a file `_orc_acid_version` next to the file (Trino, and Hive as well;
-`AcidUtils.OrcAcidVersion`). Hive does not ask for the version when it reads, and some of its
-compactions state none.
+Version 2 came with Hive 3. Before it, one delta held inserts, updates and deletes, distinguished by
+the column `operation`. A writer of version 2 states the version in the file's footer (Hive), or in
+a file `_orc_acid_version` next to the file (Trino, and also Hive; `AcidUtils.OrcAcidVersion`). Hive
+ignores the version when it reads, and some of its compactions state none.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ def check_versions(
 ) -> None:
     """Refuse deltas that hold updates or deletes among the inserts, as Hive 2 wrote them.
 
-    A base, and a delta with nothing but inserts, look the same in all versions, apart from updates
-    in a base, which are the rows as they are after the updates. So ask the file system only about
-    deltas that state no version in their files, and whose footers tell of other operations or of
-    none. The events of files without statistics are read.
+    Bases, and deltas with inserts only, are the same in all versions. (The updates in a base of
+    version 1 are the updated rows.) So the file system is asked only about deltas whose files state
+    no version, and whose footers show other operations or have no statistics. A file without
+    statistics is read to find its operations.
 
     Args:
         known: the footers of all files.
-        footers: remembers what the events of files without statistics are.
+        footers: stores the operations of files without statistics.
 
     Raises:
         UnreadableTableError: naming the file.
@@ -96,7 +95,7 @@ def _is_doubtful(footer: OrcFooter) -> bool:
 def _operations(
     spark: SparkSession, files: Sequence[ListedFile]
 ) -> Mapping[ListedFile, tuple[int, int]]:
-    """Return the lowest and the highest operation in files without statistics: reads them."""
+    """Read files without statistics, and return the lowest and highest operation in each."""
     if not files:
         return {}
     frame, by_path = acid_scan(spark, files, StructType())
@@ -112,7 +111,7 @@ def _versions(spark: SparkSession, directories: set[str]) -> Mapping[str, int | 
 
 
 def _version_in(spark: SparkSession, directory: str) -> int | None:
-    """Return the version that the directory's own file states; None without the file."""
+    """Return the version in the directory's `_orc_acid_version`; None without this file."""
     path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(directory, ACID_VERSION_FILE)
     try:
         file_system = path.getFileSystem(spark._jsc.hadoopConfiguration())

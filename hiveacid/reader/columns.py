@@ -32,7 +32,7 @@ NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Partition value that stands for NULL."""
 
 RESERVED_PREFIX = "__hiveacid_"
-"""Prefix of the names of the columns that the reader adds on the way."""
+"""Prefix of the internal columns that the reader adds."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def table_columns(table: Table) -> TableColumns:
 
 
 def column_field(table: TableName, column: models.Column) -> StructField:
-    """Return a column with its Spark type. Raises UnreadableTableError if Spark has none."""
+    """Return a column with its Spark type. Raises UnreadableTableError without such a type."""
     try:
         return StructField(column.name, spark_type(column.type))
     except ValueError as error:
@@ -106,7 +106,7 @@ def column_field(table: TableName, column: models.Column) -> StructField:
 
 
 def refuse_unions(columns: TableColumns, why: str) -> None:
-    """Refuse a table with a `uniontype`, also inside of a column, in files that cannot be read.
+    """Refuse a table with a `uniontype` at any depth of its columns, and say `why`.
 
     Raises:
         UnreadableTableError: naming the column.
@@ -121,10 +121,10 @@ def refuse_unions(columns: TableColumns, why: str) -> None:
 
 
 def refuse_unions_in_orc(columns: TableColumns) -> None:
-    """Refuse a table of ORC with a `uniontype`.
+    """Refuse an ORC table with a `uniontype`.
 
-    Spark's reader parses the types of all columns of a file (`OrcUtils.toCatalystSchema`). ORC's
-    library converts a union to nothing else, and Spark has no vector for one.
+    Spark's reader parses the types of all columns of a file (`OrcUtils.toCatalystSchema`). ORC
+    converts a union to no other type, and Spark has no column vector for a union.
 
     Raises:
         UnreadableTableError: naming the column.
@@ -168,10 +168,10 @@ def partition_values(
 
 
 def kept_value(value: str, hive_type: str) -> str | None:
-    """Return what Hive shows of a partition value: the metastore may have a longer one.
+    """Return a partition value as Hive shows it: the metastore may hold a longer text.
 
-    The metastore pads values of a `char`. It keeps the values of a column that became shorter as
-    they were.
+    The metastore pads `char` values, and does not cut stored values when a column's type becomes
+    shorter.
     """
     if value == NULL_PARTITION:
         return None
@@ -189,17 +189,16 @@ def _value(number: Column, values: Sequence[str | None], data_type: DataType) ->
 
 
 def within_length(column: Column, hive_type: str) -> Column:
-    """Cut a column's texts as `char(n)` and `varchar(n)` keep them, however deep.
+    """Cut a column's texts to the length of their `char(n)` or `varchar(n)`, at any depth.
 
-    The file may have longer ones. `char` values come without the blanks that pad them, as Hive
-    compares them.
+    A file may hold longer texts. `char` values come without their padding, as Hive compares them.
     """
 
     return change(column, spark_type(hive_type, with_lengths=True), (CharType, VarcharType), short)
 
 
 def short(text: Column, of: DataType) -> Column:
-    """Cut a text as a `char(n)` or `varchar(n)` keeps it."""
+    """Cut a text to the length of a `char(n)` or `varchar(n)`; a `char` loses its padding."""
     assert isinstance(of, CharType | VarcharType)
     short = F.substring(text, 1, of.length)
     return F.rtrim(short) if isinstance(of, CharType) else short

@@ -33,24 +33,24 @@ _BIT_OF_ROW = f"shiftleft(1L, cast({ROW} & 63 AS int))"
 """SQL of the bit of a row in its mask."""
 
 _MAX_BROADCAST_DELETES = 1_000_000
-"""Delete events that a join broadcasts at most: about 100 MB in each executor."""
+"""Maximum number of delete events in a broadcast join: about 100 MB in each executor."""
 
 _FEW_FILES = 64
-"""Files of delete events that one task opens at most. Several tasks at once open more."""
+"""Maximum number of delete event files that one task reads. More files are read in parallel."""
 
 _MAX_WRITES = 16
-"""Different (partition, write id, bucket) that bitmaps are used for at most. Every row is compared
-with each, one after the other."""
+"""Maximum number of bitmaps, one for each (partition, write id, bucket). Each row is compared with
+every bitmap in turn."""
 
 _PER_RAW_FILE = 256
-"""Times as many of them where raw files are hit: their rows are looked up by their place."""
+"""Factor on `_MAX_WRITES` where raw files are hit: their rows are looked up by position."""
 
 _FEW_DELETES = 100_000
-"""Delete events whose masks are collected however far apart they are."""
+"""Maximum number of delete events whose masks are collected without `are_near`."""
 
 _MAX_BLOCKS = 1 << 19
-"""Blocks of all bitmaps together at most: 4 MB, sent to each executor once a query. They have room
-for 33 million deleted rows."""
+"""Maximum number of blocks in all bitmaps together: 4 MB, sent to each executor once a query. They
+hold up to 33 million deleted rows."""
 
 
 def longs_literal(spark: SparkSession, values: array[int]) -> Column:
@@ -79,13 +79,13 @@ def longs_literal(spark: SparkSession, values: array[int]) -> Column:
 
 
 def is_valid(write_id: Column, write_ids: ValidWriteIdList) -> Column:
-    """Tell whether a write id is valid in `write_ids`."""
+    """Return whether a write id is valid in `write_ids`."""
     valid = write_id <= write_ids.high_watermark
     return valid & ~write_id.isin(sorted(write_ids.invalid)) if write_ids.invalid else valid
 
 
 def is_in(write_id: Column, ranges: WriteIdRanges) -> Column:
-    """Tell whether a write id is in `ranges`."""
+    """Return whether a write id is in `ranges`."""
     single = [last for after, last in ranges.ranges if after + 1 == last]
     conditions = [write_id.isin(single)] if single else []
     conditions += [
@@ -95,7 +95,7 @@ def is_in(write_id: Column, ranges: WriteIdRanges) -> Column:
 
 
 def any_of(conditions: list[Column]) -> Column:
-    """Tell whether any condition holds: a balanced tree, as Spark walks expressions recursively."""
+    """Return the OR of conditions as a balanced tree: Spark walks expressions recursively."""
     while len(conditions) > 2:
         pairs = [conditions[i : i + 2] for i in range(0, len(conditions), 2)]
         conditions = [reduce(Column.__or__, pair) for pair in pairs]
@@ -104,7 +104,7 @@ def any_of(conditions: list[Column]) -> Column:
 
 @dataclass(frozen=True)
 class Bitmap:
-    """Deleted rows of one write in one bucket of one partition.
+    """Deleted rows of one write id and bucket in one partition.
 
     Bit i of `masks[n]` (as a signed bigint) says whether row `64 * (first_block ^ n) + i` is
     deleted. `first_block` has zeros for bits wherever a valid n has bits, so that XOR is a
@@ -119,7 +119,7 @@ class Bitmap:
     masks: array[int]
 
     def has_any(self, first: int, end: int) -> bool:
-        """Tell whether any of the rows `first`..`end` - 1 is deleted."""
+        """Return whether any of the rows `first`..`end` - 1 is deleted."""
         if first >= end:
             return False
         low, high = first >> 6, (end - 1) >> 6
@@ -130,7 +130,7 @@ class Bitmap:
         return any(self._mask(block) & wanted for block, wanted in bits.items()) or any(between)
 
     def between(self, low: int, high: int) -> array[int]:
-        """Return the masks of the blocks `low`..`high`, also of those outside of the bitmap."""
+        """Return the masks of the blocks `low`..`high`: 0 for a block outside the bitmap."""
         first, last = self.first_block, self.first_block + len(self.masks) - 1
         start, end = max(low, first), min(high, last)
         if start > end:
@@ -153,7 +153,7 @@ def bitmap_range(lowest: int, highest: int) -> tuple[int, int]:
 def build_bitmap(
     partition: int, write_id: int, bucket: int, blocks: Sequence[int], masks: Sequence[int]
 ) -> Bitmap:
-    """Spread the masks of some blocks, each block once, over an array without gaps."""
+    """Return the bitmap of some distinct blocks, as one array of masks without gaps."""
     first, length = bitmap_range(min(blocks), max(blocks))
     spread = array("q", bytes(8 * length))
     for block, mask in zip(blocks, masks, strict=True):
@@ -177,7 +177,7 @@ class DeleteFile:
 
 @dataclass
 class DeletedRows:
-    """Bitmaps of one plan, read once for all the sessions that use the plan."""
+    """Bitmaps of one plan, read once for all sessions that use the plan."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _read: bool = False
@@ -193,7 +193,7 @@ class DeletedRows:
 
         Args:
             files: the files of delete events.
-            masks: the delete events as `delete_masks` gives them; a Spark job collects them.
+            masks: returns the result of `delete_masks`, which a Spark job collects.
             hits_raw_files: the bitmaps may be too many for `without_bitmaps`.
         """
         most = _MAX_WRITES * (_PER_RAW_FILE if hits_raw_files else 1)
@@ -209,9 +209,9 @@ class DeletedRows:
 
 
 def are_near(files: Iterable[DeleteFile], most: int) -> bool:
-    """Tell whether the ranges of row ids alone show that bitmaps are few and small enough.
+    """Return whether the files' row id ranges prove that bitmaps are few and small enough.
 
-    `most` is the number of bitmaps that are few enough.
+    `most` is the maximum number of bitmaps.
     """
     extents: dict[tuple[int, int, int], tuple[int, int]] = {}
     for file in files:
@@ -245,22 +245,22 @@ def _collect(masks: DataFrame, are_few: bool, most: int) -> tuple[Bitmap, ...] |
 
 
 def _fit(ranges: Sequence[tuple[int, int]], most: int) -> bool:
-    """Tell whether bitmaps of these first and last blocks are few and small enough."""
+    """Return whether bitmaps of these first and last blocks are few and small enough."""
     blocks = sum(bitmap_range(first, last)[1] for first, last in ranges)
     return len(ranges) <= most and blocks <= _MAX_BLOCKS
 
 
 def one_task_reads(files: Sequence[DeleteFile]) -> bool:
-    """Tell whether one task reads all the delete events more cheaply than a shuffle."""
+    """Return whether reading all delete events in one task is cheaper than a shuffle."""
     events = sum(file.rows for file in files)
     return events <= _MAX_BROADCAST_DELETES and len(files) <= _FEW_FILES
 
 
 def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
-    """Pack delete events, one a row with the columns of a row id, into blocks and masks.
+    """Aggregate delete events, one row id a row, into masks of blocks of 64 rows.
 
-    `ROW` of the result is the block: the row divided by 64. With `in_one_task`, one task takes all
-    events, which saves a shuffle.
+    `ROW` of the result is the number of the block: the row divided by 64. With `in_one_task`, one
+    task reads all events, which saves a shuffle.
     """
     packed = events.select(
         WRITE_ID,
@@ -275,12 +275,12 @@ def delete_masks(events: DataFrame, in_one_task: bool) -> DataFrame:
 
 
 def are_few(bitmaps: Sequence[Bitmap]) -> bool:
-    """Tell whether `without_bitmaps` may compare every row with each of the bitmaps."""
+    """Return whether `without_bitmaps` may compare every row with each of the bitmaps."""
     return len(bitmaps) <= _MAX_WRITES
 
 
 def fits_in_a_query(blocks: int) -> bool:
-    """Tell whether the masks of so many blocks may be constants of a query."""
+    """Return whether the masks of this number of blocks may be constants in a query."""
     return blocks <= _MAX_BLOCKS
 
 
@@ -289,7 +289,7 @@ def without_bitmaps(
 ) -> DataFrame:
     """Return the rows, which have the columns of a row id, that no bitmap names.
 
-    `in_one_partition` says that all the rows are of the same partition.
+    `in_one_partition`: all rows belong to the same partition.
     """
     if not bitmaps:
         return rows
@@ -299,14 +299,14 @@ def without_bitmaps(
 def in_bitmaps(
     spark: SparkSession, rows: DataFrame, bitmaps: Sequence[Bitmap], in_one_partition: bool
 ) -> DataFrame:
-    """Return the rows that a bitmap names, with the arguments of `without_bitmaps`."""
+    """Return the rows that a bitmap names. The arguments are those of `without_bitmaps`."""
     if not bitmaps:
         return rows.limit(0)
     return rows.where(_bit(spark, bitmaps, in_one_partition) != 0)
 
 
 def _bit(spark: SparkSession, bitmaps: Sequence[Bitmap], in_one_partition: bool) -> Column:
-    """Return the bit of a row in the bitmap of its write and bucket; 0 if there is no bitmap."""
+    """Return the bit of a row in the bitmap of its write id and bucket; 0 without a bitmap."""
     mask: Column | None = None
     for bitmap in bitmaps:
         is_its_row = (F.col(WRITE_ID) == bitmap.write_id) & (F.col(BUCKET) == bitmap.bucket)
@@ -316,16 +316,17 @@ def _bit(spark: SparkSession, bitmaps: Sequence[Bitmap], in_one_partition: bool)
         found = F.get(longs_literal(spark, bitmap.masks), block.cast("int"))
         mask = F.when(is_its_row, found) if mask is None else mask.when(is_its_row, found)
     assert mask is not None
-    # Around the whole expression: Spark would push down what it infers of the columns alone.
+    # Around the whole expression: Spark would push down filters that it infers on the columns.
     return F.coalesce(mask.bitwiseAND(F.expr(_BIT_OF_ROW)), F.lit(0).cast("bigint"))
 
 
 def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
     """Return the rows, which have the columns of a row id, that no mask names.
 
-    The join key is one long, the cheapest to probe. Row ids whose mixed parts collide have the same
-    key, so the condition compares the parts once more. It compares them as differences: an equality
-    would become part of the key and make the key expensive.
+    The join key is one long, the cheapest type to probe. It mixes the parts of the row id, so that
+    different row ids can have the same key; the join condition compares the parts again. It
+    compares them as differences: Spark would make an equality part of the key, and the key
+    expensive.
     """
     strategy = "broadcast" if events <= _MAX_BROADCAST_DELETES else "shuffle_hash"
     live = never_null(rows).alias("live")
@@ -348,7 +349,7 @@ def without_masks(rows: DataFrame, masks: DataFrame, events: int) -> DataFrame:
 
 
 def never_null(frame: DataFrame) -> DataFrame:
-    """Return the same row ids in a form on which Spark pushes down no filter, given or inferred."""
+    """Return the same row ids as expressions through which Spark pushes no filter."""
     return frame.withColumns(
         {
             name: F.coalesce(name, F.lit(-1).cast(element))

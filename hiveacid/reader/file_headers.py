@@ -1,4 +1,4 @@
-"""Facts that Parquet and Avro files state about themselves, read by Java's own readers."""
+"""Metadata of Parquet and Avro files, read by their Java libraries."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hiveacid.jvm.py4j import java
 
 Answer = TypeVar("Answer")
 _KEPT_HEADERS = 100_000
-"""Headers that are kept at most, of some 1 kB each: a process may outlive many snapshots."""
+"""Maximum number of cached headers, about 1 kB each: a process may outlive many snapshots."""
 
 _NOT_HADOOPS_OWN = frozenset({".lzo", ".lzo_deflate"})
-"""Suffixes of codecs that Hadoop does not bring along: a Hive may have them from elsewhere."""
+"""Suffixes of codecs that do not ship with Hadoop: a Hive may have them installed."""
 
 _TOP_LEVEL = re.compile(r"^  (?=[a-z])", re.MULTILINE)
 _UNSIGNED = re.compile(r"\(INTEGER\((?:32|64),false\)\)")
-"""Beginning of a column, and integers of other engines, in the text of a Parquet schema."""
+"""Unsigned integers, which other engines write, in the text of a Parquet schema."""
 
 INT96 = "int96"
 INT64 = "int64"
@@ -43,8 +43,8 @@ _REBASED = {
     INT96: ("3.1.0", "org.apache.spark.legacyINT96"),
     INT64: ("3.0.0", "org.apache.spark.legacyDateTime"),
 }
-"""Ways of timestamps: the first Spark that writes them in the Gregorian calendar, and the key by
-which a later one says that it has not."""
+"""For each encoding of timestamps: the first Spark that writes it in the proleptic Gregorian
+calendar, and the metadata key by which a later Spark states that it wrote the legacy calendar."""
 
 _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\w+,\w+)\)\)", re.M)
 """Timestamps in the text of a Parquet schema: `INT96`, or a unit and whether it is UTC."""
@@ -53,9 +53,9 @@ _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\
 def ask_file(
     spark: SparkSession, file: ListedFile, format: str, question: Callable[[JavaObject], Answer]
 ) -> Answer:
-    """Return what `question` finds out from a file's open reader.
+    """Return the result of `question` on a file's open reader.
 
-    The reader is a `ParquetFileReader` for the format `parquet`, a `DataFileReader` for `avro`.
+    The reader is a `ParquetFileReader` for the format `parquet`, and a `DataFileReader` for `avro`.
 
     Raises:
         UnreadableTableError: the file is not there, or not of the format.
@@ -98,7 +98,7 @@ _READERS: dict[str, Callable[[SparkContext, JavaObject, JavaObject], JavaObject]
 
 
 def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
-    """Refuse compressed files without their codec: Spark would treat them as plain lines.
+    """Refuse compressed files whose codec is not installed: Spark would read them as plain lines.
 
     Raises:
         UnreadableTableError: naming the file.
@@ -121,9 +121,9 @@ def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
 
 
 class UnsignedType(DataType):
-    """Type of a Parquet column with unsigned integers of 32 or 64 bits, also further inside.
+    """Type of a Parquet column with unsigned 32- or 64-bit integers at any depth.
 
-    Hive treats large ones as negative and shows NULL. Spark shows their values.
+    Hive reads large values as negative and shows NULL. Spark shows the values.
     """
 
     def simpleString(self) -> str:  # noqa: N802 (as PySpark's types)
@@ -133,16 +133,17 @@ class UnsignedType(DataType):
 
 @dataclass(frozen=True)
 class FileHeader:
-    """Columns and times of a file, as the file states them.
+    """Schema and time metadata of a file.
 
-    `columns` are the columns with a type of Spark's, `names` the names of all columns of a Parquet
-    file. `proleptic`, `legacy` and `zone` are what the writer said of times. `stamps` has the ways
-    in which a Parquet file stores timestamps (`int96`, or a unit and whether it is UTC, as in
-    `MICROS,true`) by the name of the column, in lower case. `created_by` names the writer of a
-    Parquet file. `by_spark` says that a Spark wrote the file that counts days in the Gregorian
-    calendar (3.0 and later, by default). `rebased` has the ways of timestamps in which Spark's
-    reader changes the calendar, whatever it is asked for: `INT96`, and `INT64`, with which dates
-    go. A file of Avro has `INT64` only.
+    `columns` are the columns for which Spark has a type. `names` are the names of all columns of a
+    Parquet file. `zone`, `proleptic` and `legacy` are the writer's metadata `writer.time.zone`,
+    `writer.proleptic` (`writer.date.proleptic` in Parquet) and `writer.zone.conversion.legacy`.
+    `stamps` maps a column name in lower case to the encodings of the timestamps in the column of a
+    Parquet file: `int96`, or a unit and whether it is adjusted to UTC, as in `MICROS,true`.
+    `created_by` names the writer of a Parquet file. `by_spark`: a Spark wrote the file in the
+    proleptic Gregorian calendar (3.0 and later, by default). `rebased` are the encodings for which
+    Spark's reader rebases the calendar, whatever its options: `INT96`, and `INT64`, which includes
+    dates. An Avro file has `INT64` only.
     """
 
     columns: StructType
@@ -157,14 +158,14 @@ class FileHeader:
 
 
 class KnownHeaders:
-    """Headers of files, which do not change: those used last. Thread-safe."""
+    """LRU cache of file headers. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[ListedFile, FileHeader] = OrderedDict()
 
     def get(self, files: Iterable[ListedFile]) -> dict[ListedFile, FileHeader]:
-        """Return the headers that are known."""
+        """Return the headers that are in the cache."""
         with self._lock:
             known = ((file, self._known.get(file)) for file in files)
             found = {file: header for file, header in known if header is not None}
@@ -173,7 +174,7 @@ class KnownHeaders:
             return found
 
     def put(self, headers: Mapping[ListedFile, FileHeader], at_most: int) -> None:
-        """Remember headers, and forget those used longest ago if there are more than `at_most`."""
+        """Add headers, and remove the least recently used ones beyond `at_most`."""
         with self._lock:
             self._known.update(headers)
             while len(self._known) > at_most:
@@ -202,7 +203,7 @@ def file_headers(
         )
         new = dict(zip(missing, found, strict=True))
     if new:
-        # All headers of one table stay, however many files it has.
+        # All headers of one table stay, also if it has more files than the maximum.
         _KNOWN.put(new, at_most=max(_KEPT_HEADERS, len(wanted)))
         headers.update(new)
     return {file: headers[file] for file in wanted}
@@ -228,9 +229,9 @@ def _parquet(spark: SparkSession, reader: JavaObject) -> FileHeader:
 
 
 def _is_rebased(way: str, value_of: Callable[[str], str | None]) -> bool:
-    """Tell whether Spark's reader changes the calendar, as `DataSourceUtils.getRebaseSpec` does.
+    """Return whether Spark's reader rebases the calendar (`DataSourceUtils.getRebaseSpec`).
 
-    `value_of` returns what a file says under a key.
+    `value_of` returns the file's metadata value of a key.
     """
     version, (since, legacy) = value_of(_SPARK_VERSION), _REBASED[way]
     return version is not None and (version < since or value_of(legacy) is not None)
@@ -253,7 +254,7 @@ def _parquet_columns(
     with suppress(*JAVA_ERRORS):
         columns = _converted(spark, schema, text)
         return tuple(columns.names), columns
-    # Spark does not know the type of some column, perhaps one that the table does not have.
+    # Spark has no type for some column, perhaps a column that the table does not have.
     message = java(spark.sparkContext, "org.apache.parquet.schema.MessageType")
     known: list[StructField] = []
     for i in range(schema.getFieldCount()):
@@ -261,7 +262,7 @@ def _parquet_columns(
         try:
             known += _converted(spark, one, one.toString()).fields
         except JAVA_ERRORS:
-            # It may have nanoseconds inside. Of others the conversion fails again.
+            # The column may have nested nanoseconds. For any other column this fails again.
             with suppress(*JAVA_ERRORS):
                 numbers = _converted(spark, one, one.toString(), nanos_as_long=True).fields
                 known += [it for it in numbers if not isinstance(it.dataType, AtomicType)]
@@ -306,5 +307,5 @@ def _from_java(schema: JavaObject) -> StructType:
 
 @lru_cache(maxsize=1_000)
 def _from_json(text: str) -> StructType:
-    """Return the columns of a schema. The files of a table share one object."""
+    """Return the columns of a schema; cached, so that the files of a table share one object."""
     return StructType.fromJson(json.loads(text))

@@ -1,16 +1,16 @@
 """Cache of ORC footers on disk: a file's footer is read once for all runs.
 
-The cache keeps only what a file says about itself, under the digest of its path, length and
-modification time. ACID files never change, and a file that is written again has another time. The
-database is SQLite's, which several processes may use at once. Losing the cache costs only time. So
-no write waits for the disk, and every failure goes to the debug log. A database that cannot be used
-is passed over. A database that is broken or of somebody else is made again.
+The key of a footer is a digest of the file's path, length and modification time. ACID files never
+change, and a file that is written again has another time. The cache is an SQLite database that
+several processes may use at once. Losing the cache costs only time, so no write waits for the disk,
+and every failure goes to the debug log. A database that cannot be used is ignored. A database that
+is corrupt or not ours is created again.
 
-The rows have checksums of our own. A wrong footer would show wrong rows, and SQLite does not notice
-enough: its WAL checks its log only until the next checkpoint and needs shared memory, which home
+Each row has a checksum. A wrong footer would show wrong rows, and SQLite does not detect enough
+damage: its WAL has checksums only until the next checkpoint and needs shared memory, which home
 directories on NFS do not have. Of 345 damages (a flipped bit, a lost sector) that gave wrong rows,
-`quick_check` overlooked 188 and `integrity_check` 94; `integrity_check` takes 1.8 seconds for a
-full cache. The checksum costs about 7 microseconds a footer.
+`quick_check` missed 188 and `integrity_check` 94; `integrity_check` takes 1.8 seconds for a full
+cache. The checksum costs about 7 microseconds a footer.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _Shape = tuple[bool, tuple[str | None, ...], tuple[str, ...], tuple[int, ...]]
 """`is_acid`, `columns`, `types` and `nanoseconds` of an `OrcFooter`."""
 
 FILE_NAME = "orc-footers-5.sqlite"
-"""Name of the database. Its number goes up with each change of the tables or of what a footer
-holds."""
+"""Name of the database. The number is increased with each change of the tables or of
+`OrcFooter`."""
 
 _TABLES = (
     "CREATE TABLE footers (file BLOB NOT NULL UNIQUE, number_of_rows INTEGER NOT NULL, "
@@ -46,40 +46,40 @@ _TABLES = (
     "max_operation INTEGER, stripes TEXT, shape BLOB NOT NULL, checksum BLOB NOT NULL)",
     "CREATE TABLE shapes (digest BLOB NOT NULL UNIQUE, shape TEXT NOT NULL)",
 )
-"""Tables of the database. Most files of a table share one shape, which is known by its digest."""
+"""Tables of the database. Most files of a table share one shape, stored once by its digest."""
 
 _MAX_FOOTERS = 1_000_000
-"""Footers in the cache at most: about 120 MB. The oldest footers go first."""
+"""Maximum number of cached footers: about 120 MB. The oldest footers are removed first."""
 
 _ASKED_AT_ONCE = 500
-"""Footers that one query asks for at most: SQLite before 3.32 takes 999 parameters."""
+"""Maximum number of footers in one query: SQLite before 3.32 takes 999 parameters."""
 
 _TIMEOUT = 5.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait for the lock of another process that writes."""
 
 
 def default_directory() -> Path:
-    """Return the directory of the user's caches, by the XDG base directory specification."""
+    """Return the user's cache directory (XDG Base Directory Specification)."""
     home = os.environ.get("XDG_CACHE_HOME")
     return Path(home if home else Path.home() / ".cache") / "dbt-hiveacid"
 
 
 class FooterCache:
-    """Footers that earlier runs have read. Threads and processes may share the cache."""
+    """Cache of ORC footers on disk. Threads and processes may share the cache."""
 
     def __init__(self, directory: Path, max_footers: int = _MAX_FOOTERS) -> None:
-        """Touch nothing yet: `put` makes `directory`."""
+        """Create nothing yet: `put` creates `directory`."""
         self._path = directory / FILE_NAME
         self._max_footers = max_footers
 
     def get(self, files: Sequence[ListedFile]) -> dict[ListedFile, OrcFooter]:
-        """Return the footers that the cache has."""
+        """Return the cached footers of `files`."""
         if not self._path.exists():
             return {}
         return self._use(partial(_known, files=files), without={})
 
     def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
-        """Keep footers, and remove the oldest ones if there are too many."""
+        """Store footers, and remove the oldest ones beyond the maximum."""
         self._use(partial(_keep, footers=footers, at_most=self._max_footers), without=None)
 
     def _use(self, use: Callable[[sqlite3.Connection], T], without: T) -> T:
@@ -107,7 +107,7 @@ class FooterCache:
 
 
 def _is_broken(error: Exception) -> bool:
-    """Tell whether the file is no database of ours, rather than busy, read-only or out of reach."""
+    """Return whether the file is corrupt or not ours, not just busy, read-only or unreachable."""
     return isinstance(error, ValueError | TypeError) or type(error) is sqlite3.DatabaseError
 
 
@@ -116,14 +116,14 @@ def _check_tables(database: sqlite3.Connection) -> None:
         return
     with database:
         database.execute("BEGIN IMMEDIATE")
-        # Another process may have been faster.
+        # Another process may have created them meanwhile.
         if not _tables(database):
             for table in _TABLES:
                 database.execute(table)
 
 
 def _tables(database: sqlite3.Connection) -> bool:
-    """Tell whether the tables are there. Raises ValueError if other tables are."""
+    """Return whether the tables exist. Raises ValueError if the database has other tables."""
     found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
     tables = tuple(sql for (sql,) in found)
     if tables not in ((), _TABLES):

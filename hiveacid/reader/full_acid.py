@@ -1,4 +1,4 @@
-"""Full-ACID tables: from the snapshots of their locations to files, and from files to rows."""
+"""Full-ACID tables: the files of a snapshot, and their rows without the deleted ones."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def plan_full_acid(
     footers: Mapping[ListedFile, OrcFooter],
     row_ids: bool = False,
 ) -> ReadPlan:
-    """Plan the read of a full-ACID table; with `row_ids`, every raw file gets its row ids.
+    """Plan the read of a full-ACID table. With `row_ids`, every raw file gets its row ids.
 
     Raises:
-        UnreadableTableError: a file is not what its directory or name says.
+        UnreadableTableError: a file does not fit its directory or name.
     """
     data: list[DataFile] = []
     deletes: list[DeleteFile] = []
@@ -74,7 +74,7 @@ def plan_full_acid(
 
 
 def _lowest_deleted(deletes: Iterable[DeleteFile]) -> int | None:
-    """Return the lowest original write id of delete events; None if there are none."""
+    """Return the lowest original write id of delete events; None without delete events."""
     known = (delete.row_id_range for delete in deletes)
     return min((ids.write_id[0] for ids in known if ids is not None), default=None)
 
@@ -143,13 +143,13 @@ def _hides_rows(directory: SelectedDir, write_ids: ValidWriteIdList) -> bool:
 def _check_numbers(
     pinned: PinnedTable, data: Sequence[DataFile], deletes: Sequence[DeleteFile]
 ) -> None:
-    """Refuse delete events for rows that are in a file of another number, in one location.
+    """Refuse delete events for rows in a file with another bucket number in its name.
 
-    For the rows of `bucket_00007` Hive reads the delete files of number 7 alone
-    (`ColumnizedDeleteEventRegistry`), and shows rows that others delete, or fails. Hive 3 reads all
-    of them if the table has no buckets. Change tracking would miss this, because it compares row
-    ids. Where each file has the bucket of its name, as all that Hive writes, this is one comparison
-    a file. A file without statistics is assumed to match.
+    For the rows of `bucket_00007` Hive reads only the delete files with the number 7
+    (`ColumnizedDeleteEventRegistry`). It fails, or shows rows that other delete files delete. Hive
+    3 reads all delete files if the table has no buckets. Change tracking would miss this, because
+    it compares row ids. For files whose rows have the bucket of the file's name, as Hive writes
+    them, the check is one comparison a file. A file without statistics is assumed to match.
     """
     if not pinned.deletes_by_number:
         return
@@ -164,7 +164,7 @@ def _check_numbers(
 def _of_other_numbers(
     data: Sequence[DataFile], deletes: Sequence[DeleteFile]
 ) -> Iterator[tuple[DataFile, DeleteFile]]:
-    """Yield the pairs of different numbers that can have a row id in common."""
+    """Yield pairs of files with different numbers that can have a row id in common."""
     odd_data = [file for file in data if file.is_acid and _is_misnamed(file)] if deletes else []
     odd_deletes = [delete for delete in deletes if _is_misnamed(delete)]
     pairs = [(file, delete) for file in odd_data for delete in deletes]
@@ -192,7 +192,7 @@ def _number_of(file: DataFile | DeleteFile) -> int:
 
 
 def _buckets_of(file: DataFile | DeleteFile, number: int) -> tuple[int, int]:
-    """Return the lowest and the highest bucket of a file's row ids; its number if unknown."""
+    """Return the lowest and highest bucket in a file's row ids; if unknown, the file's number."""
     ids = file.row_id_range
     if ids is None or not ids.is_known:
         return number, number
@@ -203,7 +203,7 @@ def _buckets_of(file: DataFile | DeleteFile, number: int) -> tuple[int, int]:
 def full_acid_rows(
     spark: SparkSession, plan: ReadPlan, columns: TableColumns, row_ids: bool = False
 ) -> DataFrame | None:
-    """Return the rows of the planned files with the table's columns; None if there is no file.
+    """Return the rows of the planned files with the table's columns; None without files.
 
     With `row_ids`, the columns of the row id follow. The plan must be made with `row_ids`, too.
     """
@@ -233,7 +233,7 @@ def full_acid_rows(
 
 
 def _live(raw: RawScan, hit: Hit, bitmaps: Bitmaps) -> Sequence[DataFrame] | None:
-    """Return the rows of raw files that no bitmap names; None if they are not found by bitmaps."""
+    """Return the rows of raw files that no bitmap names; None if bitmaps cannot find the rows."""
     if hit is Hit.FEW_STRIPES:
         return raw.few_live(bitmaps)
     rows = raw.live(bitmaps) if hit is Hit.ANY else None
@@ -241,9 +241,9 @@ def _live(raw: RawScan, hit: Hit, bitmaps: Bitmaps) -> Sequence[DataFrame] | Non
 
 
 def _raw_hits(spark: SparkSession, plan: ReadPlan) -> tuple[Bitmaps | None, dict[ListedFile, Hit]]:
-    """Return the bitmaps, and how deleted rows hit the raw files, which are asked one by one.
+    """Return the bitmaps, and for each raw file that delete events can name how it is hit.
 
-    The bitmaps are None where there are none, or where no raw file asks for them.
+    The bitmaps are None if the deleted rows need a join, or if no raw file can be hit.
     """
     can_be_hit = hit_files(plan.data, plan.deletes)
     # The bitmaps are read for the filter on deleted rows anyway.
@@ -253,7 +253,7 @@ def _raw_hits(spark: SparkSession, plan: ReadPlan) -> tuple[Bitmaps | None, dict
 
 
 class _Group(NamedTuple):
-    """What files have in common that one scan can read: columns, kind, and what they need."""
+    """Key by which files are grouped: one scan reads the files of one group."""
 
     columns: tuple[str | None, ...] | None
     converted: tuple[int, ...]
@@ -280,7 +280,7 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def _visible(frame: DataFrame, hides_rows: bool, write_ids: ValidWriteIdList) -> DataFrame:
-    """Hide the rows of write ids that are not valid."""
+    """Filter out the rows of write ids that are not valid."""
     if not hides_rows:
         return frame
     return frame.where(is_valid(F.coalesce("currentTransaction", F.lit(-1)), write_ids))
@@ -312,9 +312,9 @@ def _acid_scan(
 def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[ColumnExpr]:
     """Return the row id without the partition, from the ACID columns of a scan of these files.
 
-    A part that is the same in all rows, by the files' statistics, is a literal: Spark need not
-    decode the part, nor compare it for each row. Spark would push down a filter on the columns
-    alone: see `deletes.never_null`.
+    A part that has one value in all rows by the files' statistics is a literal: Spark does not
+    decode it, nor compare it for each row. The other parts are plain columns, on which Spark would
+    push down filters: see `deletes.never_null`.
     """
     ranges = [file.row_id_range for file in files if file.row_id_range is not None]
 
@@ -330,10 +330,10 @@ def row_id_columns(files: Iterable[DataFile | DeleteFile]) -> list[ColumnExpr]:
 
 
 def _row_field(name: str, held_back: bool) -> Expression:
-    """Return a user's column; with `held_back`, in a form on which no predicate is pushed down.
+    """Return a user's column. With `held_back`, Spark pushes down no predicate on the column.
 
-    If the file has a user's column `row`, ORC looks for the `row.x` of a pushed predicate inside
-    that column.
+    If the file has a user's column `row`, ORC would resolve the `row.x` of a pushed predicate
+    inside this column.
     """
     field = named("row", name)
     if not held_back:

@@ -1,4 +1,4 @@
-"""Files and rows of an insert-only table: plain files of the valid deltas, in their own format."""
+"""Insert-only tables: the files of a snapshot, in any format, and their rows."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def plan_insert_only(
     """Plan the read of an insert-only table. `footers` may lack files that are not ORC.
 
     Raises:
-        UnreadableTableError: the table has a delete delta; or a directory that mixes visible and
-            invisible write ids, whose rows cannot be distinguished.
+        UnreadableTableError: the table has a delete delta, or a directory with rows of visible and
+            invisible write ids, which cannot be distinguished.
     """
     data: list[DataFile] = []
     for location in locations:
@@ -72,9 +72,9 @@ def _check_whole(pinned: PinnedTable, location: Location, directory: SelectedDir
     """Refuse a directory with rows that the snapshot must not show.
 
     A compaction leaves out aborted write ids, but never open ones. A compaction that the snapshot
-    may see began when all its write ids had ended. If its write ids go on above the high-water
-    mark, the mark has gone back since (docs/hive-quirks.md). The base of an overwrite or a truncate
-    holds the rows of its own write id and nothing else.
+    may see began when all its write ids were committed or aborted. If it has write ids above the
+    high-water mark, the mark has gone back since (docs/hive-quirks.md). The base of an overwrite or
+    a truncate holds only the rows of its own write id.
     """
     low, high = directory.write_id_range
     if isinstance(directory.directory, BaseDir) and not is_compacted(
@@ -94,13 +94,13 @@ def _check_whole(pinned: PinnedTable, location: Location, directory: SelectedDir
 def insert_only_rows(
     spark: SparkSession, plan: ReadPlan, columns: TableColumns, write_ids: bool = False
 ) -> DataFrame | None:
-    """Return the rows of the planned files with the table's columns; None if there is no file.
+    """Return the rows of the planned files with the table's columns; None without files.
 
-    With `write_ids`, the column `deletes.WRITE_ID` follows: the highest write id that the row's
-    directory stands for, 0 for original files.
+    With `write_ids`, the column `deletes.WRITE_ID` follows: the highest write id in the name of the
+    row's directory, 0 for original files.
 
     Raises:
-        UnreadableTableError: a format or a column that cannot be read.
+        UnreadableTableError: a format or a column cannot be read.
     """
     pinned = plan.pinned
     read = TableRead(
@@ -125,7 +125,7 @@ def insert_only_rows(
 
 
 def _by_format(read: TableRead, data: Iterable[DataFile]) -> dict[FileFormat[Any], list[DataFile]]:
-    """Return the planned files of each format, once the storage of each partition is checked."""
+    """Check the storage of each partition, and return the planned files of each format."""
     formats = [file_format(read.table.name, storage) for storage in read.storages]
     for format in dict.fromkeys(formats):
         format.check_spark(read)

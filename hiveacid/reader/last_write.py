@@ -1,4 +1,4 @@
-"""Last write of a table as it is now: found by a listing, without a lock or a transaction."""
+"""Last write of a table as it is now, found by a listing without a lock or transaction."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from hiveacid.reader.read import has_rows
 from hiveacid.snapshots.tables import UnlockedTable
 
 LOOKS = 3
-"""Looks at a table that is compacted or cleaned while it is looked at."""
+"""Maximum number of attempts on a table that is compacted or cleaned meanwhile."""
 
 
 class CompactedMeanwhileError(UnreadableTableError):
-    """A table is compacted whenever its files are listed without a lock."""
+    """A table was compacted during each of the attempts to list its files without a lock."""
 
     code = "HIVEACID_FRESHNESS_UNKNOWN"
 
 
 @dataclass(frozen=True)
 class LastWrite:
-    """Newest committed write with data, in milliseconds since the epoch.
+    """Time of the newest committed write with data, in milliseconds since the epoch.
 
-    With `is_bound` the write lies in a compaction: it is not after `time`, and it is after `known`
-    if the time of an earlier write is known.
+    With `is_bound` the write is part of a compaction: `time` is an upper bound, and the write came
+    after `known`, the time of an earlier write; None if unknown.
     """
 
     time: int
@@ -57,7 +57,7 @@ def last_write(
 ) -> LastWrite | None:
     """Return the newest write of a table; None if no write has data.
 
-    `has_data` is asked about a write of a location, counted from 0, the newest write first.
+    `has_data` is called with the number of a location, from 0, and a write; newest write first.
     """
     locations = list(writes)
     candidates = [(write.time, i, write) for i, w in enumerate(locations) for write in w.known]
@@ -69,7 +69,7 @@ def last_write(
             for i, w in enumerate(locations)
             for compacted in w.compacted
             if (newest is None or compacted.time > newest)
-            # The time of the last write that a compaction has read is known while it is there.
+            # The time of the last write that a compaction has read is known while its delta exists.
             and not any(
                 write.write_id == compacted.write_id and has_data(i, write) for write in w.known
             )
@@ -87,14 +87,14 @@ def find_last_write(
     valid_txns: Callable[[], ValidTxnList],
     footers: OrcFooters,
 ) -> LastWrite | None:
-    """Return the newest write of a table as `see` shows it now; None if no write has data.
+    """Return the newest write of a table as `see` returns it now; None if no write has data.
 
-    Nothing is locked, so Hive's cleaner may be faster than the listing: then the table is looked
-    at again.
+    Nothing is locked, so a compaction may commit, or Hive's cleaner may remove directories, during
+    the listing. The table is then listed again, at most `LOOKS` times in all.
 
     Raises:
-        CompactedMeanwhileError: the table changes faster than it can be listed.
-        UnreadableTableError: a location cannot be listed, or what is there cannot be understood.
+        CompactedMeanwhileError: a compaction committed during each listing.
+        UnreadableTableError: a location cannot be listed, or has directories that are not Hive's.
     """
     for attempt in range(1, LOOKS + 1):
         seen = see()
@@ -120,9 +120,9 @@ def _data_in(
 
 
 def _has_compacted(listings: Iterable[Listing], before: ValidTxnList, after: ValidTxnList) -> bool:
-    """Return whether a compaction has been committed since the table was seen.
+    """Return whether a compaction has committed since the table was seen.
 
-    What the compaction has replaced may be missing from the listing.
+    Directories that the compaction replaced may be missing from the listing.
     """
     found = {txn for listing in listings for txn in compactions(listing)}
     return any(after.is_valid(txn) and not before.is_valid(txn) for txn in found)

@@ -1,4 +1,4 @@
-"""Locations of a table's files, and the snapshot that each holds. Pure: listings come in."""
+"""Locations of a table's files, and the snapshot of each. Pure: listings are arguments."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Location:
 
     @property
     def skipped(self) -> list[Skipped]:
-        """What the snapshot does not read in the location, by whole paths."""
+        """Directories and files in the location that the snapshot does not read, by full path."""
         return [replace(it, relative=f"{self.path}/{it.relative}") for it in self.state.skipped]
 
     @property
     def rows_hive_will_drop(self) -> list[str]:
-        """Directories that a compaction has left empty (`ReadPlan.rows_hive_will_drop`)."""
+        """Directories that a compaction left empty (`ReadPlan.rows_hive_will_drop`)."""
         return [f"{self.path}/{empty.directory.name}" for empty in self.state.rows_hive_will_drop]
 
     @property
     def uncommitted_compactions(self) -> list[tuple[str, int]]:
         """Directories of compactions that the snapshot does not see yet, with their transactions.
 
-        A compaction of this metastore is among them while it runs, and if it began after the
+        Compactions of this metastore are included while they run, and if they began after the
         snapshot.
         """
         return [
@@ -55,13 +55,12 @@ class Location:
             yield from directory.files
 
     def check_depth(self, pinned: PinnedTable) -> None:
-        """Refuse files further down in a base or delta, unless Hive makes the directories there.
+        """Refuse files in subdirectories of a base or delta that Hive does not create itself.
 
-        Hive shows such files of a full-ACID table in one query and fails in the next. In
-        insert-only tables it makes directories for the branches of UNION ALL, for the directories
-        of a table that it imports, and, in a partition with a location of its own, a directory of
-        the same name (`acid.selection`). It shows their files where it reads directories
-        recursively.
+        In a full-ACID table Hive shows the files in one query and fails in the next. In insert-only
+        tables Hive creates subdirectories for the branches of UNION ALL, for the directories of an
+        imported table, and, in a partition with its own location, a subdirectory of the same name
+        (`acid.selection`). Hive shows their files where it reads directories recursively.
 
         Raises:
             UnreadableTableError: there are such files.
@@ -85,7 +84,7 @@ class Location:
 
 
 def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location]:
-    """Select the snapshot of each listing. The listings are in the order of `pinned.storages`.
+    """Select the snapshot of each listing, in the order of `pinned.storages`.
 
     Raises:
         UnreadableTableError: see `acid.selection.select` and `check_there`; or two partitions share
@@ -105,9 +104,9 @@ def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location
 
 
 def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
-    """Refuse a table that was written to, but none of whose locations exist for Spark.
+    """Refuse a table that was written to, but has no location that exists for Spark.
 
-    A single partition without a directory is empty to Hive, and may be.
+    Single missing partition directories are allowed: Hive shows the partitions as empty.
 
     Raises:
         UnreadableTableError: no location of the table exists.
@@ -126,7 +125,7 @@ def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
 
 
 def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
-    """Refuse partitions at one location, or one inside another's: their files are listed twice."""
+    """Refuse partitions with equal or nested locations: their files would be listed twice."""
     seen: set[str] = set()
     for listing in listings:
         paths = [file.path for file in listing.files]

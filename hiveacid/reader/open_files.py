@@ -1,8 +1,8 @@
-"""Files that writers of several transactions have not closed: what counts of them is read.
+"""Open files of Hive's streaming ingest: their flushed part is read.
 
-Hive's streaming ingest (NiFi, Flume, Storm, Kafka) writes the transactions of a batch into one
-delta. While the batch is open, a side file next to each file says how much of the file counts
-(`AcidUtils.getLogicalLength`). Spark reads files as wholes, so the part that counts is copied.
+Streaming ingest (NiFi, Flume, Storm, Kafka) writes the transactions of a batch into one delta.
+While the batch is open, a side file next to each file holds the file's flushed length
+(`AcidUtils.getLogicalLength`). Spark reads whole files, so the flushed part is copied.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable
 
 _LONG = 8
-"""Bytes of a length in a side file."""
+"""Size in bytes of one length in a side file."""
 
 
 @dataclass(frozen=True)
 class Flushed:
-    """What counts of a file that is being written.
+    """Flushed part of an open file.
 
-    `file` is to be read in its place; None if the writer has flushed no rows yet. `length` is the
-    number of bytes that count; None if the writer has closed the file meanwhile.
+    `file` is read in place of the open file; None if the writer has flushed no rows yet. `length`
+    is the flushed length in bytes; None if the writer has closed the file meanwhile.
     """
 
     file: ListedFile | None
@@ -43,9 +43,9 @@ class Flushed:
 def replace_open_files(
     spark: SparkSession, pinned: PinnedTable, locations: Iterable[Location]
 ) -> list[Location]:
-    """Return locations whose open files are replaced by what counts of them.
+    """Return the locations with open files replaced by their flushed parts.
 
-    The rows of write ids that the snapshot must not show are among them, as in any delta.
+    A flushed part may have rows of write ids that the snapshot must not show, as any delta.
 
     Raises:
         UnreadableTableError: see `flushed_part`.
@@ -87,10 +87,10 @@ def _settled(spark: SparkSession, pinned: PinnedTable, state: AcidState) -> Acid
 def flushed_part(
     spark: SparkSession, scratch: Scratch, file: ListedFile, side_file: ListedFile
 ) -> Flushed:
-    """Return what counts of a file next to a side file; copy it once.
+    """Return the flushed part of a file with a side file; copy it once in a snapshot.
 
-    The side file holds the lengths that its writer has flushed, the last one at its end, as
-    `OrcAcidUtils.getLastFlushLength` reads it. The bytes up to there end with a footer.
+    The side file holds all flushed lengths, the last one at its end, as
+    `OrcAcidUtils.getLastFlushLength` reads it. The bytes up to this length end with an ORC footer.
 
     Raises:
         UnreadableTableError: the side file holds no length, the copies would be too large, or
@@ -110,7 +110,7 @@ def _look(
     except JAVA_ERRORS:
         if file_system.exists(side_path):
             raise
-        # Its writer has closed the file since it was listed.
+        # The writer has closed the file since the listing.
         status = file_system.getFileStatus(path)
         length, time = status.getLen(), status.getModificationTime()
         return Flushed(ListedFile(file.relative, file.path, length, time), None)
@@ -127,7 +127,7 @@ def _look(
 
 
 def _last_length(spark: SparkSession, file_system: JavaObject, side_path: JavaObject) -> int | None:
-    """Return the last whole number in a side file; None without any."""
+    """Return the last complete length in a side file; None if there is none."""
     content = java(spark.sparkContext, "java.io.ByteArrayOutputStream")()
     stream = file_system.open(side_path)
     try:
@@ -140,7 +140,7 @@ def _last_length(spark: SparkSession, file_system: JavaObject, side_path: JavaOb
 
 
 def _told(each: OpenFile, part: Flushed) -> Iterator[Skipped]:
-    """Yield what the report says of an open file; its side file is told of already."""
+    """Yield the report's entry for an open file. The side file has an entry already."""
     if part.length is None:
         return
     reason = (

@@ -1,9 +1,9 @@
-"""Columns of ORC files as a table has them.
+"""Columns of ORC files in the order and with the types of the table.
 
-Hive 4 finds the columns of a table in an ORC file by their positions. Hive 3 finds them by their
-names, unless its setting `orc.force.positional.evolution` is true (ORC's `SchemaEvolution`). So a
-column that was renamed is NULL there in the files that were written before. The files are the same,
-so nothing but the setting tells what Hive shows.
+Hive 4 finds a table's columns in an ORC file by position. Hive 3 finds them by name, unless its
+setting `orc.force.positional.evolution` is true (ORC's `SchemaEvolution`). So Hive 3 shows NULL for
+a renamed column in the files that were written before the change. The files are the same, so only
+the setting decides what Hive shows.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from hiveacid.snapshots.tables import OrcColumns, PinnedTable
 _NO_NAME = re.compile(r"_col\d+")
 
 _NOT_FILTERED = (FloatType, DoubleType, StringType, TimestampType)
-"""Types by which ORC passes over rows that Spark's own filter would keep. ORC puts -0.0 below 0.0,
-treats a timestamp with microseconds or before 1582-10-15 as another one, and compares texts in the
-order of UTF-16, which is not the order of its statistics (seen)."""
+"""Types for which ORC skips rows that Spark's own filter would keep. ORC sorts -0.0 below 0.0,
+changes a timestamp with microseconds or before 1582-10-15, and compares texts in the order of
+UTF-16, while its statistics are in the order of UTF-8 (seen)."""
 
 
 def in_table_order(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> OrcFooter:
-    """Return a footer whose i-th column is the table's i-th; None as the name of one it lacks.
+    """Return the footer with its columns in the table's order; None for a column it lacks.
 
     Raises:
-        UnreadableTableError: the file has other names than the table, and nobody has said by what
-            Hive finds the columns.
+        UnreadableTableError: the file has other names than the table, and no setting says whether
+            Hive finds columns by position or by name.
     """
     if pinned.orc_columns is OrcColumns.POSITION:
         return footer
@@ -73,9 +73,9 @@ def in_table_order(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> 
 
 
 def refuse_without_names(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> None:
-    """Refuse an ACID file whose columns ORC takes by position, which is wrong for a part of them.
+    """Refuse an ACID file whose columns ORC finds by position, wrong for a subset of the columns.
 
-    ORC does so where all names are like those that Hive once gave to columns without names
+    ORC does so if all names look like the names that Hive once generated
     (`SchemaEvolution.hasColumnNames`).
 
     Raises:
@@ -91,9 +91,9 @@ def refuse_without_names(pinned: PinnedTable, file: ListedFile, footer: OrcFoote
 
 
 def _has_names(footer: OrcFooter) -> bool:
-    """Return whether a file's columns have names of their own (`SchemaEvolution.hasColumnNames`).
+    """Return whether a file has the columns' real names (`SchemaEvolution.hasColumnNames`).
 
-    Hive once wrote `_col0`, `_col1`, … in place of the names.
+    Hive once wrote `_col0`, `_col1`, … instead of the names.
     """
     return not all(name is None or _NO_NAME.fullmatch(name) for name in footer.columns)
 
@@ -102,7 +102,7 @@ def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) 
     """Return the positions of the columns that a file has in another type (`DataFile.converted`).
 
     Raises:
-        UnreadableTableError: the file has names inside of a column that Hive does not find.
+        UnreadableTableError: a column has nested names that Hive does not find.
     """
     types = pinned.table.storage.column_types
     if types[: len(footer.types)] == footer.types:
@@ -123,20 +123,20 @@ def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) 
 
 
 def raw_column(field: StructField) -> Expression:
-    """Return the column of an ORC file without ACID columns.
+    """Return a column of an ORC file without ACID columns.
 
-    Spark itself hands ORC the filters on the column, also filters on the fields of a struct, unless
-    the column has a type by which ORC would lose rows.
+    Spark pushes filters on the column, and on the fields of a struct, down to ORC, unless the
+    column has a type for which ORC would skip rows (`_NOT_FILTERED`).
     """
     column = named(field.name)
     if not has(field.dataType, _NOT_FILTERED):
         return column
-    # Filters on an expression are not pushed down, and Spark does not see through this one.
+    # Spark pushes down no filter on an expression, and does not simplify this one.
     return F.coalesce(as_column(column), as_column(column))
 
 
 def own_fields(names: Sequence[str | None] | None, columns: StructType) -> list[StructField | None]:
-    """Return the columns of an ORC file by their names, with the types of the table's columns."""
+    """Return the fields to read: the file's names with the types of the table's columns."""
     return [
         None if name is None else StructField(name, field.dataType)
         for name, field in zip(names or (), columns.fields, strict=False)
@@ -151,9 +151,9 @@ def orc_columns(
 ) -> list[ColumnExpr]:
     """Return the table's data columns, made of the columns of an ORC file.
 
-    `present` are the file's own columns in the table's order, None for one that the file lacks.
-    Further columns of the table were added after the file was written. What is missing is NULL. The
-    columns at the positions `converted` have another type in the file.
+    `present` are the file's own columns in the table's order, None for a column that the file
+    lacks. It may be shorter than the table: columns were added after the file was written. Missing
+    columns are NULL. The columns at the positions `converted` have another type in the file.
     """
     shown: list[ColumnExpr] = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
@@ -171,11 +171,11 @@ def orc_columns(
 
 
 def _converted(column: Column, hive_type: str) -> Column:
-    """Return a column that ORC's library converts from the file's type to the table's.
+    """Return a column that ORC converts from the file's type to the table's.
 
-    Filters on the column are kept from ORC's reader, which would compare the file's values with a
-    literal of the table's type. It fails on an integer that became a string, and passes over rows
-    where an integer that became a double is compared with 0.5.
+    No filter on the column is pushed down: ORC would compare the file's values with a literal of
+    the table's type. It fails on an integer that became a string, and skips rows where an integer
+    that became a double is compared with 0.5.
     """
     if hive_type == "string":
         return F.concat(column, F.lit(""))

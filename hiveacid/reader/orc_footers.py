@@ -26,18 +26,18 @@ ACID_COLUMNS = (
     "currentTransaction",
     "row",
 )
-"""Columns of a file that Hive's ACID writer wrote (`OrcRecordUpdater`).
+"""ACID columns: the schema of files that Hive's ACID writer wrote (`OrcRecordUpdater`).
 
-Compactions that run as queries write them through Hive's SQL, in lower case.
+Query-based compactions write the names in lower case.
 """
 
 _LOWER_ACID_COLUMNS = tuple(name.lower() for name in ACID_COLUMNS)
 
 _BATCH = 250
-"""Files whose footers are in Java's memory at once in one thread."""
+"""Maximum number of footers that one thread holds in Java's memory."""
 
 _FIRST_USER_COLUMN = {False: 1, True: len(ACID_COLUMNS) + 1}
-"""Number of the statistics of the first user's column, by whether there are ACID columns."""
+"""ORC's column id of the first user column, by whether the file has ACID columns."""
 
 _ALL_LONGS = (0, (1 << 63) - 1)
 _ALL_BUCKETS = (0, (1 << 31) - 1)
@@ -47,8 +47,8 @@ _ALL_BUCKETS = (0, (1 << 31) - 1)
 class RowIdRange:
     """Lowest and highest value of each part of the row ids in a file, by its statistics.
 
-    For a file of delete events the row ids are the ids of the deleted rows. A part without
-    statistics can have every value.
+    For a file of delete events, these are the row ids of the deleted rows. A part without
+    statistics has the range of all values.
     """
 
     write_id: tuple[int, int]
@@ -57,11 +57,11 @@ class RowIdRange:
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> RowIdRange:
-        """Make a range of the numbers that `numbers` gives, or that ORC states.
+        """Make a range from six numbers in the order of `RowIdRange.numbers`.
 
-        For a column without statistics ORC states a lowest value above the highest one. A file has
-        no statistics if it was written with a row index stride of 0, as by Hive's streaming ingest,
-        by the minor compaction of older versions and into tables with such a property
+        For a column without statistics ORC returns a lowest value above the highest. A file has no
+        statistics if it was written with a row index stride of 0: by Hive's streaming ingest, by
+        the minor compaction of older versions, and in tables with such a property
         (`VectorizedOrcAcidRowBatchReader.findMinMaxKeys`).
         """
         write_id, bucket, row = (
@@ -74,7 +74,7 @@ class RowIdRange:
 
     @property
     def is_known(self) -> bool:
-        """Whether the file has statistics of all parts."""
+        """Whether the file has statistics for all parts."""
         return _ALL_LONGS not in (self.write_id, self.row) and self.bucket != _ALL_BUCKETS
 
     @property
@@ -83,7 +83,7 @@ class RowIdRange:
         return *self.write_id, *self.bucket, *self.row
 
     def intersects(self, other: RowIdRange) -> bool:
-        """Tell whether both ranges can have a row id in common."""
+        """Return whether both ranges can have a row id in common."""
         pairs = (
             (self.write_id, other.write_id),
             (self.bucket, other.bucket),
@@ -92,7 +92,7 @@ class RowIdRange:
         return all(a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
 
     def union(self, other: RowIdRange) -> RowIdRange:
-        """Return the range around both."""
+        """Return the smallest range that contains both."""
 
         def both(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
             return min(a[0], b[0]), max(a[1], b[1])
@@ -106,16 +106,16 @@ class RowIdRange:
 
 @dataclass(frozen=True)
 class OrcFooter:
-    """Shape of one ORC file.
+    """Metadata of one ORC file: row count, schema, statistics and ACID version.
 
-    `columns` are the names of the user's columns in file order: the fields of `row` if the file has
-    the ACID columns (`is_acid`), else the file's own columns. `types` are the types that ORC gives
-    them. `row_id_range` is None without ACID columns or without rows. `acid_version` is the version
-    of its format that the ACID writer states (`AcidUtils.OrcAcidVersion`), None if it states none.
-    `nanoseconds` are the positions of the columns for whose timestamps, also further inside, the
-    file's statistics show more than microseconds. `stripes` are empty for files with ACID columns,
-    for which nobody needs them. `operations` are the lowest and the highest `operation` of a file
-    with ACID columns that states no version; None if the file has no statistics.
+    `columns` are the names of the user columns in file order: the fields of `row` if the file has
+    the ACID columns (`is_acid`), else the file's own columns. `types` are their ORC types.
+    `row_id_range` is None without ACID columns or without rows. `acid_version` is the version in
+    the file's metadata (`AcidUtils.OrcAcidVersion`), None if the file states none. `nanoseconds`
+    are the positions of the columns with a timestamp at any depth for which the statistics show
+    more than microseconds. `stripes` are empty for files with ACID columns, which do not need them.
+    `operations` are the lowest and highest `operation` of a file with ACID columns that states no
+    version; None if the file has no statistics.
     """
 
     rows: int
@@ -131,10 +131,10 @@ class OrcFooter:
 
 @dataclass(frozen=True)
 class _Shape:
-    """Columns that all files with one schema have in common.
+    """Columns of all files with one schema.
 
-    `timestamps` has, for each timestamp in a column or inside of it, the position of the column and
-    the number of the timestamp's statistics.
+    `timestamps` has, for each timestamp at any depth of a column, the position of the column and
+    ORC's column id of the timestamp.
     """
 
     columns: tuple[str, ...]
@@ -144,20 +144,20 @@ class _Shape:
 
 
 class KeptFooters(Protocol):
-    """Store that keeps footers from run to run (`FooterCache`)."""
+    """Persistent cache of footers (`FooterCache`)."""
 
     def get(self, files: Sequence[ListedFile]) -> Mapping[ListedFile, OrcFooter]:
-        """Return the footers that are known."""
+        """Return the cached footers of `files`."""
 
     def put(self, footers: Mapping[ListedFile, OrcFooter]) -> None:
-        """Keep footers."""
+        """Store footers."""
 
 
 class OrcFooters:
-    """Footers of files that do not change, by path, length and modification time. Thread-safe."""
+    """Footers of files by path, length and modification time, read once each. Thread-safe."""
 
     def __init__(self, kept: KeptFooters | None = None) -> None:
-        """Remember footers in `kept`, too, for longer than this object lives."""
+        """Use `kept` as a second cache that outlives this object."""
         self._kept = kept
         self._known: dict[ListedFile, OrcFooter] = {}
 
@@ -165,7 +165,7 @@ class OrcFooters:
         """Return the footer of each file.
 
         Raises:
-            UnreadableTableError: a file is missing, truncated or no ORC file; it is named.
+            UnreadableTableError: a file is missing, truncated or not an ORC file; it is named.
         """
         wanted = list(files)
         new = [file for file in wanted if file not in self._known]
@@ -184,19 +184,19 @@ class OrcFooters:
         return footers
 
     def add_operations(self, operations: Mapping[ListedFile, tuple[int, int]]) -> None:
-        """Remember the operations of files that have no statistics (`OrcFooter.operations`).
+        """Add the operations of files without statistics to footers that were read before.
 
-        The footers of the files have been read before.
+        See `OrcFooter.operations`.
         """
         for file, found in operations.items():
             self._known[file] = replace(self._known[file], operations=found)
 
 
 class _FooterReader:
-    """Reader of the footers of files on one file system."""
+    """Reader of ORC footers on one file system."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        """Prepare reading. `path` is the path of any of the files."""
+        """Prepare to read. `path` is the path of any of the files."""
         self._ask = OrcReaders.of(spark)
         self._open = self._ask.opener(spark, path)
 
@@ -206,7 +206,7 @@ class _FooterReader:
             return self._read(files)
         except (*JAVA_ERRORS, ValueError) as error:
             if len(files) > 1:
-                # Java does not say which file it was.
+                # Java's error does not name the file.
                 return [found for file in files for found in self.read([file])]
             file, reason = files[0], _reason(error)
             if "java.io.FileNotFoundException" in reason:
@@ -315,7 +315,7 @@ class _FooterReader:
 
 
 def _reason(error: JavaError | ValueError) -> str:
-    """Return what Java says, without the wrapping that a call by method handle adds."""
+    """Return Java's message, without the exception that a method handle call wraps around it."""
     if isinstance(error, ValueError):
         return str(error)
     exception = java_exception(error)
@@ -325,7 +325,7 @@ def _reason(error: JavaError | ValueError) -> str:
 
 
 def _shape(schema: str) -> _Shape:
-    """Make a shape from the text of ORC's `TypeDescription`."""
+    """Parse the text of ORC's `TypeDescription`."""
     fields = struct_fields(schema)
     is_acid = tuple(name.lower() for name, _ in fields) == _LOWER_ACID_COLUMNS
     if is_acid:

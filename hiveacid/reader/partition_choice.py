@@ -1,4 +1,4 @@
-"""Choice of a table's partitions to read, by values of their keys."""
+"""Choice of the partitions to read, by values of partition keys."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _KINDS = {
     "number": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     "boolean": ("boolean",),
 }
-"""Kinds of values that YAML may make of a text, and the types of the partition keys that have such
-values."""
+"""Types of values that YAML may make of an unquoted text, and the Hive types of partition keys for
+which each is valid."""
 
 
 @dataclass(frozen=True)
 class PartitionChoice:
-    """Values to read of some partition keys, sorted. Without any key: all partitions.
+    """Values to read for some partition keys, sorted. Without keys: all partitions.
 
-    A value is written as in the metastore; None stands for NULL. `kinds` has a key, one of `_KINDS`
-    and a text for each value that was given as a number or a boolean.
+    A value is a text as in the metastore; None is NULL. `kinds` has, for each value that was given
+    as a number or a boolean, its key, one of `_KINDS` and its text.
     """
 
     values: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
@@ -51,10 +51,10 @@ class PartitionChoice:
 
     @classmethod
     def parse(cls, given: object) -> PartitionChoice:
-        """Make a choice from what a user has written: a value, or a list of values, for each key.
+        """Make a choice from a user's setting: for each key a value or a list of values.
 
         Raises:
-            ValueError: saying what is given instead.
+            ValueError: the setting has another form; the message shows it.
         """
         if not isinstance(given, Mapping):
             raise ValueError(f"it is {given!r}")
@@ -76,7 +76,7 @@ class PartitionChoice:
         """Make a choice from the text that `to_json` returns.
 
         Raises:
-            ValueError: saying what is given instead.
+            ValueError: the text has another form; the message shows it.
         """
         return cls.parse(json.loads(text))
 
@@ -101,11 +101,11 @@ class PartitionChoice:
         return f"partitions={self!r}" if self else ""
 
     def of_table(self, pinned: AnyTable) -> AnyTable:
-        """Return the table with no other partitions than the chosen ones.
+        """Return the table with only the chosen partitions.
 
         Raises:
-            InvalidSettingError: the table is not partitioned by some of the chosen keys, or values
-                of keys of other types are numbers or booleans. All of them are named.
+            InvalidSettingError: the table is not partitioned by some of the chosen keys, or a
+                number or boolean is given for a key of another type. All such keys are named.
         """
         if not self:
             return pinned
@@ -137,7 +137,7 @@ class PartitionChoice:
     def _placed(
         self, types: Mapping[str, str]
     ) -> list[tuple[str, int, str, tuple[str | None, ...]]]:
-        """Return each chosen key with its position among the table's, its type, and its values."""
+        """Return each chosen key, its position among the table's keys, its type and its values."""
         positions = {key: i for i, key in enumerate(types)}
         return [(key, positions[key], types[key], values) for key, values in self.values]
 
@@ -184,11 +184,11 @@ def _as_text(key: object, value: object) -> str | None:
 
 
 def _comparable(value: str | None, type_: str) -> Hashable:
-    """Return a partition's value in a form in which values that are equal in Hive are equal."""
+    """Return a partition value in a normal form: values that Hive compares as equal are equal."""
     if value is None or value == NULL_PARTITION:
         return None
     if type_.startswith("char"):
-        # The metastore keeps such a value padded.
+        # The metastore stores the value padded.
         return value.rstrip(" ")
     if type_.partition("(")[0] in _KINDS["number"]:
         try:

@@ -1,4 +1,4 @@
-"""Columns of partitions that differ from the table's columns."""
+"""Columns of partitions that differ from the table's columns, and their conversion."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _TEXTS = (StringType, *_LENGTHS)
 
 
 def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
-    """Return the columns as one partition has them.
+    """Return the columns of one partition.
 
-    A partition keeps the columns that it was made with, unless a change of the table says CASCADE.
-    Hive reads formats that do not describe themselves by the partition's columns, and converts the
-    values to the table's types.
+    A partition keeps the columns that it was created with, unless a change of the table has
+    CASCADE. Hive reads formats without a schema in the file by the partition's columns, and
+    converts the values to the table's types.
 
     Raises:
         UnreadableTableError: a column's type cannot be read.
@@ -55,9 +55,9 @@ def partition_columns(columns: TableColumns, storage: StorageDescriptor) -> Tabl
 def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor) -> TableColumns:
     """Return the columns that Hive reads from the Parquet files of one partition.
 
-    Hive looks for the *table's* names and types, but shows only as many columns as the partition
-    has. Texts are no longer, and decimals no larger or finer, than in the partition
-    (`ProjectionPusher`, `ParquetHiveSerDe`).
+    Hive uses the *table's* names and types, but shows only as many columns as the partition has.
+    The length of texts, and the precision and scale of decimals, are limited by the partition's
+    types (`ProjectionPusher`, `ParquetHiveSerDe`).
     """
     count = len(storage.columns)
     types = []
@@ -73,7 +73,7 @@ def parquet_partition_columns(columns: TableColumns, storage: StorageDescriptor)
 def as_in_table(
     data: Sequence[ColumnExpr], own: TableColumns, columns: TableColumns, partition: str
 ) -> list[ColumnExpr]:
-    """Make the table's data columns from a partition's, by position (`partition_columns`).
+    """Convert a partition's data columns to the table's, by position (`partition_columns`).
 
     `partition` is the name of a partition that has the columns `own`.
 
@@ -105,12 +105,13 @@ def as_in_table(
 
 
 def _as_type(column: Column, old: DataType, new: DataType) -> Column:
-    """Convert a value to another type as Hive's `ObjectInspectorConverters` do, however deep.
+    """Convert a value to another type as Hive's `ObjectInspectorConverters` do, at any depth.
 
-    The fields of structs go by position. Missing fields are NULL.
+    The fields of structs are matched by position. Missing fields are NULL.
 
     Raises:
-        ValueError: Hive fails on the value, or shows what Spark does not have; the text says which.
+        ValueError: Hive fails on the conversion, or its result has no equivalent in Spark; the
+            message says which.
     """
     if old == new:
         return column
@@ -151,10 +152,10 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
 
 
 def _is_cast_alike(old: DataType, new: DataType) -> bool:
-    """Tell whether Spark's `try_cast` shows what Hive's converters do (tried with Hive's classes).
+    """Return whether Spark's `try_cast` equals Hive's converters (tried with Hive's classes).
 
     They differ for fractions that become integers, and for texts that become numbers, booleans or
-    times. Bytes become a `char` by way of UTF-8, in which some bytes stand for no character.
+    times. Bytes become a `char` through UTF-8, in which some bytes are invalid.
     """
     if isinstance(new, _TEXTS):
         return not (isinstance(old, BinaryType) and isinstance(new, _LENGTHS))
@@ -168,9 +169,9 @@ def _is_cast_alike(old: DataType, new: DataType) -> bool:
 
 
 def _low_bits(column: Column, bits: int) -> Column:
-    """Return an integer with its lowest bits only, as Java casts it.
+    """Return the lowest bits of an integer, as Java casts it.
 
-    Spark's `cast` does so without ANSI mode only.
+    Spark's `cast` does the same only without ANSI mode.
     """
     above = 64 - bits
     return F.shiftright(F.shiftleft(column.cast(LongType()), above), above)

@@ -1,11 +1,10 @@
-"""Cheap expression for the planned file that a row comes from.
+"""Partition number of a row, by a cheap look-up of its file's path.
 
-Partition columns are not in the files. Spark's own partition discovery appends them to the read
-schema, which breaks its reading of ACID files (ORC then treats the file as an ordinary one).
-Joining on the path or cutting the value out of the path costs more than reading a column. So the
-path is looked up in a perfect hash table made of literals: two hashes and three array look-ups a
-row, whatever the number of files. The expression depends on the path only, so that a filter on it
-prunes files.
+Partition columns are not in the files. Spark's partition discovery appends them to the read schema,
+which breaks the reading of ACID files (ORC then reads the file as an ordinary one). A join on the
+path, or parsing the path, costs more than reading a column. So the path is looked up in a perfect
+hash table made of literals: two hashes and three array look-ups a row, whatever the number of
+files. The expression depends only on the path, so a filter on it prunes files.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class PerfectHash:
 
     A key's hash `h` picks a bucket, `h mod len(displacements)`; the key's slot is `hash(h,
     displacements[bucket]) mod len(hashes)`. `hashes` holds h in each used slot, so that a key that
-    is not in the table is noticed; `keys` holds the key itself.
+    is not in the table is detected; `keys` holds the key itself.
     """
 
     displacements: tuple[int, ...]
@@ -44,7 +43,7 @@ class PerfectHash:
 
 
 def build_perfect_hash(keys: Sequence[str]) -> PerfectHash:
-    """Make the table for distinct keys, with Spark's `xxhash64` as the hash.
+    """Build the table for distinct keys, with Spark's `xxhash64` as the hash.
 
     Raises:
         ValueError: a key occurs twice, or two keys have the same 64-bit hash.
@@ -76,16 +75,16 @@ def build_perfect_hash(keys: Sequence[str]) -> PerfectHash:
     return PerfectHash(tuple(displacements), tuple(hashes), tuple(slot_keys))
 
 
-# Each statement that reads a view makes the view again, of the same files.
+# Each statement that reads a view builds the view again, from the same files.
 _hash_of = lru_cache(maxsize=8)(build_perfect_hash)
 
 
 def number_by_path(path: Column, numbers: Mapping[str, int]) -> Column:
-    """Return an int column: the number that belongs to the path.
+    """Return an int column: the number of the path.
 
     Args:
         path: `_metadata.file_path` of the scan.
-        numbers: the number of each file of the scan, by the path as `_metadata.file_path` has it.
+        numbers: the number of each file of the scan, by its value of `_metadata.file_path`.
     """
     if len(set(numbers.values())) == 1:
         return F.lit(next(iter(numbers.values())))
@@ -113,10 +112,10 @@ def number_by_path(path: Column, numbers: Mapping[str, int]) -> Column:
 def partition_number(
     by_path: Mapping[str, ListedFile], files: Iterable[DataFile | DeleteFile]
 ) -> Column:
-    """Return the number of the partition that a row of a scan is in, from its `FILE_PATH`.
+    """Return the number of a row's partition, from the scan's `FILE_PATH`.
 
     Args:
-        by_path: the files of the scan by their path, as `scan` gives them.
+        by_path: the files of the scan by their path, as `scan` returns them.
         files: the same files, as planned.
     """
     partitions = {file.file: file.partition for file in files}
@@ -126,7 +125,7 @@ def partition_number(
 
 
 def numbers_column(values: Sequence[int], element: str) -> Column:
-    """Return an array literal of Spark's type `element`.
+    """Return an array literal of the Spark type `element`.
 
     The array is parsed from one string, since a call to the JVM for each value would be slow.
     """
@@ -139,7 +138,7 @@ def _signed(value: int) -> int:
 
 
 def path_hash(path: str) -> int:
-    """Return Spark's `xxhash64` of a path, or of any one string."""
+    """Return Spark's `xxhash64` of a path or any other string."""
     return _signed(xxhash.xxh64_intdigest(path.encode(), seed=_SPARK_SEED))
 
 

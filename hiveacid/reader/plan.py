@@ -1,7 +1,7 @@
-"""Files that a read needs, and files that it leaves out. Pure.
+"""Read plan: the files that a read needs, and the files that it skips. Pure.
 
 A *raw* file has no ACID columns: an original file of a converted table, or a file that LOAD DATA
-moved into a delta or base. Its row ids follow from where the file lies, as in Hive's
+moved into a delta or base. Its row ids follow from its path, as in Hive's
 `VectorizedOrcAcidRowBatchReader`.
 """
 
@@ -28,7 +28,7 @@ class RowPositions:
     first_row: int
 
     def of(self, rows: int) -> RowIdRange | None:
-        """Return the row ids of the first `rows` rows; None for no rows."""
+        """Return the row ids of the first `rows` rows; None for 0 rows."""
         if rows == 0:
             return None
         last_row = self.first_row + rows - 1
@@ -41,15 +41,15 @@ class RowPositions:
 class DataFile:
     """File with rows of the table.
 
-    `partition` counts in `PinnedTable.partitions` (0 for an unpartitioned table). `columns` are the
-    file's own names of the table's columns, in the table's order, None for a column that the file
-    lacks; None where the format has no names.
-    `hides_rows` says that some rows may have a write id that the snapshot must not show. `row_ids`
-    is set for a raw file that delete events may hit. `row_id_range` is around the row ids in the
-    file; None for a file without rows, and for a raw file without `row_ids`. `converted` has the
-    positions of the columns for which the file has another type than the table, integers apart.
-    `nanoseconds` has the positions of the columns whose timestamps are known to be finer than
-    microseconds. `stripes` are set with `row_ids`.
+    `partition` is an index of `PinnedTable.partitions` (0 for an unpartitioned table). `columns`
+    are the file's own names of the table's columns, in the table's order, None for a column that
+    the file lacks; None if the format has no names. `hides_rows`: some rows may have a write id
+    that the snapshot must not show. `row_ids` is set for a raw file that delete events may hit.
+    `row_id_range` contains the row ids in the file; None for a file without rows, and for a raw
+    file without `row_ids`. `converted` has the positions of the columns that have another type in
+    the file than in the table; different integer types are not included. `nanoseconds` has the
+    positions of the columns whose timestamps are known to be finer than microseconds. `stripes` are
+    set with `row_ids`.
     """
 
     file: ListedFile
@@ -66,14 +66,14 @@ class DataFile:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """Files that a read of one pinned table touches, and what it leaves out and why.
+    """Files that a read of one pinned table needs, and what the read skips and why.
 
-    `rows_hive_will_drop` are the paths of directories that a compaction of Hive has left empty,
-    although there are rows that the compaction had to take in, and that Hive's cleaner will remove.
-    `missing` are the locations that do not exist. `ignored_files` are the files of an insert-only
-    table that are in no base and no delta, which Hive does not show. `uncommitted_compactions` are
-    the directories of compactions that the snapshot does not see yet, with their transactions.
-    `deleted_rows` keeps the delete events that have been read, for all the plan's users.
+    `rows_hive_will_drop` are the paths of directories that a Hive compaction left empty although
+    there were rows to compact; Hive's cleaner will remove these rows. `missing` are the locations
+    that do not exist. `ignored_files` are the files of an insert-only table outside any base and
+    delta, which Hive does not show. `uncommitted_compactions` are the directories of compactions
+    that the snapshot does not see yet, with their transactions. `deleted_rows` caches the delete
+    events for all users of the plan.
     """
 
     pinned: PinnedTable
@@ -94,7 +94,7 @@ class ReadPlan:
         data: Iterable[DataFile],
         deletes: Iterable[DeleteFile] = (),
     ) -> ReadPlan:
-        """Return the plan that reads some files of the locations, and says what it leaves out."""
+        """Return the plan that reads these files of the locations, with what it skips and why."""
         return cls(
             pinned,
             tuple(data),
@@ -117,7 +117,7 @@ class ReadPlan:
 
     @property
     def nanoseconds(self) -> dict[str, ListedFile]:
-        """Columns whose timestamps Spark is known to cut, each with a file that has such values."""
+        """Columns whose timestamps Spark cuts to microseconds, each with a file that shows it."""
         columns = self.pinned.table.storage.columns
         return {
             columns[i].name: data.file
@@ -128,7 +128,7 @@ class ReadPlan:
 
     @property
     def files(self) -> Iterator[tuple[ListedFile, int]]:
-        """All files, also of delete events, each with the number of its partition."""
+        """Data files and delete files, each with the number of its partition."""
         for data in self.data:
             yield data.file, data.partition
         for delete in self.deletes:

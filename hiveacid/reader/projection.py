@@ -1,4 +1,4 @@
-"""Projection of a DataFrame to expressions under given names."""
+"""Projection of a DataFrame to named expressions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.py4j import scala_seq
 
 Expression = str | Column
-"""Text of SQL, where a text is enough, or a column."""
+"""SQL text, or a column where SQL text cannot express it."""
 
 ColumnExpr = tuple[str, Expression]
-"""Name of a column, and the expression that it shows."""
+"""Name of a column, and its expression."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 _COMPUTED = "__hiveacid_computed_"
@@ -25,7 +25,7 @@ _COMPUTED = "__hiveacid_computed_"
 def project(frame: DataFrame, shown: Iterable[ColumnExpr]) -> DataFrame:
     """Select the expressions under their names, in the given order.
 
-    Texts go to Java in one call, so that thousands of columns cost little.
+    SQL texts go to Java in one call, so that thousands of columns cost little.
     """
     texts: list[str] = []
     computed: list[Column] = []
@@ -43,10 +43,10 @@ def project(frame: DataFrame, shown: Iterable[ColumnExpr]) -> DataFrame:
 
 
 def named(*parts: str) -> Expression:
-    """Return the column of a name, or the field of a column.
+    """Return a reference to a column, or to a field of a column.
 
-    With `spark.sql.parser.quotedRegexColumnNames` (as in Hive), a session treats quoted names that
-    are not plain as patterns.
+    With `spark.sql.parser.quotedRegexColumnNames` (as in Hive), Spark reads quoted names that are
+    not plain identifiers as regular expressions.
     """
     text = quoted(*parts)
     return text if all(map(_PLAIN.fullmatch, parts)) else F.col(text)

@@ -11,11 +11,11 @@ TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
 
 
 def file_properties(table: Table, storage: StorageDescriptor) -> dict[str, str]:
-    """Return the properties of a table's or partition's files, as Hive puts them together.
+    """Return the properties by which Hive reads the files of a table or partition.
 
     The table's own properties take precedence over its SerDe's
-    (`MetaStoreUtils.getSchemaWithoutCols`), and a partition's properties over both. A property that
-    the partition lacks is as the table has it now (`AbstractSerDe.initialize`).
+    (`MetaStoreUtils.getSchemaWithoutCols`), and a partition's properties over both. For a property
+    that the partition lacks, the table's present value counts (`AbstractSerDe.initialize`).
     """
     of_table = {**table.storage.serde_parameters, **table.parameters}
     return of_table if storage == table.storage else {**of_table, **storage.serde_parameters}
@@ -27,7 +27,7 @@ def refuse_others(
     properties: Mapping[str, str],
     harmless: Iterable[tuple[str, str]],
 ) -> None:
-    """Refuse a table with a property that has another value than the harmless one.
+    """Refuse a table with a property of `harmless` that has another value.
 
     Raises:
         UnreadableTableError: naming the property and its value.
@@ -38,7 +38,7 @@ def refuse_others(
 
 
 def not_read_yet(table: TableName, kind: str, name: str, value: str) -> UnreadableTableError:
-    """Return the error for a property that is not understood here."""
+    """Return the error for a property that is not supported."""
     return UnreadableTableError(
         f"{table}: {kind} with {name} = {value!r} cannot be read yet. Let Hive copy the table to "
         "one without the property, or stored as ORC.",
@@ -47,13 +47,13 @@ def not_read_yet(table: TableName, kind: str, name: str, value: str) -> Unreadab
 
 
 def header_lines(table: Table) -> int:
-    """Return the number of lines, or rows in another format, that are left out of each file.
+    """Return the number of lines, or of rows in other formats, that Hive skips in each file.
 
-    Hive asks the table, whatever a partition says. A table of another format has no header lines
-    (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
+    Hive reads the property of the table, and ignores the partition's. A table that is not text has
+    no header lines (`Utilities.getHeaderCount`, `SkippingTextInputFormat`).
 
     Raises:
-        UnreadableTableError: the property is no number.
+        UnreadableTableError: the property is not a number.
     """
     if table.storage.input_format != TEXT_INPUT_FORMAT:
         return 0

@@ -1,13 +1,13 @@
 """Pushdown of a statement's filters to ORC's reader of ACID files.
 
-ORC passes over row groups in which no row can match the filters. Spark pushes a filter on a user's
-column down as `row.x`, but ORC resolves the columns of a search argument inside `row` already, and
-finds no column of that name. So while a statement runs, its filters are handed to ORC under the
-names that ORC knows. A scan's option refers to a setting of the session by name (Hadoop's
-`Configuration` resolves `${…}` at each look). The setting holds a search argument that every row
-matches, except while such a statement runs.
+ORC skips row groups in which no row can match the filters. Spark pushes a filter on a user's column
+down as `row.x`, but ORC resolves the columns of a search argument inside `row`, and finds no column
+of this name. So while a statement runs, its filters reach ORC under the names inside `row`. An
+option of each scan refers to a setting of the session by name (Hadoop's `Configuration` resolves
+`${…}` at each access). The setting holds a search argument that every row matches, except while
+such a statement runs.
 
-A search argument only saves reading: Spark applies the filter itself to all rows that come.
+A search argument only saves reading: Spark applies the filter itself to all rows that ORC returns.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _COMPARISONS = frozenset(
     {"EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
 )
 _ORDERED = re.compile("boolean|byte|short|integer|long|decimal.*|date|string")
-"""Types whose statistics are in the order of Spark's comparisons. Timestamps are not among them:
-their statistics depend on time zones. Nor are float and double: ORC puts -0.0 below 0.0, and treats
-the float 1.1 as the double 1.1, so that it passed over rows that Spark finds (seen). Of some types,
-single values have another position in ORC's order: `_is_in_order`."""
+"""Types whose statistics are in the order of Spark's comparisons. Timestamps are excluded: their
+statistics depend on time zones. So are float and double: ORC sorts -0.0 below 0.0, and compares the
+float 1.1 as the double 1.1, so that it skipped rows that Spark finds (seen). For some values of
+these types ORC's order differs, too: `_is_in_order`."""
 
 _FIRST_SURROGATE = "\ud800"
 _FIRST_GREGORIAN_DAY = "1582-10-15"
 _SIMPLE_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
-"""Names that ORC does not read otherwise: it treats a number as a column's position, and dots and
-backticks have a meaning."""
+"""Column names that ORC reads literally: it reads a number as a column's position, and dots and
+backticks as syntax."""
 
 _DAY_BY_NAME = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
@@ -56,7 +56,7 @@ _everywhere: ContextVar[bool] = ContextVar("everywhere", default=False)
 
 @contextmanager
 def for_every_session() -> Iterator[None]:
-    """Let other sessions run the scans that are made in the block, too."""
+    """Make the scans that are created in the block usable in other sessions."""
     token = _everywhere.set(True)
     try:
         yield
@@ -65,12 +65,12 @@ def for_every_session() -> Iterator[None]:
 
 
 def scan_options(spark: SparkSession) -> dict[str, str]:
-    """Return the options of a new scan of ACID files, by which `pushed_down` reaches the scan."""
+    """Return the options of a new scan of ACID files by which `pushed_down` reaches the scan."""
     number = str(next(_numbers))
     by_all = _matched_by_all(spark.sparkContext)
     spark.conf.set(f"{_SETTING}.{number}", by_all)
     if _everywhere.get():
-        # A session that does not set the option gets it from Hadoop's configuration.
+        # A session that does not set the setting reads it from Hadoop's configuration.
         spark.sparkContext._jsc.hadoopConfiguration().set(f"{_SETTING}.{number}", by_all)
     return {
         _SCAN: number,
@@ -82,12 +82,12 @@ def scan_options(spark: SparkSession) -> dict[str, str]:
 def search_arguments_of_command(
     spark: SparkSession, sql: str, plan: LogicalPlan | None = None
 ) -> Mapping[str, str]:
-    """Return what `search_arguments` finds for a command before it is run; nothing for a query.
+    """Return the `search_arguments` of a command, without running it; empty for a query.
 
-    `plan` is what runs in place of the text.
+    `plan`, if given, is the plan that runs instead of the text.
 
-    Return nothing either for a command that asks what time it is: Spark plans the command once more
-    to run it, and midnight may lie between.
+    The result is empty, too, for a command that uses the current time: Spark plans the command
+    again to run it, and midnight may lie between.
 
     Raises:
         PySparkException: the statement cannot be parsed or analysed.
@@ -104,9 +104,9 @@ def search_arguments_of_command(
 def search_arguments(spark: SparkSession, execution: JavaObject) -> Mapping[str, str]:
     """Return the serialised search argument of each scan that is read once, under a filter.
 
-    Return nothing where the statement fills a cache, which must not happen under the filters of the
-    statement that happens to be the first. Return nothing either where the statement filters other
-    ORC files, too, which would have to do without Spark's own pushdown.
+    The result is empty if the statement fills a cache: the cache must not depend on the filters of
+    the first statement that uses it. It is empty, too, if the statement also filters other ORC
+    files: they would lose Spark's own pushdown.
 
     Args:
         spark: the session of the statement.
@@ -118,11 +118,11 @@ def search_arguments(spark: SparkSession, execution: JavaObject) -> Mapping[str,
 
 @contextmanager
 def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[None]:
-    """Let a statement's search arguments reach the scans while the block runs the statement."""
+    """Set a statement's search arguments for the scans while the block runs the statement."""
     if not arguments:
         yield
         return
-    # Spark would replace ours by its own search argument, which ORC cannot use.
+    # Otherwise Spark replaces our search argument by its own, which ORC cannot use.
     own = spark.conf.get(_SPARKS_OWN)
     spark.conf.set(_SPARKS_OWN, "false")
     try:
@@ -136,9 +136,9 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
 
 
 def _tells_time(spark: SparkSession, sql: str, execution: JavaObject) -> bool:
-    """Tell whether a plan has `current_date` or the like, or may have had `date 'today'`.
+    """Return whether a plan has `current_date` or the like, or may have had `date 'today'`.
 
-    Of `date 'today'` the parser leaves nothing but the day.
+    The parser replaces `date 'today'` by the day.
     """
     if _DAY_BY_NAME.search(sql):
         return True
@@ -149,16 +149,16 @@ def _tells_time(spark: SparkSession, sql: str, execution: JavaObject) -> bool:
 
 
 def _held_queries(spark: SparkSession, plan: LogicalPlan) -> list[LogicalPlan]:
-    """Return the queries that a command such as CREATE TABLE AS holds: not its children."""
+    """Return the queries in a command such as CREATE TABLE AS: they are not its children."""
     return [i for i in each(plan.innerChildren()) if _is_a(spark, i, "LogicalPlan")]
 
 
 class _Filters:
-    """Filters right above the scans of a statement, as Spark's optimizer leaves them."""
+    """Filters directly above the scans of a statement, after Spark's optimizer."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        #: For each of our scans, by its number, the search argument of every reading of it.
+        #: For each of our scans, by its number: the search argument of each of its reads.
         self._found: dict[str, list[str | None]] = {}
         self._is_ours_alone = True
 
@@ -179,7 +179,7 @@ class _Filters:
         plan = execution.optimizedPlan()
         if plan.children().nonEmpty():
             return [plan]
-        # The optimizer has not seen the queries yet.
+        # The optimizer does not optimize a command's queries together with the command.
         queries = _held_queries(self._spark, plan)
         context, session = self._spark.sparkContext, self._spark._jsparkSession
         return [plan, *(execution_of(context, session, it).optimizedPlan() for it in queries)]
@@ -222,7 +222,7 @@ class _Filters:
         return _serialized(self._spark.sparkContext, argument.get())
 
     def _renamed(self, filter: JavaObject, row: JavaObject) -> JavaObject | None:
-        """Return the filter on the columns inside `row`, or one that keeps more rows; else None."""
+        """Return the filter with names inside `row`, or a weaker filter; None without either."""
         kind = filter.getClass().getSimpleName()
         if kind in ("And", "Or"):
             left = self._renamed(filter.left(), row)
@@ -256,7 +256,7 @@ class _Filters:
 
 
 def _create_filter(context: SparkContext, row: JavaObject, filters: JavaObject) -> JavaObject:
-    """Return ORC's search argument of some filters on the columns of `row`, as a Scala option."""
+    """Return ORC's search argument for filters on the columns of `row`, as a Scala option."""
     orc_filters = f"{_DATASOURCES}.orc.OrcFilters"
     arguments = [row, scala_seq(context, filters)]
     if len(parameter_types(context, orc_filters, "createFilter")) > len(arguments):
@@ -266,12 +266,13 @@ def _create_filter(context: SparkContext, row: JavaObject, filters: JavaObject) 
 
 
 def _is_in_order(type_: str, values: Iterable[str]) -> bool:
-    """Tell whether ORC compares texts or dates with the values in its files as Spark does.
+    """Return whether ORC compares texts or dates with the values in its files as Spark does.
 
-    The statistics of texts are in the order of UTF-8, but ORC compares with them in the order of
-    UTF-16, which differs from the surrogates on. Bloom filters have the days of dates in the
-    calendar of the writer, but are asked for the days of Spark's calendar, which differ before the
-    Gregorian calendar. Spark turns the days that the reform left out into the first day after them.
+    The statistics of texts are in the order of UTF-8, but ORC compares literals with them in the
+    order of UTF-16, which differs from the surrogates on. Bloom filters have the days of dates in
+    the writer's calendar, but are queried with the days of Spark's calendar, which differ before
+    the Gregorian calendar. Spark changes the days that the reform left out to the first day after
+    them.
     """
     if type_ == "string":
         return all(character < _FIRST_SURROGATE for value in values for character in value)
@@ -279,7 +280,7 @@ def _is_in_order(type_: str, values: Iterable[str]) -> bool:
 
 
 def _is_a(spark: SparkSession, plan: LogicalPlan, kind: str) -> bool:
-    """Tell whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
+    """Return whether a plan is of a class of `org.apache.spark.sql.catalyst.plans.logical`."""
     name = f"org.apache.spark.sql.catalyst.plans.logical.{kind}"
     return bool(java(spark.sparkContext, "py4j.reflection.TypeUtil").isInstanceOf(name, plan))
 
@@ -296,8 +297,7 @@ def _conjuncts(condition: Expression) -> Iterator[Expression]:
 def _matched_by_all(context: SparkContext) -> str:
     """Return the search argument that every row matches.
 
-    The text is always the same. It is kept, since each statement makes views, and each view has
-    scans.
+    Cached, since each statement creates views, and each view has scans.
     """
     every = java(context, f"{_SARG}.SearchArgument$TruthValue").YES_NO_NULL
     builder = java(context, f"{_SARG}.SearchArgumentFactory").newBuilder()

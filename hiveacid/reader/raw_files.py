@@ -1,12 +1,13 @@
 """Raw files in a plan: the row ids of their rows, their splits, and which have deleted rows.
 
 Spark divides a file into splits of one size, whatever is in the file, and packs splits into
-partitions. A stripe belongs to the split in which it begins. So the footers tell how many rows are
-in the file before a split, and how many are in it.
+partitions. A stripe belongs to the split in which it begins. So the footers show how many rows are
+in the file before a split, and how many are in the split.
 
-How Spark divides and packs follows from settings, which belong to the session of the *relation*.
-Here the relation gets a session of ours (`scan`), in which a file costs more to open than a
-partition may hold. What the user sets, before a statement or while it runs, changes nothing.
+How Spark divides and packs depends on settings of the session of the *relation*. Here the relation
+has its own session (`scan`), in which the cost to open a file is higher than the maximum of a
+partition: each split becomes a partition. The user's settings, before a statement or while it runs,
+have no effect.
 """
 
 from __future__ import annotations
@@ -29,20 +30,21 @@ from hiveacid.snapshots.tables import PinnedTable
 
 _FILES = "spark.sql.files"
 _LEAST_STRIPE = 1 << 20
-"""Bytes of a split at least, where splits are made to be as large as stripes."""
+"""Minimum size in bytes of a split that is made as large as a stripe."""
 
 _SIGNIFICANT_BITS = 4
-"""Split sizes are rounded, so that tables of about the same size share a session."""
+"""Number of bits to which split sizes are rounded up, so that similar tables share a session."""
 
 _FEW_ROWS = 20
-"""One row of a file in so many may be read with all columns, so that filters reach the others."""
+"""`Hit.FEW_STRIPES` means that stripes with deleted rows have at most one row of this number in a
+file. They are read separately, with all columns, so that filters reach the other stripes."""
 
 Bitmaps = Mapping[tuple[int, int, int], Bitmap]
 """Bitmaps by partition, write id and bucket."""
 
 
 class Hit(Enum):
-    """How deleted rows hit a file: not at all, only in few of its stripes, or anywhere."""
+    """Extent of the deleted rows in a file: none, only in few of its stripes, or anywhere."""
 
     NONE = 0
     FEW_STRIPES = 1
@@ -57,14 +59,14 @@ def raw_data_files(
     lowest_deleted: int | None,
     directory: SelectedDir | None,
 ) -> Iterator[DataFile]:
-    """Number the rows of some raw files of one location, and yield the files for a plan.
+    """Yield raw files of one location for a plan, with the row ids of their rows.
 
-    The numbers of one bucket go on from file to file, in the order of the paths. Original files
-    (`directory` is None) have write id 0. `lowest_deleted` is the lowest original write id of the
-    location's delete events: only rows of that write id or a higher one need a row id.
+    The row numbers of one bucket continue from file to file, in the order of the paths. Original
+    files (`directory` is None) have write id 0. `lowest_deleted` is the lowest original write id of
+    the location's delete events: only rows of this write id or a higher one need a row id.
 
     Raises:
-        UnreadableTableError: a file is not what its directory or name says.
+        UnreadableTableError: a file does not fit its directory or name.
     """
     write_id, statement_id = 0, 0
     if directory is not None:
@@ -86,7 +88,7 @@ def raw_data_files(
         bucket = bucket_of_file(file.name)
         row_ids = None
         if bucket is None:
-            # Hive fails as well, with deleted rows and without: "Bucket ID out of range: -1".
+            # Hive fails, too, with or without deleted rows: "Bucket ID out of range: -1".
             raise pinned.refusal(f"the name of {file.path} has no bucket number")
         if needs_ids:
             first_row = next_row.get(bucket, 0)
@@ -110,7 +112,7 @@ def raw_data_files(
 
 
 class Split(NamedTuple):
-    """Part of a file: its bytes, the number of rows before it in the file, and its own rows."""
+    """Part of a file: its bytes, the number of rows in the file before it, and in itself."""
 
     file: ListedFile
     start: int
@@ -121,14 +123,14 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Division:
-    """Bytes of a split, and the number of tasks that Spark would start for splits of the size."""
+    """Size of a split in bytes, and the number of tasks that Spark would start with this size."""
 
     split_bytes: int
     tasks: int
 
     @classmethod
     def by_session(cls, spark: SparkSession, files: Sequence[ListedFile]) -> Division:
-        """Divide as Spark would with the session's settings (`FilePartition.maxSplitBytes`)."""
+        """Return Spark's division with the session's settings (`FilePartition.maxSplitBytes`)."""
         session = spark._jsparkSession
         conf = session.sessionState().conf()
         least, most = conf.filesMinPartitionNum(), conf.filesMaxPartitionNum()
@@ -146,13 +148,13 @@ def _rounded_up(size: int) -> int:
 
 
 def stripe_bytes(files: Sequence[DataFile]) -> int:
-    """Return a size of splits with about one stripe each, of the file with the largest stripes."""
+    """Return a split size in bytes of about one stripe, in the file with the largest stripes."""
     largest = max(data.file.length // max(1, len(data.stripes)) for data in files)
     return _rounded_up(max(largest, _LEAST_STRIPE))
 
 
 def stripes_of(data: DataFile) -> list[Split]:
-    """Return the stripes of a raw file, as splits."""
+    """Return one split for each stripe of a raw file."""
     ends = [*(stripe.offset for stripe in data.stripes[1:]), data.file.length]
     splits, before = [], 0
     for stripe, end in zip(data.stripes, ends, strict=False):
@@ -164,8 +166,8 @@ def stripes_of(data: DataFile) -> list[Split]:
 def divide(files: Sequence[DataFile], split_bytes: int) -> list[Split]:
     """Return the splits of raw files in the order in which Spark numbers their partitions.
 
-    Spark takes the longest splits first, and of equally long ones those of the first file
-    (`FileSourceScanExec.createReadRDD`).
+    Spark sorts splits by length, the longest first; splits of equal length stay in the order of the
+    files (`FileSourceScanExec.createReadRDD`).
     """
     splits = []
     for data in files:
@@ -181,19 +183,19 @@ def divide(files: Sequence[DataFile], split_bytes: int) -> list[Split]:
 
 
 def split_settings(split_bytes: int) -> dict[str, str | None]:
-    """Return the settings of a relation with such splits, each a partition of its own."""
+    """Return the settings with which a relation has splits of this size, one in each partition."""
     return {
         f"{_FILES}.maxPartitionBytes": str(split_bytes),
         f"{_FILES}.openCostInBytes": str(split_bytes + 1),
         f"{_FILES}.minPartitionNum": None,
         f"{_FILES}.maxPartitionNum": None,
-        # Spark 4.3 may read as many small files in one task: by default one.
+        # Maximum number of small files that Spark 4.3 reads in one task; 1 by default.
         "spark.sql.optimizer.singleTaskExecution.maxNumFiles": None,
     }
 
 
 def hit_files(data: Iterable[DataFile], deletes: Iterable[DeleteFile]) -> list[DataFile]:
-    """Return the raw files with rows that delete files can name, by the files' statistics."""
+    """Return the raw files with rows that delete events can name, by the files' statistics."""
     named: dict[int, dict[tuple[int, int], RowIdRange]] = {}
     for delete in deletes:
         if (ids := delete.row_id_range) is not None:
@@ -210,12 +212,12 @@ def hit_files(data: Iterable[DataFile], deletes: Iterable[DeleteFile]) -> list[D
 
 
 def by_key(bitmaps: Iterable[Bitmap]) -> Bitmaps:
-    """Return bitmaps by what they are of."""
+    """Return bitmaps by partition, write id and bucket."""
     return {(bitmap.partition, bitmap.write_id, bitmap.bucket): bitmap for bitmap in bitmaps}
 
 
 def hit_of(file: DataFile, bitmaps: Bitmaps | None) -> Hit:
-    """Return how the deleted rows of bitmaps hit a raw file. Without bitmaps they are anywhere."""
+    """Return the extent of a raw file's deleted rows; without bitmaps it is `Hit.ANY`."""
     if bitmaps is None:
         return Hit.ANY
     stripes = stripes_of(file)
@@ -226,7 +228,7 @@ def hit_of(file: DataFile, bitmaps: Bitmaps | None) -> Hit:
 
 
 def has_any(file: DataFile, bitmaps: Bitmaps, split: Split) -> bool:
-    """Tell whether bitmaps name any row of a part of a raw file."""
+    """Return whether bitmaps name any row in a split of a raw file."""
     ids = file.row_ids
     assert ids is not None
     bitmap = bitmaps.get((file.partition, ids.write_id, ids.bucket))

@@ -1,13 +1,13 @@
-"""Rows of raw files, which have no ACID columns: with row ids only where somebody needs them.
+"""Rows of raw files, which have no ACID columns; with row ids only where they are needed.
 
-Spark does not say a row's position in an ORC file. But a partition of a numbered scan is one split
-(`raw_files`), and Spark's reader of ORC hands over the rows of a split in the order of the file,
-all of them as long as no filter reaches it. So a row's position is the number of rows in the file
-before the split, which the footers tell, and the row's place in the partition.
+Spark does not expose a row's position in an ORC file. But a partition of a numbered scan is one
+split (`raw_files`), and Spark's ORC reader returns the rows of a split in the order of the file,
+all of them if no filter is pushed down. So a row's position is the number of rows in the file
+before the split, which the footers show, plus the row's position in the partition.
 
-`monotonically_increasing_id` counts the rows of a partition of the scan itself, before anything
+`monotonically_increasing_id` counts the rows in a partition of the scan itself, before anything
 moves rows: a retried or speculative task counts the same rows from 0 again, and a user's limit,
-union, coalesce or join is above the count. The count is not deterministic to Spark, so that Spark
+union, coalesce or join is above the count. The expression is nondeterministic for Spark, so Spark
 pushes no filter below it.
 """
 
@@ -55,19 +55,19 @@ from hiveacid.reader.scan import BLOCK_START, FILE_PATH, scan
 from hiveacid.reader.timestamps import orc_calendar, orc_clock
 
 _TASKS = 4
-"""Tasks of a numbered scan, at most this many times as many as Spark would start. A task of its own
-for each of many small files would take longer than to read them."""
+"""A numbered scan has at most this many times the tasks that Spark would start. With many small
+files, one task for each file would take longer than reading the files."""
 
 _PLACE = "__hiveacid_place"
 _SPLIT = "__hiveacid_split"
 _BIT = "__hiveacid_bit"
 _IN_PARTITION = (1 << 33) - 1
-"""Bits of `monotonically_increasing_id` that count the rows of a partition."""
+"""Mask of the bits of `monotonically_increasing_id` that count the rows in a partition."""
 
 
 @dataclass(frozen=True)
 class RawScan:
-    """A scan of raw files with the same columns, not yet made."""
+    """Description of a scan of raw files with the same columns."""
 
     spark: SparkSession
     plan: ReadPlan
@@ -75,11 +75,11 @@ class RawScan:
     files: Sequence[DataFile]
 
     def rows(self) -> DataFrame:
-        """Return all rows without row ids. Spark itself hands the statement's filters to ORC."""
+        """Return all rows without row ids. Spark itself pushes the statement's filters to ORC."""
         return self._plain(*self._scan())
 
     def numbered(self) -> DataFrame:
-        """Return all rows with the columns of a row id. No filter goes below the numbers."""
+        """Return all rows with the columns of a row id. No filter is pushed to ORC."""
         division = Division.by_session(self.spark, self._listed)
         placed = self._placed(*self._divided(division.split_bytes), division.split_bytes)
         row_id = [(name, name) for name in ROW_ID]
@@ -87,7 +87,7 @@ class RawScan:
         return _in_tasks(rows, len(placed.splits), division)
 
     def live(self, bitmaps: Bitmaps) -> DataFrame | None:
-        """Return the rows that no bitmap names. No filter goes below the numbers of the rows.
+        """Return the rows that no bitmap names. No filter is pushed to ORC.
 
         Returns:
             None where the masks would be too large for a query.
@@ -101,9 +101,10 @@ class RawScan:
         return _in_tasks(shown, len(placed.splits), division)
 
     def few_live(self, bitmaps: Bitmaps) -> tuple[DataFrame, DataFrame] | None:
-        """Return the rows of all splits without deleted rows, and the live rows of the others.
+        """Return the rows of the splits without deleted rows, and the live rows of other splits.
 
-        Filters of a statement reach ORC for the first. Of the others all columns are read.
+        In splits without deleted rows the statement's filters are pushed to ORC. Other splits are
+        read with all columns.
 
         Returns:
             None where the masks would be too large for a query.
@@ -130,7 +131,7 @@ class RawScan:
         untouched = self._plain(frame.where(~is_hit), by_path)
         live = project(live, self._shown(F.col(PARTITION)))
         partitions = partitions_of(live)
-        # Rows of untouched splits are not checked one by one.
+        # The check of `PlacedRows` does not cover the rows of untouched splits.
         if (found := partitions.getNumPartitions()) != len(splits):
             raise UnreadableTableError(
                 f"{self.columns.table} cannot be read: Spark divides its original files into "
@@ -163,7 +164,7 @@ class RawScan:
         return project(frame, self._shown(partition_number(by_path, self.files)))
 
     def _divided(self, split_bytes: int) -> tuple[DataFrame, dict[str, ListedFile]]:
-        """Scan the files in splits of a size, each a partition of its own."""
+        """Scan the files in splits of this size, one in each partition."""
         return self._scan(split_settings(split_bytes))
 
     def _placed(
@@ -186,10 +187,10 @@ def _in_tasks(frame: DataFrame, splits: int, division: Division) -> DataFrame:
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows of raw files, each with its split and its place in the split.
+    """Rows of raw files, each with its split and its position in the split.
 
-    `files` are the planned files, all with `row_ids`; `splits` their splits, by the number of the
-    partition.
+    `files` are the planned files, all with `row_ids`. `splits` are their splits, by the number of
+    Spark's partition.
     """
 
     spark: SparkSession
@@ -206,11 +207,11 @@ class PlacedRows:
         files: Sequence[DataFile],
         splits: Sequence[Split],
     ) -> PlacedRows:
-        """Count the rows that `scan` gives for the files, unfiltered, each split a partition.
+        """Number the rows of a scan of the files without filters, one split in each partition.
 
-        The first row of a partition must be of the planned split, and no partition may have more
-        rows than its split. Otherwise the statement fails. Both is checked before any filter of the
-        statement can take the row away.
+        The first row of a partition must belong to the planned split, and no partition may have
+        more rows than its split. Otherwise the statement fails. Both are checked before any filter
+        of the statement can remove the row.
         """
         hashes = {file: path_hash(path) for path, file in by_path.items()}
         number, place = F.spark_partition_id(), F.col(_PLACE)
@@ -219,7 +220,7 @@ class PlacedRows:
         starts, paths = [it.start for it in splits], [hashes[it.file] for it in splits]
         is_of_split = F.col(BLOCK_START) == _of_split(spark, starts, number)
         is_of_split &= F.xxhash64(FILE_PATH) == _of_split(spark, paths, number)
-        # The path is looked at once a partition: its hash would cost more than all the rest.
+        # The path is checked once a partition: its hash would cost more than everything else.
         is_planned &= F.when(place == 0, is_of_split).otherwise(F.lit(True))
         wrong = F.raise_error(
             F.lit(
@@ -229,7 +230,7 @@ class PlacedRows:
         )
         counted = F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION))
         rows = frame.select("*", counted.alias(_PLACE))
-        # Both selects are not deterministic to Spark: no filter comes before the check either.
+        # Both selects are nondeterministic for Spark: it pushes no filter below the check either.
         checked = F.when(is_planned, place).otherwise(wrong.cast("bigint"))
         others = [F.col(quoted(name)) for name in frame.columns]
         rows = rows.select(*others, checked.alias(_PLACE), number.alias(_SPLIT))
@@ -255,8 +256,8 @@ class PlacedRows:
     def live(self, bitmaps: Bitmaps) -> DataFrame | None:
         """Return the rows that no bitmap names, with the column `PARTITION`.
 
-        One array has the masks of all splits with deleted rows, one split after the other, so that
-        one look-up finds the bit of a row, however many bitmaps there are.
+        One array concatenates the masks of all splits with deleted rows, so that one look-up finds
+        the bit of a row, whatever the number of bitmaps.
 
         Args:
             bitmaps: by partition, write id and bucket.
@@ -288,7 +289,7 @@ class PlacedRows:
             block = F.shiftright(_BIT, 6).cast("int")
             mask = F.get(longs_literal(self.spark, masks), block)
             is_deleted = F.getbit(mask, F.expr(f"cast({_BIT} & 63 AS int)")) == 1
-            # There are no masks where a split has no deleted row.
+            # A split without deleted rows has no masks.
             rows = rows.where(~F.coalesce(is_deleted, F.lit(False)))
         return rows.drop(_PLACE, _SPLIT, _BIT)
 

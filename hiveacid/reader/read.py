@@ -29,7 +29,7 @@ from hiveacid.snapshots.tables import PinnedTable
 def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> ReadPlan:
     """List the table's locations and choose the files of the snapshot.
 
-    Runs a Spark job only for files whose footers leave open whether Hive 2 has written them
+    Runs a Spark job only for files whose footers do not show whether Hive 2 wrote them
     (`check_versions`).
 
     Raises:
@@ -56,10 +56,13 @@ def plan_listed(
 def plan_optimized(
     spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], footers: OrcFooters
 ) -> tuple[ReadPlan, WriteIdRanges]:
-    """As `plan_listed`, for bases and compacted deltas alone.
+    """Choose the bases and compacted deltas of the snapshot, without deltas of single writes.
 
     Returns:
-        The plan, and the valid write ids of the directories that it leaves out.
+        The plan, and the valid write ids of the directories that the plan skips.
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly; the message says why.
     """
     check_readable(pinned.table)
     whole = replace_open_files(spark, pinned, locations(pinned, listings))
@@ -117,10 +120,10 @@ def plan_locations(
     footers: OrcFooters,
     row_ids: bool = False,
 ) -> ReadPlan:
-    """Plan the read of some of the table's locations, or of parts of them, `replace_open_files`.
+    """Plan the read of some locations of the table, or of parts of them.
 
-    With `row_ids`, all raw files of a full-ACID table get their row ids, also files without deleted
-    rows.
+    The locations must have no open files (`replace_open_files`). With `row_ids`, all raw files of a
+    full-ACID table get their row ids, also files without deleted rows.
 
     Raises:
         UnreadableTableError: the files cannot be read exactly; the message says why.
@@ -143,7 +146,7 @@ def plan_locations(
 def write_ids_without_directory(
     spark: SparkSession, pinned: PinnedTable, write_ids: frozenset[int]
 ) -> frozenset[int]:
-    """Return the write ids, of some committed ones, that left nothing on disk.
+    """Return the write ids, of the given committed ones, that no directory holds.
 
     Raises:
         UnreadableTableError: a location cannot be listed.
@@ -157,7 +160,7 @@ def _is_orc(pinned: PinnedTable, location: Location) -> bool:
 
 
 def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
-    """Return the rows of the plan's snapshot, lazily, with the table's columns in their order.
+    """Return the rows of the plan's snapshot with the table's columns, as a lazy DataFrame.
 
     Raises:
         UnreadableTableError: a column's type or a file's format cannot be read, or the files have
@@ -171,7 +174,7 @@ def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
-    """Return a DataFrame with the table's columns and no row."""
+    """Return an empty DataFrame with the table's columns."""
     fields = [*columns.data.fields, *columns.partition.fields]
     nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
     return spark.range(0).select(*nulls)
@@ -184,11 +187,11 @@ def has_rows(
     files: Sequence[ListedFile],
     footers: OrcFooters,
 ) -> bool:
-    """Tell whether any of some files of one location, none of them empty, has a row.
+    """Return whether any of the files of one location has a row. None has a length of 0.
 
     Hive leaves Parquet and Avro files without rows where it inserts nothing.
 
     Raises:
-        UnreadableTableError: a file is not there, or not of the table's format.
+        UnreadableTableError: a file is missing, or has another format than the table.
     """
     return file_format(table, storage).has_rows(spark, files, footers)

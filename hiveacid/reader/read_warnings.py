@@ -1,4 +1,4 @@
-"""Warnings of reads that are right and may still surprise, each given once."""
+"""Warnings about reads that are correct but may be surprising, each logged once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
 
 logger = logging.getLogger("hiveacid")
 _SHOWN = 3
-"""Directories that a warning names at most."""
+"""Maximum number of directories that a warning names."""
 
 
 class ReadWarnings:
-    """Warnings of one snapshot's reads, once for each table. All methods are thread-safe."""
+    """Warnings about one snapshot's reads, once for each table. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,12 +29,12 @@ class ReadWarnings:
 
     @property
     def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
-        """Tables with rows that Hive is going to lose, with the directories that show it."""
+        """Tables with rows that Hive will lose, and the directories that show it."""
         with self._lock:
             return dict(self._to_be_lost)
 
     def warn_of_nanoseconds(self, plan: ReadPlan) -> None:
-        """Warn of timestamps in a plan's files that Spark cannot hold."""
+        """Warn of timestamps in a plan's files that Spark cuts to microseconds."""
         name = plan.pinned.table.name
         if plan.nanoseconds and self._is_first(name, "nanoseconds"):
             columns = ", ".join(f"{c} (in {file.path})" for c, file in plan.nanoseconds.items())
@@ -46,7 +46,7 @@ class ReadWarnings:
             )
 
     def warn_of_losses(self, name: TableName, rows_hive_will_drop: Sequence[str]) -> None:
-        """Warn of rows that Hive is going to lose, and keep the directories.
+        """Warn of rows that Hive will lose, and remember the directories.
 
         Args:
             name: the table.
@@ -64,7 +64,7 @@ class ReadWarnings:
             )
 
     def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
-        """Warn of partitions that may be elsewhere than Spark looks.
+        """Warn of partitions whose locations do not exist for Spark.
 
         Args:
             name: the table.
@@ -112,7 +112,7 @@ class ReadWarnings:
 
         Args:
             name: the table.
-            foreign: see `find_compactions_of_other_metastore`.
+            foreign: the result of `find_compactions_of_other_metastore`.
         """
         if foreign and self._is_first(name, "foreign"):
             logger.warning(
@@ -120,11 +120,11 @@ class ReadWarnings:
             )
 
     def warn_of_unknown_compactions(self, name: TableName, error: MetastoreError) -> None:
-        """Warn that nobody knows whether compactions that the snapshot does not see are foreign.
+        """Warn of compactions of an unknown metastore, which the snapshot does not see yet.
 
         Args:
             name: the table.
-            error: what the metastore answered.
+            error: the metastore's error.
         """
         if self._is_first(name, "unknown compactions"):
             logger.warning(
@@ -135,7 +135,7 @@ class ReadWarnings:
             )
 
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:
-        """Warn of chosen values that no partition of the whole table has."""
+        """Warn of chosen values for which the table has no partition."""
         name, unknown = table.table.name, choice.unknown_in(table)
         if unknown and self._is_first(name, f"unknown: {choice}"):
             logger.warning(
@@ -152,7 +152,7 @@ class ReadWarnings:
 
 
 def about_foreign(name: TableName, foreign: Sequence[tuple[str, int]]) -> str:
-    """Return the text on compactions that another metastore's transactions have made."""
+    """Return the warning about compactions that another metastore ran."""
     paths = first_few([path for path, _ in foreign], _SHOWN)
     highest = max(transaction for _, transaction in foreign)
     return (

@@ -1,7 +1,7 @@
-"""Directories that compactions of another metastore have made, as REPL LOAD brings them.
+"""Directories of compactions that another metastore ran, copied by REPL LOAD.
 
-Their names have transactions of that metastore. Hive hides a directory until its own transaction of
-this number has ended. Then the rows appear without any write.
+Their names have transaction ids of the other metastore. Hive hides a directory until its own
+transaction with this id has ended. Then the rows appear without a write.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ def find_compactions_of_other_metastore(
 ) -> list[tuple[str, int]]:
     """Return the compactions that another metastore ran.
 
-    The metastore knows the transaction of its compaction before the directory is made
-    (`AcidCompactionService.compact`), and forgets a compaction after its cleaning, for which the
-    snapshot's transaction makes it wait. By numbers alone nothing can be told: transactions go on,
-    and may have passed the number of a foreign directory that the snapshot does not see.
+    The metastore records the transaction of its own compaction before the directory is created
+    (`AcidCompactionService.compact`), and removes the record after the cleaning, which waits for
+    the snapshot's transaction. Transaction ids alone decide nothing: the metastore's own ids may
+    have passed the id of a foreign directory that the snapshot does not see.
 
     Args:
-        uncommitted: see `Location.uncommitted_compactions`; listed before.
+        uncommitted: `Location.uncommitted_compactions`, from a listing before this call.
 
     Raises:
         MetastoreError: the metastore could not be asked.
@@ -36,9 +36,9 @@ def find_compactions_of_other_metastore(
     now = client.get_valid_txns()
     aborted = now.aborted & {transaction for _, transaction in uncommitted}
     if aborted:
-        # What a compaction has left that was aborted, as its worker died, is hidden until the
-        # cleaner removes it. The directory of another aborted transaction is shown once the
-        # metastore forgets that transaction: it does so within seconds of an empty one.
+        # A directory of our own compaction that aborted (its worker died) is hidden until the
+        # cleaner removes it. The directory of any other aborted transaction is shown once the
+        # metastore forgets the transaction: for an empty transaction, within seconds.
         aborted -= client.get_aborted_writers() or frozenset()
     unknown = [
         (path, transaction) for path, transaction in uncommitted if transaction not in aborted

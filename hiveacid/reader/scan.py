@@ -39,16 +39,16 @@ from hiveacid.spark_versions import version_of
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 _BATCH = 1_000
 _BLOCK_SIZE = 128 << 20
-"""Any size will do: Spark splits files by its own settings only."""
+"""Block size in bytes. Any value works: Spark splits files by its own settings only."""
 
 _KEPT_FILES = 200_000
-"""Files whose indexes are kept at most: some 100 MB in Java."""
+"""Maximum number of files in cached indexes: about 100 MB in Java."""
 
 _IndexKey = tuple[SparkContext, tuple[ListedFile, ...]]
 _SessionKey = tuple[SparkContext, str, tuple[tuple[str, str | None], ...]]
 
 _KEPT_SESSIONS = 64
-"""Java's sessions that are kept at most. A new one takes some 20 ms; its users hold on to it."""
+"""Maximum number of cached Java sessions. Making one takes about 20 ms; scans hold on to theirs."""
 
 FILE_PATH = "__hiveacid_file"
 BLOCK_START = "__hiveacid_block_start"
@@ -59,13 +59,13 @@ _FORMATS = {
     "text": f"{_DATASOURCES}.text.TextFileFormat",
     "avro": "org.apache.spark.sql.avro.AvroFileFormat",
 }
-"""Readers by their classes: settings decide what the short names stand for (`spark.sql.orc.impl`,
-`spark.sql.sources.useV1SourceList`)."""
+"""Classes of the readers: the meaning of the short names depends on settings
+(`spark.sql.orc.impl`, `spark.sql.sources.useV1SourceList`)."""
 
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _GLOB_CHARACTERS = re.compile(r"([{}\[\]*?\\,])")
 _LISTED_BY_SPARK = 32
-"""Files whose paths Spark looks up itself at most: about a millisecond each."""
+"""Maximum number of paths that Spark looks up itself, about a millisecond each."""
 
 _FIXED = {
     "ignoreMissingFiles": "false",
@@ -73,30 +73,30 @@ _FIXED = {
     "orc.skip.corrupt.data": "false",
     "orc.force.positional.evolution": "false",
 }
-"""Options that a session may have set otherwise. Rows must not go missing because Spark or ORC pass
-over files or parts of them; and the schema of a scan has the names that are in the files, in
-Spark's order."""
+"""Options that override settings of a session. Rows must not go missing because Spark or ORC skip
+files or parts of files; and ORC must find columns by name, since the schema of a scan has the names
+in the files, in Spark's order."""
 
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _WHOLE_SCHEMA = {
     "orc.force.positional.evolution": "${orc.include.columns}",
     "orc.include.columns": "true",
 }
-"""Options that ask for all columns of a file by position (`SparkVersion.whole_schema`)."""
+"""Options that read all columns of a file, by position (`SparkVersion.whole_schema`)."""
 
 _ABSENT = StructField("__hiveacid_none", BooleanType())
-"""Field of `row` that no file has, so that reading it costs nothing."""
+"""Field of `row` that no file has, so that reading the field costs nothing."""
 
 
 class FileIndexes:
-    """Indexes by their files, as many as were used last. The views of all sessions share them."""
+    """LRU cache of file indexes. The views of all sessions share the indexes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[_IndexKey, JavaObject] = OrderedDict()
 
     def of(self, spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
-        """Return the Java object: an `InMemoryFileIndex` of the files, in their order."""
+        """Return an `InMemoryFileIndex` of the files, in their order."""
         key = (spark.sparkContext, tuple(files))
         with self._lock:
             index = self._kept.get(key)
@@ -114,9 +114,9 @@ class FileIndexes:
 def with_files(
     spark: SparkSession, frame: DataFrame, index: JavaObject, session: JavaSession | None = None
 ) -> DataFrame:
-    """Return a DataFrame like `frame`, a plain scan of one file, but of the files of `index`.
+    """Return `frame`, a plain scan of one file, as a scan of the files of `index`.
 
-    Settings of `session`, one of Java's, decide how the files are read: by default `spark`.
+    The files are read with the settings of the Java session `session`, by default of `spark`.
     """
     relation = plan_of(frame).relation()
     other = java(spark.sparkContext, f"{_DATASOURCES}.HadoopFsRelation")(
@@ -133,7 +133,7 @@ def with_files(
 
 def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
     bulk = bulk_of(spark)
-    # A cache of its own for each call: other indexes do not see what is put here.
+    # `FileStatusCache` makes a separate cache for each call: other indexes do not see its entries.
     cache = bulk.java(f"{_DATASOURCES}.FileStatusCache").getOrCreate(spark._jsparkSession)
     for group in by_file_system(files, lambda file: file.path):
         _fill(spark, cache, group)
@@ -154,7 +154,7 @@ def _file_index(spark: SparkSession, files: Sequence[ListedFile]) -> JavaObject:
 
 
 def _fill(spark: SparkSession, cache: JavaObject, files: Sequence[ListedFile]) -> None:
-    """Put the statuses of files of one file system into the cache, each under its own path."""
+    """Put the file statuses of one file system into the cache, each under its own path."""
     bulk = bulk_of(spark)
     put = _put(bulk)
     file_system = bulk.java(PATH)(files[0].path).getFileSystem(spark._jsc.hadoopConfiguration())
@@ -171,9 +171,9 @@ def _fill(spark: SparkSession, cache: JavaObject, files: Sequence[ListedFile]) -
 
 @lru_cache(maxsize=1)
 def _put(bulk: Bulk) -> Callable[..., JavaArray]:
-    """Return the function that puts statuses of files into a cache.
+    """Return the function that puts file statuses into a cache.
 
-    The function takes the number of files, the cache, the file system, and arrays of the files'
+    Its arguments are the number of files, the cache, the file system, and arrays of the files'
     lengths, modification times and paths.
     """
     new = bulk.with_constants(
@@ -193,9 +193,9 @@ def _put(bulk: Bulk) -> Callable[..., JavaArray]:
 
 
 class SessionsLike:
-    """Java's sessions that are like another one, with some settings of their own: those used last.
+    """LRU cache of Java sessions with the settings of another session, apart from their own.
 
-    Nobody else has such a session: what a user sets does not reach the settings of its own.
+    Nothing else uses these sessions, so a user cannot change their own settings.
     """
 
     def __init__(self) -> None:
@@ -203,10 +203,10 @@ class SessionsLike:
         self._kept: OrderedDict[_SessionKey, JavaSession] = OrderedDict()
 
     def of(self, spark: SparkSession, own: Mapping[str, str | None]) -> JavaSession:
-        """Return a session with the settings that `spark` has now, and its `own`.
+        """Return a session with the present settings of `spark`, and the settings `own`.
 
-        A setting that is None in `own` has Spark's default. If the session is there already, its
-        other settings follow those of `spark`.
+        A setting that is None in `own` has Spark's default. In a cached session, the other settings
+        are updated from `spark`.
         """
         like = spark._jsparkSession
         key = (spark.sparkContext, str(like.sessionUUID()), tuple(sorted(own.items())))
@@ -224,7 +224,7 @@ class SessionsLike:
                     wanted.remove(name)
                 else:
                     wanted.put(name, value)
-            # At no time do the settings of its own have other values: statements may run.
+            # The settings `own` must never have other values, even briefly: statements may run.
             settings = session.sessionState().conf().settings()
             settings.putAll(wanted)
             settings.keySet().retainAll(wanted.keySet())
@@ -244,17 +244,22 @@ def scan(
     located: bool = True,
     settings: Mapping[str, str | None] = MappingProxyType({}),
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
-    """Read files with Spark's reader of `format` and a given schema, and say where rows are from.
+    """Return a scan of exactly the given files, with each row's file and split.
 
-    `format` is `orc`, `parquet`, `text` or `avro`; `options` are further options of its reader.
-    Spark makes the columns that say where a row is from even for a query that does not use them;
-    without `located` there are no such columns. The files are read with the settings of `spark`,
-    but for `settings`; None is Spark's default.
+    Args:
+        spark: the session.
+        format: `orc`, `parquet`, `text` or `avro`.
+        files: the planned files.
+        schema: the read schema.
+        options: further options of Spark's reader.
+        located: add the columns of a row's file and split. Spark computes them even for a query
+            that does not use them.
+        settings: settings that replace the session's; None is Spark's default.
 
     Returns:
-        The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (the first
-        byte and the bytes of the row's split) added; and the planned files by the values that
-        `FILE_PATH` has.
+        The DataFrame, with the columns `FILE_PATH`, `BLOCK_START` and `BLOCK_LENGTH` (first byte
+        and length in bytes of the row's split); and the planned files by their value of
+        `FILE_PATH`.
 
     Raises:
         UnreadableTableError: Spark would read other files than the planned ones.
@@ -295,10 +300,10 @@ def scan(
 
 
 def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> JavaSession | None:
-    """Return Java's session by whose settings files are read; None for `spark` itself.
+    """Return the Java session with which files are read; None for `spark` itself.
 
-    Hive finds names in any case, and a compaction on Tez writes the ACID columns in lower case. A
-    session that tells upper from lower case would show NULL.
+    Hive's names are case-insensitive, and a compaction on Tez writes the ACID columns in lower
+    case. A case-sensitive session would show NULL.
     """
     own = dict(settings)
     if str(spark.conf.get(_CASE_SENSITIVE)).lower() == "true":
@@ -309,13 +314,13 @@ def _session_with(spark: SparkSession, settings: Mapping[str, str | None]) -> Ja
 def _metadata_column(frame: DataFrame) -> Column:
     if hasattr(DataFrame, "metadataColumn"):
         return frame.metadataColumn("_metadata")
-    # PySpark 3.5 lacks the method that its Java side has.
+    # PySpark 3.5 lacks this method of the Java object.
     return Column(frame._jdf.metadataColumn("_metadata"))
 
 
 @contextmanager
 def _listing_in_driver(spark: SparkSession, paths: int) -> Iterator[None]:
-    """Let Spark look up the given files itself: for more than 32 it would start a cluster job."""
+    """Let the driver look up the given files: for more than 32 Spark would start a cluster job."""
     before = spark.conf.get(_LISTING_THRESHOLD)
     spark.conf.set(_LISTING_THRESHOLD, str(paths + 1))
     try:
@@ -325,9 +330,9 @@ def _listing_in_driver(spark: SparkSession, paths: int) -> Iterator[None]:
 
 
 def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, ListedFile]:
-    """Compare what Spark found with the plan: the same files, each once.
+    """Refuse a scan whose files differ from the plan, and return the files by Spark's paths.
 
-    Spark treats every path as a glob and passes over names that it treats as hidden.
+    Spark reads every path as a glob, and skips names that it treats as hidden.
     """
     planned = {_plain(file.path): file for file in files}
     found = {unquote(_plain(uri)): _plain(uri) for uri in seen}
@@ -345,7 +350,7 @@ def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, Listed
 
 
 def _plain(path: str) -> str:
-    """Return the path in the short form of `_metadata.file_path`.
+    """Return a path in the short form of `_metadata.file_path`.
 
     `file:///a` and `file:/a` are the same.
     """
@@ -359,7 +364,7 @@ def acid_scan(
     located: bool = True,
     more_options: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[DataFrame, dict[str, ListedFile]]:
-    """Read ACID files: their six columns, with the given fields of `row`, as `scan` does.
+    """Return a `scan` of ACID files: their six columns, with the given fields of `row`.
 
     Raises:
         UnreadableTableError: Spark would read other files than the planned ones.

@@ -17,16 +17,16 @@ from hiveacid.snapshots.tables import UnlockedTable
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """Numbers about a table; None where a number is not known, or means nothing for the table.
+    """Statistics of a table; None where a number is unknown or does not apply to the table.
 
     `rows` and `bytes` are Hive's own statistics, summed over the partitions; `bytes` is the size
-    of the files. `are_exact` says whether Hive vouches for both:
-    - they are marked as accurate (`COLUMN_STATS_ACCURATE`) and their writer is committed, which is
-      Hive's own rule (`ObjectStore.isCurrentStatsValidForTheQuery`),
-    - no write that the listing shows is younger,
-    - no earlier write was aborted: Hive goes on counting the rows of an aborted write.
+    of the files. `are_exact` is true if all of these hold:
+    - the statistics are marked as accurate (`COLUMN_STATS_ACCURATE`) and their writer is committed,
+      which is Hive's own rule (`ObjectStore.isCurrentStatsValidForTheQuery`),
+    - the listing shows no newer write,
+    - no earlier write was aborted: Hive keeps counting the rows of an aborted write.
 
-    `deltas` counts the delta and delete delta directories that a reader has to read, in all
+    `deltas` is the number of delta and delete delta directories that a reader must read, in all
     partitions together.
     """
 
@@ -39,7 +39,7 @@ class TableStatistics:
 
     @classmethod
     def of(cls, seen: UnlockedTable, states: Sequence[AcidState] | None) -> TableStatistics:
-        """Count by the metadata; `states` has what a reader reads of each of `seen.storages`."""
+        """Sum the metadata; `states` has the ACID state of each of `seen.storages`, if listed."""
         parts: Sequence[Table | Partition] = (
             seen.partitions if seen.table.partition_keys else [seen.table]
         )
@@ -58,17 +58,17 @@ class TableStatistics:
 
 
 def list_states(spark: SparkSession, seen: UnlockedTable) -> list[AcidState]:
-    """Return what a reader would read of each location of a table.
+    """List a table's locations, and return the ACID state of each.
 
     Raises:
-        UnreadableTableError: a location cannot be listed, or cannot be understood.
+        UnreadableTableError: a location cannot be listed, or has directories that are not Hive's.
     """
     listings = list_locations(spark, [storage.location for storage in seen.storages])
     return [select(listing, seen.write_ids, seen.valid_txns) for listing in listings]
 
 
 def _newest(state: AcidState) -> int:
-    """Return the highest write id that a directory of a location is named after."""
+    """Return the highest write id in the names of a location's directories."""
     return max((directory.write_id_range[1] for directory in state.directories), default=0)
 
 
@@ -81,7 +81,7 @@ def _last_committed(seen: UnlockedTable) -> int:
 
 
 def _sum(parts: Sequence[Table | Partition], key: str) -> int | None:
-    """Return the sum of a statistic; None if a part has no number."""
+    """Return the sum of a statistic; None if it is missing in a part."""
     values = [part.parameters.get(key, "") for part in parts]
     return sum(map(int, values)) if all(value.isdecimal() for value in values) else None
 
@@ -97,7 +97,7 @@ def _are_exact(part: Table | Partition, seen: UnlockedTable, newest: int) -> boo
 
 
 def _are_marked_accurate(parameters: Mapping[str, str]) -> bool:
-    """Return what Hive's `StatsSetupConst.areBasicStatsUptoDate` returns."""
+    """Return whether basic statistics are accurate (`StatsSetupConst.areBasicStatsUptoDate`)."""
     try:
         marks = json.loads(parameters.get("COLUMN_STATS_ACCURATE", "{}"))
     except ValueError:

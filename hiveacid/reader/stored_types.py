@@ -1,9 +1,9 @@
-"""Types that Parquet and Avro files store for columns that have become something else in the table.
+"""Type conversions of Parquet and Avro columns whose type in the file differs from the table's.
 
-Spark's readers convert few types, and the reader of Parquet takes the bits of some numbers for
-others without an error: 300 is 44 in a column of tinyint, 12.00 is 1200 in a column of int. So a
-column is read as the file has it, and converted as Hive's readers convert it (`ETypeConverter`,
-Avro's resolution).
+Spark's readers convert few types, and its Parquet reader misreads the bits of some numbers without
+an error: 300 is 44 in a tinyint column, 12.00 is 1200 in an int column. So a column is read with
+the file's type, and converted as Hive's readers convert it (`ETypeConverter`, Avro's schema
+resolution).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hiveacid.reader.types import UnionType, differ_in_case
 from hiveacid.spark_versions import version_of
 
 StoredTypes = tuple[tuple[int, DataType], ...]
-"""Columns to convert: their positions, and the types that a file has for them."""
+"""Columns to convert: their positions and their types in the file."""
 
 _UP_TO_32_BITS = (ByteType, ShortType, IntegerType)
 _INTEGERS = (*_UP_TO_32_BITS, LongType)
@@ -48,7 +48,7 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     DoubleType: (*_UP_TO_32_BITS, FloatType),
 }
 _SPARK_WIDENS = version_of(pyspark.__version__).readers_widen
-"""Whether Spark's readers widen these types by themselves. The readers of Spark 3.5 do not: a file
+"""Whether Spark's readers widen integers and floats. The readers of Spark 3.5 do not: there a file
 is read with its own types, and the values are cast."""
 
 
@@ -58,10 +58,10 @@ def stored_types(
     file: ListedFile,
     types: StructType,
 ) -> StoredTypes:
-    """Return the columns to convert, of a file that has these `types`.
+    """Return the columns to convert in a file with these `types`.
 
     Raises:
-        UnreadableTableError: Spark would show other values inside of a column than Hive.
+        UnreadableTableError: Spark would show other nested values in a column than Hive.
     """
     in_file = {field.name.lower(): field.dataType for field in types}
     if format == "avro":
@@ -88,7 +88,7 @@ def stored_types(
 
 
 def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> None:
-    """Refuse names in another case, which Hive does not find in Avro."""
+    """Refuse names in another case than the table's: Hive does not find them in Avro."""
     wanted = dict(zip(columns.data.names, columns.data_types, strict=True))
     for field in types:
         file_type, hive_type = field.dataType.simpleString(), wanted.get(field.name.lower())
@@ -105,11 +105,11 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> N
 
 
 def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
-    """Tell whether values are converted here, as Hive's reader of the format converts them.
+    """Return whether values must be converted here (see `converted`).
 
-    Other types go to Spark's reader, which widens integers and floats as Hive does (but see
-    `_SPARK_WIDENS`) and fails on all else. It fails on a timestamp that became a text, too: the
-    timestamp may have nanoseconds.
+    Spark's reader converts the others: it widens integers and floats as Hive does (but see
+    `_SPARK_WIDENS`), and fails on everything else. It also fails on a timestamp that became a
+    string: the timestamp may have nanoseconds.
     """
     if stored == wanted:
         return False
@@ -123,15 +123,15 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
 
 
 def converted(format: str, column: Column, stored: DataType, wanted: DataType) -> Column:
-    """Return a column as Hive shows it, NULL for a number that the type has no room for."""
+    """Convert a column as Hive's reader of the format does: NULL for a number out of range."""
     if isinstance(wanted, _FLOATING) and isinstance(stored, _INTEGERS):
-        # `ETypeConverter` makes a double of a short integer by way of a float, Avro does not.
+        # `ETypeConverter` converts an integer of up to 32 bits to double through float; Avro not.
         is_short = format == "parquet" and isinstance(stored, _UP_TO_32_BITS)
         through = FloatType() if is_short else wanted
-        # Spark drops a cast to float before one to double, also before one of the query's own.
+        # The negations: Spark drops a cast to float before a cast to double, also in the query.
         return F.negate(F.negate(column.cast(through))).cast(wanted)
     if isinstance(wanted, StringType) and isinstance(stored, DecimalType) and stored.scale:
-        # A plain cast gives `0E-18`, unless spark.sql.ansi.enabled is true.
+        # A plain cast returns `0E-18`, unless spark.sql.ansi.enabled is true.
         return F.regexp_replace(try_cast(column, wanted), r"\.?0+\z", "")
     if isinstance(wanted, _INTEGERS) and isinstance(stored, DecimalType) and stored.scale:
         return F.when(column % 1 == 0, try_cast(column, wanted))
@@ -139,7 +139,7 @@ def converted(format: str, column: Column, stored: DataType, wanted: DataType) -
 
 
 def with_stored(data: StructType, stored: StoredTypes) -> StructType:
-    """Return the schema to scan with: the file's own types where values are converted."""
+    """Return the read schema: the file's types where values are converted, else the table's."""
     own = dict(stored)
     return StructType(
         [StructField(field.name, own.get(i, field.dataType)) for i, field in enumerate(data)]
@@ -158,10 +158,11 @@ def as_wanted(
 
 
 def _differs_inside(stored: DataType, wanted: DataType) -> bool:
-    """Tell whether Hive shows a value inside of a Parquet column otherwise than Spark.
+    """Return whether Hive shows other nested values in a Parquet column than Spark.
 
-    In arrays, maps and structs, integers become doubles by way of floats, and numbers without room
-    are NULL. A struct without any field of the file's is NULL, with the array that it is in.
+    In arrays, maps and structs, Hive converts integers to double through float, and shows NULL for
+    numbers out of range. For a struct without a field that the file has, Hive shows NULL, and for
+    an array of such structs, too.
     """
     if isinstance(stored, StructType) and isinstance(wanted, StructType):
         in_file = {field.name.lower(): field.dataType for field in stored}
@@ -185,7 +186,7 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
 
 
 def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
-    """Tell whether the wanted integer type lacks room for some of the stored numbers."""
+    """Return whether some numbers of the stored type are out of the wanted integer type's range."""
     if not isinstance(wanted, _INTEGERS):
         return False
     if isinstance(stored, _INTEGERS):
@@ -194,7 +195,7 @@ def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
 
 
 def _not_widened(stored: DataType, wanted: DataType) -> DataType:
-    """Return the wanted type, but with the file's integers and floats where these are narrower."""
+    """Return the wanted type, with the file's integers and floats where they are narrower."""
     if isinstance(wanted, UnionType):
         return wanted
     if isinstance(stored, StructType) and isinstance(wanted, StructType):

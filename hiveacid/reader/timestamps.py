@@ -1,4 +1,4 @@
-"""Timestamps and dates: the clocks of writers, and digits that Spark cannot hold."""
+"""Timestamps and dates: time zones and calendars of writers, and nanoseconds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _GREGORIAN_FROM = -141_427
 """Day 1582-10-15, counted from 1970-01-01. Before it, Hive's hybrid calendar is Julian."""
 
 FROM_1900 = -2_208_988_800_000_000
-"""Microseconds of 1900-01-01. `java.util.TimeZone` knows no change of a zone's offset before it."""
+"""1900-01-01 in microseconds. In `java.util.TimeZone`, all earlier times have one offset."""
 
 _LONG_AGO = -(10**14)
-"""Milliseconds of a time before 1900."""
+"""A time before 1900, in milliseconds."""
 
 _JULIAN_SHIFTS = [
     (-719_164, 2),
@@ -49,8 +49,8 @@ _JULIAN_SHIFTS = [
     (-208_120, -9),
     (-171_595, -10),
 ]
-"""First days, and the days to add from there on, so that the Gregorian calendar shows the date that
-the Julian calendar shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
+"""First days, and the days to add from each of them on, so that the Gregorian calendar shows the
+date that the Julian calendar shows (Spark's `RebaseDateTime.rebaseJulianToGregorianDays`)."""
 
 _LEGACY_SHIFTS = [
     _JULIAN_SHIFTS[0],
@@ -60,8 +60,9 @@ _LEGACY_SHIFTS = [
         for shift in ((first_day - 1, before - 1), (first_day, days))
     ),
 ]
-"""As `_JULIAN_SHIFTS`, but the days that only the Julian calendar has (29 February 1500) are shown
-as the day before: Hive's legacy conversion goes by way of text, which its parser makes valid."""
+"""As `_JULIAN_SHIFTS`, but days that only the Julian calendar has (29 February 1500) become the day
+before: Hive's legacy conversion goes through text, and its parser changes the day to a valid one.
+"""
 
 _Wanted = type[DataType] | tuple[type[DataType], ...]
 _FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
@@ -71,13 +72,13 @@ _FRACTION = re.compile(r"\.(\d{7,9})(?!\d)")
 
 @dataclass(frozen=True)
 class WallClock:
-    """Way to show the timestamps of some files in one session.
+    """Conversion of the timestamps of some files for one session.
 
-    `file_zone` is the zone whose clock shows the stored time at the instants that Spark reads. Both
-    zones are as Java normalises them. With `julian`, days before 1582-10-15 were counted in the
-    Julian calendar, and Spark's reader has not taken this into account; with `julian_in_utc` they
-    are the days of the stored time, not those of the zone's clock. `before_1900` is the offset
-    in milliseconds that the clock has before 1900 with Hive's legacy conversion; None without it.
+    `file_zone` is the time zone whose wall clock shows the stored time at the instants that Spark
+    reads. Both zones are normalized by Java. With `julian`, days before 1582-10-15 were counted in
+    the Julian calendar, and Spark's reader has not converted them; with `julian_in_utc`, the
+    calendar applies to the stored time instead of the zone's wall clock. `before_1900` is the
+    zone's offset in milliseconds before 1900 in Hive's legacy conversion; None without it.
     """
 
     file_zone: str
@@ -97,11 +98,11 @@ class WallClock:
     ) -> WallClock:
         """Return the clock of files of `file_zone` in a session.
 
-        Without `file_zone` the files have the zone of the Java process. With `legacy` the zone is
-        that of `java.util.TimeZone`, which has one offset for all times before 1900.
+        Without `file_zone`, the files have the time zone of the Java process. With `legacy`, the
+        zone has the offsets of `java.util.TimeZone`: one offset for all times before 1900.
         """
         zone_id = java(spark.sparkContext, "java.time.ZoneId")
-        # Spark's own parser of zones, which knows more notations than Java's.
+        # Spark's own parser of zones, which accepts more notations than Java's.
         times = java(spark.sparkContext, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
         session_zone = _normal(times.getZoneId(str(spark.conf.get("spark.sql.session.timeZone"))))
         zone = zone_id.systemDefault() if file_zone is None else zone_id.of(file_zone)
@@ -112,13 +113,13 @@ class WallClock:
         return cls(_normal(zone), session_zone, julian, julian_in_utc, before_1900)
 
     def show(self, column: Column, data_type: DataType) -> Column:
-        """Return a column as the session must show it, with the timestamps inside of it."""
+        """Convert the timestamps at any depth of a column to what the session must show."""
         if not self.moves(data_type):
             return column
         return change(column, data_type, TimestampType, lambda instant, _: self._move(instant))
 
     def moves(self, data_type: DataType) -> bool:
-        """Tell whether `show` changes a column of the type."""
+        """Return whether `show` changes a column of the type."""
         differs = self.file_zone != self.session_zone or self.julian
         return differs and has(data_type, TimestampType)
 
@@ -141,8 +142,8 @@ def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
     """Return the clock of ORC files that are read into these columns.
 
     Raises:
-        UnreadableTableError: Spark's processes have different zones, and each would show another
-            time.
+        UnreadableTableError: Spark's processes have different time zones, and would show different
+            times.
     """
     clock = WallClock.of(spark)
     if has(columns, TimestampType):
@@ -162,7 +163,7 @@ def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
 
 @lru_cache(maxsize=1)
 def executors_zones(context: SparkContext) -> frozenset[str]:
-    """Return the zones of the Java processes that read; none if only the driver reads."""
+    """Return the time zones of the executors' Java processes; empty if only the driver reads."""
     if str(context.master).partition("[")[0] == "local":
         return frozenset()
     tasks = context.defaultParallelism
@@ -178,7 +179,7 @@ def executors_zones(context: SparkContext) -> frozenset[str]:
 
 
 def gregorian_dates(column: Column, data_type: DataType) -> Column:
-    """Return a column whose dates before 1582-10-15 were counted in the Julian calendar."""
+    """Convert a column's dates before 1582-10-15 from the Julian calendar."""
 
     def shown(date: Column, _: DataType) -> Column:
         is_julian = date < F.lit("1582-10-15").cast("date")
@@ -190,7 +191,7 @@ def gregorian_dates(column: Column, data_type: DataType) -> Column:
 
 
 def _gregorian(wall_clock: Column, is_legacy: bool = False) -> Column:
-    """Return a time whose day was counted in the Julian calendar."""
+    """Convert a time before 1582-10-15 from the Julian calendar."""
     micros = F.unix_micros(wall_clock)
     shifts = _LEGACY_SHIFTS if is_legacy else _JULIAN_SHIFTS
     days = _julian_shift(micros, _MICROS_PER_DAY, shifts).cast("bigint")
@@ -215,7 +216,7 @@ def _normal(zone: JavaObject) -> str:
 
 
 def has(data_type: DataType, wanted: _Wanted) -> bool:
-    """Tell whether a type is, or has inside of it, a type of the class `wanted`."""
+    """Return whether a type has a type of the class `wanted` at any depth."""
     if isinstance(data_type, wanted):
         return True
     if isinstance(data_type, ArrayType):
@@ -230,9 +231,9 @@ def has(data_type: DataType, wanted: _Wanted) -> bool:
 def change(
     column: Column, data_type: DataType, wanted: _Wanted, how: Callable[[Column, DataType], Column]
 ) -> Column:
-    """Apply `how` to every value of the class `wanted` in a column, however deep.
+    """Apply `how` to every value of the class `wanted` at any depth of a column.
 
-    `how` gets the value and its type.
+    The arguments of `how` are the value and its type.
     """
     if not has(data_type, wanted):
         return column
@@ -261,18 +262,18 @@ def change(
 
 
 def orc_calendar(gregorian: bool) -> dict[str, str]:
-    """Return options of a scan of ORC files that do not say in which calendar old days are counted.
+    """Return the scan options for ORC files that do not state the calendar of old dates.
 
-    ORC's library takes the days for Julian ones unless it is told.
+    ORC reads the dates as Julian by default.
     """
     return {"orc.proleptic.gregorian.default": "true"} if gregorian else {}
 
 
 def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]]:
-    """Yield the timestamps in columns of these types, also further inside.
+    """Yield the timestamps at any depth of columns with these types.
 
-    Yield for each timestamp the position of the column, and the number that ORC gives to the
-    timestamp's statistics. ORC numbers the types as they stand in the text, from `number` on.
+    Each is the position of the column and ORC's column id of the timestamp. ORC numbers the types
+    in the order of the text, starting with `number`.
     """
     for position, type_ in enumerate(types):
         for name in _TYPE.findall(_FIELD_NAME.sub("", type_)):
@@ -282,11 +283,10 @@ def timestamps_in(types: Iterable[str], number: int) -> Iterator[tuple[int, int]
 
 
 def shows_nanoseconds(statistics: str) -> bool:
-    """Tell whether ORC statistics, as text, name a timestamp with more than microseconds.
+    """Return whether ORC statistics, as text, show a timestamp with more than microseconds.
 
-    The statistics name the least and the greatest timestamp. Writers before ORC 1.6 say nothing
-    below the millisecond. ORC's library shows it as a greatest value that ends in 999999, which
-    says nothing.
+    The statistics have the minimum and the maximum. Writers before ORC 1.6 store only milliseconds.
+    ORC then returns a maximum that ends in 999999, which proves nothing.
     """
     return any(
         fraction[6:].strip("0") and fraction[3:] != "999999"

@@ -1,4 +1,4 @@
-"""Types: Hive's as Spark's, types inside of others, and texts as values of a type."""
+"""Hive types as Spark types, nested types, and texts as values of a type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PRIMITIVES: dict[str, DataType] = {
     "double": spark_types.DoubleType(),
     "boolean": spark_types.BooleanType(),
     "string": spark_types.StringType(),
-    # Read as strings without the padding: Spark pads a nested char and then compares it unpadded.
+    # Read as strings without padding: Spark pads a nested char, and then compares it unpadded.
     "char": spark_types.StringType(),
     "varchar": spark_types.StringType(),
     "binary": spark_types.BinaryType(),
@@ -45,8 +45,8 @@ INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 """Hive's names of the integer types."""
 
 TEXT_OF_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-"""Key of a field's metadata by which Spark keeps the declared type of a CHAR or VARCHAR where the
-field is a string (`CharVarcharUtils`)."""
+"""Metadata key of a string field under which Spark stores its declared CHAR or VARCHAR type
+(`CharVarcharUtils`)."""
 
 INTEGER_BITS: dict[type[DataType], int] = {
     spark_types.ByteType: 8,
@@ -54,7 +54,7 @@ INTEGER_BITS: dict[type[DataType], int] = {
     spark_types.IntegerType: 32,
     spark_types.LongType: 64,
 }
-"""Widths of Spark's integer types."""
+"""Width in bits of Spark's integer types."""
 
 _TOKEN = re.compile(r"timestamp with local time zone|`(?:[^`]|``)*`|[\w$ .\-]+|[<>(),:]")
 _FIELD_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>(),:]|[^`<>(),:]+")
@@ -70,10 +70,10 @@ _FORMS: dict[type[DataType], str] = {
 
 
 class UnionType(StructType):
-    """Hive's `uniontype` as a struct, whose `tag` says which of the members the value is.
+    """Hive's `uniontype` as a struct, whose `tag` is the number of the member that is set.
 
-    The members are named as Spark's reader of Avro names them: `member0`, `member1` and so on.
-    All members but one are NULL, and that one may be, too.
+    The members have the names of Spark's Avro reader: `member0`, `member1` and so on. All other
+    members are NULL, and the member that is set may be NULL, too.
     """
 
     def __init__(self, members: Sequence[DataType]) -> None:
@@ -86,17 +86,17 @@ class UnionType(StructType):
 
     @classmethod
     def typeName(cls) -> str:  # noqa: N802 (as PySpark's types)
-        """Return Spark's name: to Spark the type is a struct."""
+        """Return the name of Spark's type: for Spark it is a struct."""
         return "struct"
 
     @property
     def members(self) -> list[StructField]:
-        """The fields that hold values, in the order of their tags."""
+        """The members, in the order of their tags."""
         return self.fields[1:]
 
 
 def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataType:
-    """Replace each type in a type that is no array, map or struct by what `leaf` makes of it."""
+    """Replace each type in a type that is not an array, map or struct by `leaf` of it."""
     if isinstance(type_, ArrayType):
         return ArrayType(with_leaves(type_.elementType, leaf), type_.containsNull)
     if isinstance(type_, MapType):
@@ -110,7 +110,7 @@ def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataTy
 
 
 def depth(type_: DataType, of_map: int = 1) -> int:
-    """Count how many arrays, maps and structs are in one another; each map counts `of_map`."""
+    """Return the nesting depth of arrays, maps and structs; each map counts `of_map`."""
     if isinstance(type_, ArrayType):
         return 1 + depth(type_.elementType, of_map)
     if isinstance(type_, MapType):
@@ -125,11 +125,11 @@ def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
 
     Args:
         hive_type: a type as the metastore writes it, e.g. `map<string,array<decimal(10,2)>>`.
-        with_lengths: give `char` and `varchar` types of their own, not only as strings.
+        with_lengths: return `char` and `varchar` as Spark's types of these names, not as strings.
 
     Raises:
-        ValueError: Spark cannot read it (`timestamp with local time zone`, intervals), or it is no
-            type.
+        ValueError: Spark cannot read the type (`timestamp with local time zone`, intervals), or the
+            text is not a type.
     """
     parser = _Parser(hive_type, with_lengths)
     parsed = parser.type()
@@ -138,18 +138,18 @@ def spark_type(hive_type: str, with_lengths: bool = False) -> DataType:
 
 
 def has_length(hive_type: str) -> bool:
-    """Tell whether the values of a type have a greatest length."""
+    """Return whether a type limits the length of its values."""
     return hive_type.startswith(("char(", "varchar("))
 
 
 def struct_fields(struct: str) -> list[tuple[str, str]]:
     """Return the names and types of a struct's fields, as Hive and ORC write them.
 
-    Hive and ORC write a struct as `struct<a:int,...>`. The types stay text, since a file may hold a
-    type that Spark does not have.
+    Hive and ORC write a struct as `struct<a:int,...>`. The types stay texts, since a file may have
+    a type that Spark does not have.
 
     Raises:
-        ValueError: it is no struct.
+        ValueError: the text is not a struct.
     """
     inside = re.fullmatch(r"struct<(.*)>", struct, re.DOTALL)
     if inside is None:
@@ -177,8 +177,8 @@ def _unquoted(name: str) -> str:
 class _Parser:
     """Recursive-descent parser of Hive's type strings (Hive's `TypeInfoUtils.TypeInfoParser`).
 
-    Spark's own parser refuses names that Hive writes without quotes, and takes types that Hive does
-    not have (`docs/decisions/house.md`).
+    Spark's own parser refuses names that Hive writes without quotes, and accepts types that Hive
+    does not have (`docs/decisions/house.md`).
     """
 
     def __init__(self, text: str, with_lengths: bool) -> None:
@@ -277,19 +277,19 @@ class _Parser:
 
 
 def differ_in_case(one: str, other: str) -> bool:
-    """Tell whether two types have names of fields, however deep, that differ in case only."""
+    """Return whether two types have field names at any depth that differ only in case."""
     names, others = (set(re.findall(r"([^<>,:]+):", text)) for text in (one, other))
     alike = {name.lower() for name in names - others} & {name.lower() for name in others - names}
     return bool(alike)
 
 
 def is_value(text: str, data_type: DataType) -> bool:
-    """Tell whether a text is plainly one of a type's values.
+    """Return whether the text of a partition value is a valid value of a type.
 
-    ALTER TABLE … PARTITION COLUMN takes values that are too large for the new type, and other
-    programs than Hive write what they like. Hive makes NULL of such texts, another number (`300` is
-    the tinyint 44) or TRUE, from type to type (`ObjectInspectorConverters`). Spark fails without a
-    name.
+    ALTER TABLE … PARTITION COLUMN accepts values that are too large for the new type, and other
+    programs write any text. Depending on the type, Hive converts an invalid text to NULL, to
+    another number (`300` to the tinyint 44) or to TRUE (`ObjectInspectorConverters`). Spark fails
+    without naming the partition.
     """
     bits = INTEGER_BITS.get(type(data_type))
     if bits is not None:
@@ -304,10 +304,10 @@ def is_value(text: str, data_type: DataType) -> bool:
 
 
 def is_shown_as_null(text: str, data_type: DataType) -> bool:
-    """Tell whether Hive shows NULL for a partition value of a type, since it cannot be read.
+    """Return whether Hive shows NULL for an invalid partition value of a type.
 
-    Of the texts that are no value these have no digit: so are the names that other programs, and
-    Hive's `hive.exec.default.partition.name`, give to partitions of NULL (`__NADA__`).
+    This is known for texts without digits, such as the names that other programs, and Hive's
+    `hive.exec.default.partition.name`, give to partitions of NULL (`__NADA__`).
     """
     numeric = type(data_type) in INTEGER_BITS or isinstance(
         data_type, DecimalType | FloatType | DoubleType | DateType | TimestampType

@@ -1,6 +1,7 @@
-"""Findings of a check of one table: its counts, and problems that nothing explains.
+"""Result of the check of one table: counts, and problems without an explanation.
 
-Files that Hive reads in another way than their row ids say are among them (docs/hive-quirks.md).
+The problems include files that Hive reads differently than their row ids say
+(docs/hive-quirks.md).
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.scan import BLOCK_START, FILE_PATH, acid_scan
 
 SHOWN = 20
-"""Skipped names and problems that are printed one by one at most."""
+"""Maximum number of skipped names, and of problems, that are printed one by one."""
 
 _KEY = ("originalTransaction", "bucket", "rowId")
 
 
 @dataclass(frozen=True)
 class DeleteEvents:
-    """Delete events that the snapshot may see.
+    """Counts of the delete events that the snapshot may see.
 
-    `hits` is the number of rows that they delete. `repeated` counts the events that name a row
-    which an earlier event names, too. `explained` counts events that name a row which is not there,
-    by the reason why this is right.
+    `hits` is the number of rows that they delete. `repeated` counts the events for a row that
+    another event deletes, too. `explained` counts the events for rows that do not exist, by the
+    reason why this is correct.
     """
 
     total: int = 0
@@ -50,12 +51,13 @@ class DeleteEvents:
 
 @dataclass(frozen=True)
 class Verification:
-    """Outcome of the check of one table in one snapshot.
+    """Result of the check of one table in one snapshot.
 
-    `rows` are the rows in the data files. `hidden` counts the rows among them whose write id the
-    snapshot must not show. `shown` is the number of rows that the reader gives. `problems` is empty
-    for a table that is as Hive writes it and is read as it is. `nanoseconds` counts the timestamps
-    in the data files that Spark cuts to microseconds, by column.
+    `listed` is the number of listed files. `rows` is the number of rows in the data files. `hidden`
+    counts the rows in them whose write id the snapshot must not show. `shown` is the number of rows
+    that the reader returns. `problems` is empty for a table that is as Hive writes it and is read
+    correctly. `nanoseconds` counts the timestamps in the data files that Spark cuts to
+    microseconds, by column.
     """
 
     plan: ReadPlan
@@ -68,7 +70,7 @@ class Verification:
     nanoseconds: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the report, for people to read."""
+        """Yield the lines of the printed report."""
         plan, write_ids = self.plan, self.plan.pinned.write_ids
         yield (
             f"{plan.pinned.table.name} in transaction {plan.pinned.transaction_id}: write ids up "
@@ -118,7 +120,7 @@ def file_problems(
 ) -> Iterator[str]:
     """Yield listed files that the plan neither reads nor skips by name, and files it reads twice.
 
-    `still_there` are the paths of the files that a later listing found, too.
+    `still_there` are the paths of the files that a later listing found again.
     """
     planned = Counter(f.file.path for files in (plan.data, plan.deletes) for f in files)
     skipped = {item.relative for item in plan.skipped}
@@ -138,7 +140,7 @@ def count_problems(
     expected: Mapping[ListedFile, int],
     counted: Mapping[ListedFile, int],
 ) -> Iterator[str]:
-    """Yield files in which Spark found another number of rows than their footers say."""
+    """Yield files in which Spark read another number of rows than their footers have."""
     for file in files:
         found = counted.get(file, 0)
         if found != expected[file]:
@@ -146,7 +148,7 @@ def count_problems(
 
 
 def numbering_problems(files: Sequence[DataFile], rows: Mapping[ListedFile, int]) -> Iterator[str]:
-    """Yield raw files of one partition whose rows would have row ids in common."""
+    """Yield raw files of one partition that have row ids in common."""
     by_bucket: dict[tuple[int, int, int], list[tuple[int, int, str]]] = {}
     for file in files:
         if file.row_ids is not None:
@@ -162,7 +164,7 @@ def numbering_problems(files: Sequence[DataFile], rows: Mapping[ListedFile, int]
 
 
 def name_problems(listings: Iterable[Listing]) -> Iterator[str]:
-    """Yield deltas that overlap: each has write ids that the other lacks. Hive takes both."""
+    """Yield deltas that overlap: each has write ids that the other lacks. Hive reads both."""
     for listing in listings:
         names = {file.relative.partition("/")[0] for file in listing.files}
         found = map(try_parse_directory, sorted(names))
@@ -174,9 +176,10 @@ def name_problems(listings: Iterable[Listing]) -> Iterator[str]:
 
 
 def row_id_problems(spark: SparkSession, plan: ReadPlan) -> Iterator[str]:
-    """Yield files whose number is not the bucket of their row ids, and files out of order.
+    """Yield files whose bucket number differs from their row ids', and files out of order.
 
-    Runs a Spark job with a shuffle for the data files, and one for the files of delete events.
+    Also yield rows that one write id deletes twice. Runs a Spark job with a shuffle for the data
+    files, and one for the files of delete events.
     """
     data = [file for file in plan.data if file.is_acid]
     yield from _row_ids_of_files(spark, data, "rows", "Hive contradicts itself on such files")
@@ -223,14 +226,14 @@ def _row_ids_of_files(
 
 
 def _bucket_number() -> Column:
-    """Return the bucket that a value of the ACID column `bucket` has (`decode_bucket`)."""
+    """Return the bucket number in the ACID column `bucket` (`decode_bucket`)."""
     value = F.col("bucket")
     coded = F.shiftright(value, 16).bitwiseAND(F.lit(0xFFF))
     return F.when(F.shiftright(value, 29) == 0, value).otherwise(coded)
 
 
 def _has_statements(deletes: Iterable[DeleteFile]) -> bool:
-    """Tell whether one write id has delete events of several statements in a partition."""
+    """Return whether one write id has delete events of several statements in a partition."""
     seen = set()
     for delete in deletes:
         directory = parse_directory(delete.file.relative.partition("/")[0])

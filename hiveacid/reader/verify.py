@@ -1,8 +1,8 @@
-"""Check of one table: are its files as Hive writes them, and does the reader show their rows?
+"""Check of one table: its files are as Hive writes them, and the reader shows their rows.
 
-The reader is fast because it trusts that row ids are unique and that a delete event names a row.
-The check reads the same files once more, slowly, row id by row id, and compares what the reader
-shows with what must be left.
+The reader is fast because it assumes that row ids are unique and that a delete event names a row.
+The check reads the same files again, slowly, row id by row id, and compares the reader's rows with
+the rows that must be left.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from hiveacid.reader.verification import (
 from hiveacid.snapshots.tables import PinnedTable
 
 _EXAMPLES = 5
-"""Row ids of each kind of problem that are named at most."""
+"""Maximum number of row ids that are named for a kind of problem."""
 
 _KEY = ["partition", "write_id", "bucket", "row"]
 _FINER = r"\.\d{6}\d*[1-9]$"
 
 
 def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Verification:
-    """Read the whole table and check it. This takes a shuffle of all row ids.
+    """Read the whole table and check it. Runs a shuffle of all row ids.
 
     Raises:
-        UnreadableTableError: the table is refused, for the reason given.
+        UnreadableTableError: the table cannot be read exactly; the message says why.
     """
     paths = [storage.location for storage in pinned.storages]
     before = list_locations(spark, paths)
     plan = plan_read(spark, pinned, footers)
-    # Meanwhile the cleaner may remove files that no snapshot needs.
+    # Hive's cleaner may remove files meanwhile that no snapshot needs.
     still_there = {f.path for listing in list_locations(spark, paths) for f in listing.files}
     problems = list(file_problems(plan, before, still_there))
 
@@ -103,7 +103,7 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
 
 
 def _count_reading_all(frame: DataFrame) -> int:
-    """Count the rows of a DataFrame, with every column of every row decoded."""
+    """Count the rows of a DataFrame, and decode every column of every row."""
     observation = Observation()
     counted = frame.observe(observation, F.count(F.lit(1)).alias("rows"))
     counted.write.format("noop").mode("overwrite").save()
@@ -115,7 +115,7 @@ def _by_file(counts: DataFrame, by_path: Mapping[str, ListedFile]) -> dict[Liste
 
 
 class _RowIds:
-    """Row ids of a full-ACID table's rows and delete events, side by side."""
+    """Comparison of row ids in the rows and in the delete events of a full-ACID table."""
 
     def __init__(
         self,
@@ -124,7 +124,14 @@ class _RowIds:
         rows: Mapping[ListedFile, int],
         bases: Mapping[int, int],
     ) -> None:
-        """Take the `rows` of the data files' footers, and the write id of each partition's base."""
+        """Prepare a check.
+
+        Args:
+            spark: the session.
+            plan: the plan to check.
+            rows: the number of rows in each data file, by its footer.
+            bases: the write id of each partition's base, by the number of the partition.
+        """
         self._spark = spark
         self._plan = plan
         self._rows = rows
@@ -132,7 +139,7 @@ class _RowIds:
         self.problems: list[str] = []
 
     def check(self) -> tuple[int, DeleteEvents]:
-        """Return the number of hidden rows, and what the delete events do; fill `problems`."""
+        """Return the number of hidden rows and the counts of delete events; fill `problems`."""
         data = [file for file in self._plan.data if file.is_acid]
         rows, hidden = self._read(data, INSERT, self._rows)
         events, _ = self._read(
@@ -157,7 +164,7 @@ class _RowIds:
     def _read(
         self, files: Sequence[DataFile | DeleteFile], operation: int, rows: Mapping[ListedFile, int]
     ) -> tuple[DataFrame | None, int]:
-        """Return the row ids in ACID files that the snapshot may see, and the count of others."""
+        """Return the row ids in ACID files that the snapshot may see, and the number of others."""
         if not files:
             return None, 0
         frame, by_path = acid_scan(self._spark, [file.file for file in files], StructType())
@@ -194,7 +201,7 @@ class _RowIds:
         return keys, sum(row["hidden"] for row in counts)
 
     def _with_raw_rows(self, keyed: DataFrame) -> DataFrame:
-        """Count the rows of raw files in, whose row ids are ranges."""
+        """Add the column `raw`: 1 if the row id is in a raw file, else 0."""
         ranges = [
             (
                 f.partition,
@@ -266,10 +273,10 @@ class _RowIds:
 
 
 def count_nanoseconds(spark: SparkSession, plan: ReadPlan) -> Mapping[str, int]:
-    """Count the values with nanoseconds in the ORC files of a plan, by column; none with 0.
+    """Count the values with nanoseconds in the ORC files of a plan, by column with any.
 
-    ORC's library gives a timestamp as text with all its digits. Timestamps inside of arrays, maps
-    and structs are not counted.
+    ORC converts a timestamp to text with all digits. Timestamps in arrays, maps and structs are not
+    counted.
     """
     columns = plan.pinned.table.storage.columns
     positions = [i for i, column in enumerate(columns) if column.type == "timestamp"]

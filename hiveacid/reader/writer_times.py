@@ -1,4 +1,4 @@
-"""Meaning of the dates and timestamps in Parquet and Avro files, by what the files say."""
+"""Meaning of the dates and timestamps in Parquet and Avro files, by the files' metadata."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hiveacid.reader.scan import FILE_PATH
 from hiveacid.reader.timestamps import FROM_1900, WallClock, change, has
 
 _BY_JAVA = "parquet-mr"
-"""Beginning of the `created_by` of Parquet's library for Java. Hive treats the timestamps of all
-other writers as times on the clock (`ParquetRecordReaderBase.getSplit`)."""
+"""Prefix of the `created_by` of Parquet's Java library. Hive reads the timestamps of all other
+writers as local times, without a time zone (`ParquetRecordReaderBase.getSplit`)."""
 
 _REMEDY = (
     "Set `parquet_time_zone`, on the source or in the profile, to the time zone of the Java that "
@@ -33,12 +33,12 @@ _AGAIN = "let Hive write the rows again: INSERT OVERWRITE TABLE … SELECT * FRO
 class Stamps:
     """Meaning of the timestamps in one column of a file.
 
-    `zone` is the zone whose clock shows the stored instants, with the offsets of
-    `java.util.TimeZone` if it `is_legacy`. `is_julian` says that Hive counts old days in the Julian
-    calendar: those of the stored instant with `is_julian_in_utc`, else those of the zone's clock.
-    `is_nanos` says that the values are nanoseconds, which Spark reads as numbers. `refusal` says
-    why the meaning is unknown, after the path of the file; of times before 1900 only, if
-    `refuses_old` is set.
+    `zone` is the time zone whose wall clock shows the stored instants, with the offsets of
+    `java.util.TimeZone` if `is_legacy`. `is_julian`: Hive counts old days in the Julian calendar,
+    with `is_julian_in_utc` the days of the stored instant, else the days of the zone's wall clock.
+    `is_nanos`: the values are nanoseconds, which Spark reads as numbers. `refusal` is the error
+    text after the path of the file if the meaning is unknown; with `refuses_old`, it applies only
+    to times before 1900.
     """
 
     zone: str = "UTC"
@@ -50,7 +50,7 @@ class Stamps:
     refuses_old: bool = False
 
     def refuse(self, instant: Column, _: DataType) -> Column:
-        """Return the timestamp, or an error with `refusal`; NULL is NULL."""
+        """Return the timestamp, or an error with `refusal`; NULL stays NULL."""
         message = F.concat(
             F.lit("[HIVEACID_UNKNOWN_TIME_ZONE] "), F.col(FILE_PATH), F.lit(self.refusal)
         )
@@ -61,7 +61,7 @@ class Stamps:
         return F.when(condition, error).otherwise(instant)
 
     def clock(self, spark: SparkSession) -> WallClock:
-        """Return the way to show the timestamps in a session."""
+        """Return the conversion of the timestamps for a session."""
         in_utc = self.is_julian_in_utc
         return WallClock.of(spark, self.zone, self.is_julian, in_utc, self.is_legacy)
 
@@ -70,12 +70,12 @@ class Stamps:
 class WriterTimes:
     """Meaning of the dates and timestamps in a file.
 
-    `stamps` has the timestamps of each column, None for a column without any. `julian_dates` says
-    that Hive counts old days in the Julian calendar. `spark_decides` says that Spark's Parquet
-    reader treats old days as Spark wrote them, whatever the reader is asked for. `has_int64` says
-    that timestamps are stored as INT64, which Spark would convert, so that the reader must be asked
-    for no conversion. `spark_rebases` says that Spark's reader converts old days from the Julian
-    calendar, whatever it is asked for.
+    `stamps` is the meaning of the timestamps in each column, None for a column without timestamps.
+    `julian_dates`: Hive counts old days in the Julian calendar. `spark_decides`: Spark wrote the
+    file, and Spark's Parquet reader ignores the option for old days. `has_int64`: timestamps are
+    stored as INT64, which Spark would convert with the dates, so the reader must convert nothing.
+    `spark_rebases`: Spark's reader converts old days from the Julian calendar, whatever its
+    options.
     """
 
     stamps: tuple[Stamps | None, ...]
@@ -87,10 +87,10 @@ class WriterTimes:
     def show(
         self, spark: SparkSession, position: int, column: Column, data_type: DataType
     ) -> Column:
-        """Return a column of a scan, with its timestamps as the session must show them.
+        """Convert the timestamps in a column of a scan to what the session must show.
 
-        A timestamp of unknown meaning ends the query that needs it with an error, as does an old
-        date that Spark's reader converts and Hive does not.
+        A query fails with an error if it needs a timestamp of unknown meaning, or an old date that
+        Spark's reader converts and Hive does not.
         """
         if self.spark_rebases and not self.julian_dates:
             column = change(column, data_type, DateType, _refuse_old)
@@ -112,13 +112,22 @@ def writer_times(
     gregorian: bool = False,
     time_zone: str | None = None,
 ) -> WriterTimes | None:
-    """Return how to read a file of `format` (`parquet` or `avro`) into the columns `data`.
+    """Return the meaning of dates and timestamps in a file that is read into the columns `data`.
 
-    `names` are the file's names of the columns. `gregorian` and `time_zone` (`parquet_time_zone`)
-    are those of the pinned table. Without dates and timestamps in `data` it is None.
+    Args:
+        spark: the session.
+        format: `parquet` or `avro`.
+        header: the file's metadata.
+        data: the columns to read.
+        names: the file's own names of the columns.
+        gregorian: the pinned table's `gregorian`.
+        time_zone: the pinned table's `parquet_time_zone`.
+
+    Returns:
+        None if `data` has no dates and timestamps.
 
     Raises:
-        InvalidSettingError: `time_zone` is no zone.
+        InvalidSettingError: `time_zone` is not a time zone.
     """
     timed = [has(field.dataType, TimestampType) for field in data]
     if not any(timed) and not has(data, DateType):
@@ -131,7 +140,7 @@ def writer_times(
         )
     is_marked = header.proleptic is not None or not gregorian
     julian_dates = is_marked and (header.proleptic or "false").lower() != "true"
-    # In Parquet the flag says something of dates alone: `NanoTimeUtils` counts Julian days.
+    # In Parquet the flag applies to dates only: `NanoTimeUtils` counts Julian days.
     is_julian = julian_dates or (format == "parquet" and is_marked)
     plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone)
     stamps = tuple(
@@ -140,7 +149,7 @@ def writer_times(
         else None
         for name, there in zip(names, timed, strict=True)
     )
-    # Where Spark changes the calendar of old times by itself, it changes that of dates as well.
+    # Where Spark rebases the calendar of old timestamps by itself, it rebases dates, too.
     unchanged = _has_int64(header) and INT64 not in header.rebased
     return WriterTimes(
         stamps, julian_dates, header.by_spark, unchanged, spark_rebases=INT64 in header.rebased
@@ -148,7 +157,7 @@ def writer_times(
 
 
 def _refuse_old(date: Column, _: DataType) -> Column:
-    """Return the date, or an error if it is before the Gregorian calendar; NULL is NULL."""
+    """Return the date, or an error if it is before the Gregorian calendar; NULL stays NULL."""
     told = (
         " holds a date before 1582-10-15 that a Spark wrote in its legacy calendar, and Spark's "
         f"reader shows such a date otherwise than Hive. To read it, {_AGAIN}"
@@ -165,9 +174,9 @@ def _has_int64(header: FileHeader) -> bool:
 def _of_kinds(
     header: FileHeader, kinds: Sequence[str], plain: Stamps, time_zone: str | None
 ) -> Stamps:
-    """Return the meaning of timestamps that are stored in some ways.
+    """Return the meaning of timestamps with these encodings (`FileHeader.stamps`).
 
-    Those of INT64 are times of the Gregorian calendar (`ParquetTimestampUtils`).
+    INT64 timestamps are in the Gregorian calendar (`ParquetTimestampUtils`).
     """
     if not kinds or kinds == (INT96,):
         return _without_rebased(header, INT96, plain)
@@ -188,7 +197,7 @@ def _of_kinds(
 
 
 def _without_rebased(header: FileHeader, way: str, stamps: Stamps) -> Stamps:
-    """Refuse old times if Spark's reader puts them into another calendar."""
+    """Refuse old timestamps if Spark's reader rebases their calendar."""
     if way not in header.rebased or stamps.refusal:
         return stamps
     return replace(
@@ -202,7 +211,7 @@ def _without_rebased(header: FileHeader, way: str, stamps: Stamps) -> Stamps:
 def _stamps(
     context: SparkContext, format: str, header: FileHeader, is_julian: bool, time_zone: str | None
 ) -> Stamps:
-    """Return the meaning of timestamps that do not say by themselves what they are."""
+    """Return the meaning of timestamps by the file's metadata: INT96, or Avro's timestamps."""
     if format == "parquet" and not header.created_by.startswith(_BY_JAVA):
         return Stamps(is_julian=is_julian)
     if header.zone is None:

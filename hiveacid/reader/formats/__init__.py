@@ -1,4 +1,4 @@
-"""File formats of insert-only tables, one module each, and the choice among them."""
+"""File formats of insert-only tables: one module each, chosen by `file_format`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BY_SERDE: dict[str, FileFormat[Any]] = {
     "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe": Text(),
     "org.apache.hadoop.hive.serde2.JsonSerDe": Json(),
 }
-"""The formats of `TextInputFormat`."""
+"""Formats of `TextInputFormat`, by SerDe."""
 
 _ANY_OTHER = HiveSerde()
 

@@ -43,10 +43,10 @@ from hiveacid.reader.types import UnionType
 from hiveacid.reader.writer_times import WriterTimes
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
-"""Options of Spark's reader. Old dates and timestamps are left to `avro_columns`: Spark's own
-conversion of timestamps depends on the zone of the Java process. Hive's files have no extension,
-and Spark passes over files without one where Hadoop's `avro.mapred.ignore.inputs.without.extension`
-is true."""
+"""Options of Spark's reader. `avro_columns` converts old dates and timestamps: Spark's own
+conversion of timestamps depends on the time zone of the Java process. Hive's files have no
+extension, and Spark skips files without an extension where Hadoop's
+`avro.mapred.ignore.inputs.without.extension` is true."""
 
 
 class Avro(DescribedFormat):
@@ -55,11 +55,11 @@ class Avro(DescribedFormat):
     name = "avro"
 
     def check_spark(self, read: TableRead) -> None:
-        """Refuse a Spark without its module for Avro."""
+        """Refuse a Spark without spark-avro."""
         check_avro_module(read.spark, read.table.name)
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse schemas of the user's own."""
+        """Refuse tables whose columns come from a user's Avro schema."""
         check_avro(read.table, storage)
         refuse_header_lines(read.table, self.name)
 
@@ -76,7 +76,7 @@ class Avro(DescribedFormat):
     def has_rows(
         self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
     ) -> bool:
-        """Tell by the files themselves: Hive leaves files without rows where it inserts nothing."""
+        """Open the files: Hive leaves files without rows where it inserts nothing."""
         return any(ask_file(spark, file, self.name, _has_next) for file in files)
 
 
@@ -85,10 +85,11 @@ def _has_next(reader: JavaObject) -> bool:
 
 
 def check_avro(table: Table, storage: StorageDescriptor) -> None:
-    """Refuse a table that only Avro's own rules for schemas can resolve.
+    """Refuse a table whose columns need Avro's schema resolution.
 
     Raises:
-        UnreadableTableError: the columns come from an Avro schema with defaults and aliases.
+        UnreadableTableError: the columns come from an Avro schema, which can have defaults and
+            aliases.
     """
     properties = file_properties(table, storage)
     for name in ("avro.schema.literal", "avro.schema.url"):
@@ -101,7 +102,7 @@ def check_avro(table: Table, storage: StorageDescriptor) -> None:
 
 
 def check_avro_module(spark: SparkSession, table: TableName) -> None:
-    """Refuse Avro if Spark lacks its module for it.
+    """Refuse Avro files if Spark lacks the module spark-avro.
 
     Raises:
         UnreadableTableError: spark-avro is missing.
@@ -120,7 +121,7 @@ def check_avro_module(spark: SparkSession, table: TableName) -> None:
 
 
 def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
-    """Return the schema to scan with: Avro has no integers of less than 32 bits."""
+    """Return the read schema: Avro has no integers of less than 32 bits."""
     fields = with_stored(columns.data, stored).fields
     return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
 
@@ -128,7 +129,7 @@ def avro_schema(columns: TableColumns, stored: StoredTypes) -> StructType:
 def avro_columns(
     spark: SparkSession, columns: TableColumns, times: WriterTimes | None, stored: StoredTypes
 ) -> list[ColumnExpr]:
-    """Return the table's columns; `times` is None if it has no dates or timestamps."""
+    """Return the table's columns; `times` is None for a table without dates and timestamps."""
     selected: list[ColumnExpr] = []
     scanned = [F.col(quoted(name)) for name in columns.data.names]
     scanned = as_wanted("avro", scanned, columns.data, stored)
@@ -146,7 +147,7 @@ def avro_columns(
 
 
 def _tagged(union: Column, data_type: DataType) -> Column:
-    """Return a union with the number of the member that is set, as its tag.
+    """Return a union with its tag: the number of the member that is set.
 
     Hive writes NULL for a union whose value is NULL.
     """
@@ -168,7 +169,7 @@ def _stored(data_type: DataType) -> DataType:
     if isinstance(data_type, MapType):
         return MapType(data_type.keyType, _stored(data_type.valueType))
     if isinstance(data_type, StructType):
-        # Spark's reader gives the members of a union, and no tag.
+        # Spark's reader returns the members of a union, but no tag.
         fields = data_type.members if isinstance(data_type, UnionType) else data_type.fields
         return StructType([StructField(field.name, _stored(field.dataType)) for field in fields])
     return data_type

@@ -1,6 +1,6 @@
-"""Protocol of the file formats of insert-only tables.
+"""Base class of the file formats of insert-only tables.
 
-A new format is one module with one class, and one line in the choice (`formats/__init__.py`).
+A new format is one module with one class, and one line in `formats/__init__.py`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from hiveacid.reader.properties import header_lines, not_read_yet
 class TableRead:
     """One read of an insert-only table.
 
-    `storages` has the storage of each partition, by the number that `DataFile.partition` gives, or
-    the table's own storage alone. `columns` are the table's. `gregorian` and `parquet_time_zone`
-    are those of the pinned table.
+    `storages` has the storage of each partition, by `DataFile.partition`; for an unpartitioned
+    table, the table's own. `columns` are the table's columns. `gregorian` and `parquet_time_zone`
+    are settings of the pinned table.
     """
 
     spark: SparkSession
@@ -41,7 +41,7 @@ class TableRead:
 
 @dataclass(frozen=True)
 class Layout:
-    """Facts that files must have in common to be read by one scan.
+    """Key by which files are grouped: one scan reads the files of one layout.
 
     `columns` are the columns that the files are read with: in some formats the partition's
     columns, which may be older than the table's.
@@ -57,9 +57,9 @@ AnyLayout = TypeVar("AnyLayout", bound=Layout)
 class ScannedFiles:
     """Rows of some files.
 
-    `frame` has the column `scan.FILE_PATH` next to the columns that `columns` need. `by_path` maps
-    each value of `FILE_PATH` to a file: where a scan gives one path for several files, to any file
-    of the same directory. `columns` are expressions for `Layout.columns`, in their order.
+    `frame` has the column `scan.FILE_PATH` and the columns that `columns` need. `by_path` maps each
+    value of `FILE_PATH` to a file: if a scan returns one path for several files, to any file of the
+    same directory. `columns` are expressions for `Layout.columns`, in the same order.
     """
 
     frame: DataFrame
@@ -71,10 +71,10 @@ class FileFormat(ABC, Generic[AnyLayout]):
     """One file format of insert-only tables."""
 
     name: str
-    """The name in messages, and in Spark where Spark reads the format itself."""
+    """Name in messages, and Spark's name where Spark has a reader of the format."""
 
     def check_spark(self, read: TableRead) -> None:
-        """Refuse a Spark that lacks what it needs for the format; asked once a read.
+        """Refuse a Spark that lacks what the format needs; called once a read.
 
         Raises:
             UnreadableTableError: naming what is missing.
@@ -83,7 +83,7 @@ class FileFormat(ABC, Generic[AnyLayout]):
 
     @abstractmethod
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse a table's or partition's files that cannot be read exactly, by their properties.
+        """Refuse a table or partition whose properties show that its files cannot be read exactly.
 
         Raises:
             UnreadableTableError: naming the property, or what is missing in Spark.
@@ -93,7 +93,7 @@ class FileFormat(ABC, Generic[AnyLayout]):
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]
     ) -> dict[AnyLayout, list[DataFile]]:
-        """Group files that one scan can read. What is stored in the files may be looked up.
+        """Group files by layout: one scan reads the files of a group. May read metadata of files.
 
         Raises:
             UnreadableTableError: naming a file that cannot be read exactly.
@@ -101,7 +101,7 @@ class FileFormat(ABC, Generic[AnyLayout]):
 
     @abstractmethod
     def scan(self, read: TableRead, layout: AnyLayout, files: Sequence[DataFile]) -> ScannedFiles:
-        """Describe the rows of files with one layout to Spark. Runs no Spark job.
+        """Return the lazy rows of files with one layout. Runs no Spark job.
 
         Raises:
             UnreadableTableError: a column cannot be read exactly.
@@ -110,7 +110,7 @@ class FileFormat(ABC, Generic[AnyLayout]):
     def has_rows(
         self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
     ) -> bool:
-        """Tell whether any of some files, which are not empty, has a row.
+        """Return whether any of the files has a row. None of the files has a length of 0.
 
         Raises:
             UnreadableTableError: a file is not there, or not of this format.
@@ -131,7 +131,7 @@ def columns_of_partitions(
 ) -> Callable[[int], TableColumns]:
     """Return the function from a partition's number to the columns that its files are read with.
 
-    `as_in_partition` gives the columns of a partition whose columns are not the table's.
+    `as_in_partition` returns the columns of a partition whose columns differ from the table's.
     """
 
     @cache
@@ -145,9 +145,9 @@ def columns_of_partitions(
 
 
 def refuse_header_lines(table: Table, name: str) -> None:
-    """Refuse a table of text with header lines that has a partition in another format.
+    """Refuse a text table with header lines that has a partition in another format.
 
-    Hive leaves out as many rows of each file of such a partition as the table has header lines.
+    Hive skips as many rows in each file of the partition as the table has header lines.
 
     Raises:
         UnreadableTableError: naming the property.

@@ -1,4 +1,4 @@
-"""Formats whose files describe their own columns and times: Parquet and Avro."""
+"""Formats whose files have a schema and time metadata: Parquet and Avro."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from hiveacid.reader.writer_times import WriterTimes, writer_times
 
 @dataclass(frozen=True)
 class DescribedLayout(Layout):
-    """Layout of files that describe themselves.
+    """Layout of files that have a schema.
 
-    `times` says what the files' dates and timestamps mean, None if the table has none. `stored` are
-    the columns that the files store in another type. `names` are the files' names of the columns if
-    they are found by position, None for one that the files lack; else it is None.
+    `times` is the meaning of the files' dates and timestamps; None for a table without them.
+    `stored` are the columns that the files store in another type. `names` are the files' own names
+    of the columns if columns are found by position, with None for a column that the files lack.
+    Where columns are found by name, `names` is None.
     """
 
     times: WriterTimes | None
@@ -30,7 +31,7 @@ class DescribedLayout(Layout):
 
 
 class DescribedFormat(FileFormat[DescribedLayout]):
-    """Format whose files describe themselves."""
+    """Format whose files have a schema."""
 
     def columns_of(self, read: TableRead) -> Callable[[int], TableColumns]:
         """Return the function from a partition's number to the columns of its files."""
@@ -39,7 +40,7 @@ class DescribedFormat(FileFormat[DescribedLayout]):
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]
     ) -> dict[DescribedLayout, list[DataFile]]:
-        """Group files by what they say of columns and times."""
+        """Group files by their schema and time metadata."""
         headers = file_headers(read.spark, self.name, [file.file for file in files])
         columns_of = self.columns_of(read)
 
@@ -64,12 +65,12 @@ class DescribedFormat(FileFormat[DescribedLayout]):
     def names_of(
         self, read: TableRead, file: DataFile, columns: TableColumns, header: FileHeader
     ) -> tuple[str | None, ...] | None:
-        """Return the file's names of the columns, if they are found by position."""
+        """Return the file's own names of the columns if they are found by position; else None."""
         return None
 
 
 def _renamed(columns: TableColumns, header: FileHeader, names: Sequence[str | None]) -> StructType:
-    """Return the columns of a file under the names that the table has for them."""
+    """Return the columns of a file under the table's names."""
     of_file = {field.name: field.dataType for field in header.columns}
     return StructType(
         [

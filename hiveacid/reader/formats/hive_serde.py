@@ -1,9 +1,9 @@
 """Files of any other format, read by Hive's own classes inside Spark.
 
-Spark brings the input formats and SerDes of Hive 2.3, and a scan that runs them. The scan is built
-over exactly the planned files: each file is one partition of a table that only Spark's plan knows.
+Spark ships the input formats and SerDes of Hive 2.3, and a scan that runs them. The scan covers
+exactly the planned files: each file is one partition of a table that exists in Spark's plan only.
 No metastore is asked. Where the classes of Hive 2.3 show other values than Hive 4, the values are
-read in another way or refused (docs/decisions/values.md).
+converted here or refused (docs/decisions/values.md).
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _CATALYST = "org.apache.spark.sql.catalyst"
 _CATALOG = f"{_CATALYST}.catalog"
 _SERDE2 = "org.apache.hadoop.hive.serde2"
 _OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
-"""Spark asks for an output format and never uses it: nothing is written."""
+"""Output format that Spark requires but never uses: nothing is written."""
 
 _CELLS_OF_TEXT = frozenset({f"{_SERDE2}.lazy.LazySimpleSerDe", f"{_SERDE2}.columnar.ColumnarSerDe"})
-"""SerDes whose cells are texts. The cells are read as strings, and made values as those of text."""
+"""SerDes whose cells are texts. The cells are read as strings and converted by `text_value`."""
 
 _BINARY = frozenset(
     {
@@ -76,7 +76,7 @@ _BINARY = frozenset(
         f"{_SERDE2}.columnar.LazyBinaryColumnarSerDe",
     }
 )
-"""SerDes that store days and instants as numbers."""
+"""SerDes that store dates and timestamps as numbers."""
 
 _TIMES = (DateType, TimestampType)
 _FIRST_DAY = "1582-10-15"
@@ -92,7 +92,7 @@ _LOSES_FILES = (
     ("spark.sql.files.ignoreCorruptFiles", "false"),
     ("spark.sql.hive.verifyPartitionPath", "false"),
 )
-"""Settings with which Spark's scan passes over files, and the values with which it does not."""
+"""Settings by which Spark's scan can skip files, and the values with which it skips none."""
 
 _OF_TEXT = (
     ("serialization.encoding", "UTF-8"),
@@ -106,9 +106,9 @@ _OF_TEXT = (
 
 @dataclass(frozen=True)
 class SerdeLayout(Layout):
-    """The classes that read some files, and the properties that the classes get.
+    """Layout of files that the same classes read with the same properties.
 
-    `has_header` says that the first line of each file is no row.
+    `has_header`: the first line of each file is a header.
     """
 
     input_format: str
@@ -118,19 +118,19 @@ class SerdeLayout(Layout):
 
 
 class HiveSerde(FileFormat[SerdeLayout]):
-    """Any input format and SerDe of Hive that Spark has on its class path."""
+    """Any Hive input format and SerDe on Spark's class path."""
 
     name = "Hive's own classes"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse what Hive's classes inside Spark would show otherwise than Hive does."""
+        """Refuse properties that are not understood, and a `uniontype`."""
         _check_properties(read.table, storage)
         refuse_unions(read.columns, "Spark's scan of Hive's formats knows no uniontype")
 
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]
     ) -> dict[SerdeLayout, list[DataFile]]:
-        """Group files by the classes, the properties and the columns of their partitions."""
+        """Group files by the classes, properties and columns of their partitions."""
         if any(storage.input_format == TEXT_INPUT_FORMAT for storage in read.storages):
             check_codecs(read.spark, [file.file for file in files])
         own = columns_of_partitions(read, partition_columns)
@@ -145,7 +145,7 @@ class HiveSerde(FileFormat[SerdeLayout]):
         return group((of_partition[file.partition], file) for file in files)
 
     def scan(self, read: TableRead, layout: SerdeLayout, files: Sequence[DataFile]) -> ScannedFiles:
-        """Read each file as one partition of a table that only Spark's plan knows."""
+        """Read each file as one partition of a table that exists in Spark's plan only."""
         by_path = {file.file.path: file.file for file in files}
         frame = _rows(read.spark, layout, list(by_path.values()))
         return ScannedFiles(frame, by_path, _columns(read.spark, layout))
@@ -157,7 +157,7 @@ def _check_properties(table: Table, storage: StorageDescriptor) -> None:
     refuse_others(table.name, what, properties, (("skip.footer.line.count", "0"),))
     lines = header_lines(table)
     if lines > 1:
-        # Only the first line is sure to be in the first split of its file.
+        # Only the first line is certain to be in the first split of its file.
         raise not_read_yet(table.name, what, _HEADER, str(lines))
     if storage.serde in _CELLS_OF_TEXT:
         # Hive 4 ignores the spelling of Hive 2 and 3.
@@ -168,7 +168,7 @@ def _check_properties(table: Table, storage: StorageDescriptor) -> None:
 
 
 def _check_session(spark: SparkSession, table: Table) -> None:
-    """Refuse a session whose scans of Hive's formats are missing, or pass over files.
+    """Refuse a session that cannot scan Hive's formats, or whose scans can skip files.
 
     Raises:
         UnreadableTableError: naming the setting.
@@ -209,7 +209,7 @@ def _layout(table: Table, storage: StorageDescriptor, columns: TableColumns) -> 
 
 
 def _check_types(layout: SerdeLayout) -> None:
-    """Refuse types whose values Hive 2.3's classes and Spark show otherwise than Hive 4 does.
+    """Refuse types whose values differ between Hive 4 and Hive 2.3's classes inside Spark.
 
     Raises:
         UnreadableTableError: naming the column.
@@ -229,7 +229,7 @@ def _check_types(layout: SerdeLayout) -> None:
 
 
 def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
-    """Make the SerDe as Spark will make it, and compare its columns with those of the metastore.
+    """Create the SerDe as Spark will, and compare its columns with the metastore's columns.
 
     Raises:
         UnreadableTableError: a class is missing, the SerDe refuses its properties, or the SerDe
@@ -288,7 +288,7 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
 
 
 def _is_cell(layout: SerdeLayout, hive_type: str) -> bool:
-    """Whether a column is read as the text of its cell."""
+    """Return whether a column is read as the text of its cell."""
     return layout.serde in _CELLS_OF_TEXT and not depth(spark_type(hive_type))
 
 
@@ -297,7 +297,7 @@ def _scanned_type(layout: SerdeLayout, hive_type: str) -> str:
 
 
 def _fields(layout: SerdeLayout) -> StructType:
-    """The columns as Spark's scan has to read them."""
+    """Return the columns of Spark's scan: strings for cells that are converted here."""
     fields = []
     for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
         scanned = _scanned_type(layout, hive_type)
@@ -307,7 +307,7 @@ def _fields(layout: SerdeLayout) -> StructType:
 
 
 def _columns(spark: SparkSession, layout: SerdeLayout) -> list[ColumnExpr]:
-    """The table's columns from those of the scan."""
+    """Return the table's columns, made of the columns of the scan."""
     clock = WallClock.of(spark, "UTC")
     shown: list[ColumnExpr] = []
     for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
@@ -324,7 +324,7 @@ def _columns(spark: SparkSession, layout: SerdeLayout) -> list[ColumnExpr]:
 
 
 def _checked(time: Column, data_type: DataType, table: TableName, name: str) -> Column:
-    """A date or time; an error where Spark takes the stored number for another calendar's."""
+    """Return a date or time; an error where Spark reads the number in another calendar."""
     is_day = isinstance(data_type, DateType)
     first = _FIRST_DAY if is_day else _FIRST_INSTANT
     limit = F.lit(first).cast("date") if is_day else F.timestamp_seconds(F.lit(-2208988800))
@@ -339,7 +339,7 @@ def _checked(time: Column, data_type: DataType, table: TableName, name: str) -> 
 
 
 def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile]) -> DataFrame:
-    """Spark's scan of the files with the column `FILE_PATH`."""
+    """Return Spark's scan of the files, with the column `FILE_PATH`."""
     context = spark.sparkContext
     table = layout.columns.table
     for file in files:
@@ -365,8 +365,8 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
     frame = dataframe_of(spark, relation)
     if layout.has_header:
         frame = _without_first_lines(frame)
-    # Spark drops a filter on partition columns alone where it is given the partitions: it takes
-    # them for those that the filter has left. So the path must depend on a column of the files.
+    # Spark drops a filter on partition columns only where the plan lists the partitions: it assumes
+    # that the filter has pruned them. So the path must depend on a column of the files.
     first = as_column(named(layout.columns.data.names[0]))
     located = F.coalesce(F.col(FILE_PATH), F.when(first.isNull(), F.lit("")))
     return _in_few_tasks(frame, files).withColumn(FILE_PATH, located)
@@ -375,9 +375,9 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
 def _without_first_lines(frame: DataFrame) -> DataFrame:
     """Leave out the first row of each file.
 
-    A partition of the scan is a split of a file, and each line is a row. The two values are those
-    of the scan's own partitions, before `_in_few_tasks` puts them together, and before any filter:
-    Spark pushes none below what is not deterministic.
+    A partition of the scan is a split of a file, and each line is a row. The position and the start
+    of the split are computed in the scan's own partitions, before `_in_few_tasks` merges them, and
+    before any filter: Spark pushes no filter below a nondeterministic expression.
     """
     place = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1))
     is_header = (place == 0) & (F.input_file_block_start() == 0)
@@ -386,9 +386,9 @@ def _without_first_lines(frame: DataFrame) -> DataFrame:
 
 
 def _in_few_tasks(frame: DataFrame, files: Sequence[ListedFile]) -> DataFrame:
-    """Rows of many small files, several files a task.
+    """Merge the tasks of many small files.
 
-    The scan has a task for each file, and each task gets the description of all files.
+    The scan has a task for each file, and each task receives the description of all files.
     """
     tasks = 2 * frame.sparkSession.sparkContext.defaultParallelism
     tasks = max(tasks, math.ceil(sum(file.length for file in files) / _BYTES_PER_TASK))
@@ -398,7 +398,7 @@ def _in_few_tasks(frame: DataFrame, files: Sequence[ListedFile]) -> DataFrame:
 def _partitions(
     spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile]
 ) -> JavaObject:
-    """A Scala `Seq` with one `CatalogTablePartition` for each file."""
+    """Return a Scala `Seq` with one `CatalogTablePartition` for each file."""
     context = spark.sparkContext
     partition = java(context, f"{_CATALOG}.CatalogTablePartition")
     defaults = [partition.__getattr__(f"apply$default${i}")() for i in range(3, 7)]
@@ -421,7 +421,7 @@ def _catalog_table(
     size: int,
     suffix: str,
 ) -> CatalogTable:
-    """A `CatalogTable` with the columns and the storage of a layout."""
+    """Return a `CatalogTable` with the columns and the storage of a layout."""
     context = spark.sparkContext
     table = layout.columns.table
     maker = java(context, f"{_CATALOG}.CatalogTable")
@@ -444,7 +444,7 @@ def _catalog_table(
 
 
 def _storage_format(spark: SparkSession, layout: SerdeLayout) -> Callable[[JavaObject], JavaObject]:
-    """The function from a location to a `CatalogStorageFormat` with the classes of a layout."""
+    """Return the function from a location to a `CatalogStorageFormat` with a layout's classes."""
     context = spark.sparkContext
     name = f"{_CATALOG}.CatalogStorageFormat"
     maker = java(context, name)
@@ -461,7 +461,10 @@ def _java_type(context: SparkContext, schema: StructType) -> JavaObject:
 
 
 def _statistics(spark: SparkSession, size: int) -> JavaObject:
-    """A `CatalogStatistics` of so many bytes. py4j makes a Python number of each `BigInt`."""
+    """Return a `CatalogStatistics` of `size` bytes.
+
+    py4j would convert a `BigInt` to a Python number.
+    """
     bulk = bulk_of(spark)
     big, name = "scala.math.BigInt", f"{_CATALOG}.CatalogStatistics"
     new = bulk.constructor(name, [big, "scala.Option", "scala.collection.immutable.Map"])
@@ -492,7 +495,7 @@ def _none(context: SparkContext) -> JavaObject:
 
 
 def _map(context: SparkContext, entries: Mapping[str, str]) -> JavaObject:
-    """An immutable Scala `Map`."""
+    """Return an immutable Scala `Map`."""
     found = java(context, "java.util.LinkedHashMap")()
     for key, value in entries.items():
         found.put(key, value)

@@ -1,8 +1,8 @@
 """Lines of JSON as Hive's `JsonSerDe` reads them.
 
-Hive turns a value of another type into something (`"abc"` into the int 0, 128 into the tinyint
--128) or fails, from case to case. Here a value either has the form that Hive itself writes for the
-column's type, or the query fails with an error that shows the value.
+Hive converts some values of another type (`"abc"` to the int 0, 128 to the tinyint -128) and fails
+on others. Here a value must have the form that Hive itself writes for the column's type; for any
+other value the query fails with an error that shows the value.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 _MEMBER = "struct<key:string,value:string>"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _FLAT = f'(?s)({_STRING})|[\\[{{](?:[^"\\[\\]{{}}]++|{_STRING})*+[\\]}}]'
-"""String, or an array or object with no array or object inside of it."""
+"""String, or an array or object without nested arrays and objects."""
 
 _NUMBER = r"\A-?\d+(\.\d+)?([eE][+-]?\d+)?\z"
 
@@ -86,7 +86,7 @@ class Json(FileFormat[Layout]):
         return group((Layout(own(file.partition)), file) for file in files)
 
     def scan(self, read: TableRead, layout: Layout, files: Sequence[DataFile]) -> ScannedFiles:
-        """Read lines, and columns by their members' names."""
+        """Read lines, and columns by the names of members."""
         frame, by_path = scan(read.spark, "text", [file.file for file in files], "value string")
         return ScannedFiles(
             with_members(frame, layout.columns), by_path, json_columns(layout.columns)
@@ -94,7 +94,7 @@ class Json(FileFormat[Layout]):
 
 
 def with_members(frame: DataFrame, columns: TableColumns) -> DataFrame:
-    """Parse the lines in the column `value`, once for all of `json_columns`."""
+    """Parse the lines in the column `value`, once for all `json_columns`."""
     line = F.col("value")
     members = _Reader(f"{columns.table}").members(line)
     outline = _outline(line, list(columns.data.fields))
@@ -110,7 +110,7 @@ def json_columns(columns: TableColumns) -> list[ColumnExpr]:
 
 
 class _Reader:
-    """Maker of the columns of one table; `_table` is for messages."""
+    """Expressions for the columns of one table; `_table` is for messages."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -124,7 +124,7 @@ class _Reader:
     ) -> list[Column]:
         """Return the fields of a JSON object, by name in any case; missing fields are NULL.
 
-        Of members with the same name the last one counts, and `_col2` stands for the third field.
+        If several members have the same name, the last one counts. `_col2` is the third field.
         `outline` (`_outline`) shows which members are strings.
         """
         return [
@@ -180,7 +180,7 @@ class _Reader:
         return _let(F.struct(self.members(text).alias("members"), outline), struct)
 
     def _strings(self, text: Column, data_type: DataType) -> Column:
-        """Return true if the values directly inside an array or object are strings, else fail."""
+        """Return true if the outermost values of an array or object are strings, else fail."""
         bare = F.regexp_replace(text, f"(?s){_STRING}", "")
         valid = bare.rlike(r"\A\s*[\[{][^\[\]{}0-9tf]*[\]}]\s*\z")
         return self._checked(F.lit(True), valid, data_type, text)
@@ -220,7 +220,7 @@ class _Reader:
     def _checked(
         self, value: Column, valid: Column, expected: DataType | str, shown: Column | None = None
     ) -> Column:
-        """Return the value, or an error with what is `shown` if the value is not valid; NULL is."""
+        """Return the value, or an error with `shown` if `valid` is false; NULL counts as true."""
         what = expected if isinstance(expected, str) else expected.simpleString()
         message = F.concat(
             F.lit(
@@ -234,14 +234,14 @@ class _Reader:
 
 
 def _is_text(data_type: DataType) -> bool:
-    """Tell whether JSON has the type as a string, so that other values could pass for one."""
+    """Return whether JSON writes the type as a string, so that other values could look like it."""
     return data_type.typeName() in ("string", "char", "varchar", "binary")
 
 
 def _map(entries: Column) -> Column:
-    """Return a map; the last of several values with the same key counts, at the first position.
+    """Return a map in which the last value of a repeated key stands at the key's first position.
 
-    `"1"` and `"01"` are the same int. Hive puts one entry after the other into a `LinkedHashMap`.
+    `"1"` and `"01"` are the same int. Hive puts the entries into a `LinkedHashMap` in their order.
     """
     keys = F.transform(entries, lambda entry: entry["key"])
 
@@ -255,10 +255,10 @@ def _map(entries: Column) -> Column:
 
 
 def _outline(text: Column, fields: Sequence[StructField]) -> Column:
-    """Return a JSON object without its first brace and without the insides of nested values.
+    """Return a JSON object without its first brace and without the contents of nested values.
 
-    Nested values are its members' arrays and objects. Values deeper than in any of the `fields`, in
-    a member that the table does not know, stay.
+    Nested values are the arrays and objects of its members. Values that are nested deeper than any
+    of the `fields` stay: they belong to a member that the table does not have.
     """
     outline = F.regexp_replace(text, r"\A\s*\{", "")
     for _ in range(max([1, *(depth(field.dataType) for field in fields)])):
@@ -267,5 +267,5 @@ def _outline(text: Column, fields: Sequence[StructField]) -> Column:
 
 
 def _let(value: Column, use: Callable[[Column], Column]) -> Column:
-    """Use a value several times, and compute it once."""
+    """Return `use` of a value; the value is computed once, however often `use` refers to it."""
     return F.element_at(F.transform(F.array(value), use), 1)

@@ -30,8 +30,8 @@ from hiveacid.reader.timestamps import orc_calendar, orc_clock
 class OrcLayout(Layout):
     """Layout of ORC files.
 
-    `names` are the files' own names of the table's columns (`DataFile.columns`),
-    `converted` the positions of columns that the files store in another type.
+    `names` are the files' own names of the table's columns (`DataFile.columns`). `converted` are
+    the positions of columns that the files store in another type.
     """
 
     names: tuple[str | None, ...]
@@ -44,7 +44,7 @@ class Orc(FileFormat[OrcLayout]):
     name = "orc"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse partitions in a table of text with header lines, and a `uniontype`."""
+        """Refuse partitions of a text table with header lines, and a `uniontype`."""
         refuse_header_lines(read.table, self.name)
         refuse_unions_in_orc(read.columns)
 
@@ -57,7 +57,7 @@ class Orc(FileFormat[OrcLayout]):
         )
 
     def scan(self, read: TableRead, layout: OrcLayout, files: Sequence[DataFile]) -> ScannedFiles:
-        """Read each column of the files as the table's column at its place."""
+        """Read columns by position."""
         columns = layout.columns
         present = own_fields(layout.names, columns.data)
         schema = StructType([field for field in present if field is not None])
@@ -70,5 +70,5 @@ class Orc(FileFormat[OrcLayout]):
     def has_rows(
         self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
     ) -> bool:
-        """Tell by the footers whether any file has a row."""
+        """Return whether the footer of any file has a row count above 0."""
         return any(footer.rows for footer in footers.read(spark, files).values())

@@ -40,10 +40,10 @@ from hiveacid.reader.types import spark_type, with_leaves
 from hiveacid.reader.writer_times import WriterTimes
 
 _BY_POSITION = "parquet.column.index.access"
-"""Property that has Hive find columns by position instead of by name."""
+"""Property by which Hive finds columns by position instead of by name."""
 
 _CONVERSION = "spark.sql.parquet.int96TimestampConversion"
-"""Setting that has Spark move the INT96 of writers other than Java to the session's zone."""
+"""Setting by which Spark converts INT96 of writers other than parquet-mr to the session's zone."""
 
 
 class Parquet(DescribedFormat):
@@ -52,19 +52,19 @@ class Parquet(DescribedFormat):
     name = "parquet"
 
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
-        """Refuse rows that are left out, and a `uniontype`."""
+        """Refuse partitions of a text table with header lines, and a `uniontype`."""
         refuse_header_lines(read.table, self.name)
         refuse_unions(read.columns, "Hive has no uniontype in Parquet")
 
     def columns_of(self, read: TableRead) -> Callable[[int], TableColumns]:
-        """Return the columns of partitions: Hive shows only as many as the partition has."""
+        """Return the columns of each partition: Hive shows only as many as the partition has."""
         return columns_of_partitions(read, parquet_partition_columns)
 
     def names_of(
         self, read: TableRead, file: DataFile, columns: TableColumns, header: FileHeader
     ) -> tuple[str | None, ...] | None:
-        """Return the file's names of the columns, if Hive finds them by position."""
-        # Hive asks the table, whatever a partition was made with.
+        """Return the file's own names of the columns if Hive finds them by position; else None."""
+        # Hive reads the property of the table, and ignores the partition's.
         properties = file_properties(read.table, read.table.storage)
         if properties.get(_BY_POSITION, "false").lower() != "true":
             return None
@@ -86,14 +86,14 @@ class Parquet(DescribedFormat):
     def has_rows(
         self, spark: SparkSession, files: Sequence[ListedFile], footers: OrcFooters
     ) -> bool:
-        """Tell by the files' footers: Hive leaves files without rows where it inserts nothing."""
+        """Read the footers: Hive leaves files without rows where it inserts nothing."""
         return any(ask_file(spark, file, self.name, _has_records) for file in files)
 
 
 def _unconverted(spark: SparkSession) -> dict[str, str | None]:
-    """Return the setting with which Spark leaves the timestamps of INT96 as they are.
+    """Return the setting with which Spark does not convert INT96 timestamps.
 
-    None is needed where the session does so itself. The conversion has no option of a reader.
+    Empty if the session already has this value. The reader has no option for it.
     """
     converts = str(spark.conf.get(_CONVERSION, "false")).lower() == "true"
     return {_CONVERSION: "false"} if converts else {}
@@ -113,12 +113,12 @@ def parquet_columns(
     """Return the schema, the options and the columns of a scan.
 
     `times` is None if the table has no dates or timestamps. `names` are the files' own names of the
-    columns, if they are not the table's; None for a column that the files lack.
+    columns if they differ from the table's, with None for a column that the files lack.
 
-    Spark's own conversion of old timestamps depends on the zone of the Java process, so the
-    conversion is left to `WallClock`. Spark's conversion of dates does not depend on the zone, and
-    keeps filters on dates pushed down. It would convert timestamps of INT64, too, and does not
-    convert the dates in files of Spark's own as Hive does: there dates are converted here.
+    Spark's own conversion of old timestamps depends on the time zone of the Java process, so
+    `WallClock` converts them. Spark's conversion of dates does not depend on the time zone, and
+    keeps filters on dates pushed down. But Spark's conversion of dates includes INT64 timestamps,
+    and differs from Hive's for files that Spark wrote: in both cases dates are converted here.
     """
     options = {}
     moves_dates = False
@@ -146,7 +146,7 @@ def parquet_columns(
         column = within_length(column, hive_type)
         type_ = spark_type(hive_type)
         if isinstance(type_, DecimalType) and type_ != field.dataType:
-            # The partition's type: NULL for what it has no room for, in the table's digits.
+            # The partition's type: NULL for a value out of its range, with the table's digits.
             column = try_cast(try_cast(column, type_), field.dataType)
         if times is not None:
             column = times.show(spark, i, column, field.dataType)
@@ -163,13 +163,13 @@ def parquet_columns(
 
 
 def _nanoseconds(times: WriterTimes | None) -> set[int]:
-    """Return the columns with timestamps in nanoseconds, which Spark reads as numbers only."""
+    """Return the columns with timestamps in nanoseconds, which Spark can only read as numbers."""
     stamps = times.stamps if times is not None else ()
     return {i for i, found in enumerate(stamps) if found is not None and found.is_nanos}
 
 
 def _as_numbers(data_type: DataType) -> DataType:
-    """Return a type with numbers in place of its timestamps."""
+    """Replace the timestamps in a type by numbers."""
     return with_leaves(data_type, lambda it: LongType() if isinstance(it, TimestampType) else it)
 
 

@@ -46,15 +46,16 @@ READ_BY = frozenset(
         "skip.header.line.count",
     }
 )
-"""Properties that decide what the same files show. Tables with others are refused."""
+"""Properties that change which values the same files show, and that are implemented here. Tables
+with any other property of this kind are refused."""
 
 
 @dataclass(frozen=True)
 class LineFormat:
     """Division of a line into cells (`LazySerDeParameters`).
 
-    `separators` has one separator for each nesting level, first the separator of the columns.
-    `header` counts the lines at the beginning of each file that are no rows.
+    `separators` has one separator for each nesting level, starting with the separator of columns.
+    `header` is the number of header lines at the beginning of each file.
     """
 
     separators: tuple[str, ...]
@@ -114,23 +115,23 @@ def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
         ("hive.serialization.extend.nesting.levels", "false"),
         ("hive.serialization.extend.additional.nesting.levels", "false"),
         ("timestamp.formats", ""),
-        # Obeyed by one of Hive's two readers of text, and not by the other.
+        # Only one of Hive's two text readers obeys it.
         ("hive.serialization.decode.binary.as.base64", "true"),
-        # Hive 2 and 3 spelled it so; Hive 4 ignores it.
+        # The spelling of Hive 2 and 3; Hive 4 ignores it.
         ("colelction.delim", properties.get("collection.delim", "\x02")),
     )
     refuse_others(table.name, "text", properties, harmless)
     for name in _DELIMITERS:
-        # Hive splits bytes: a character of several bytes separates nothing, and a part of it is
-        # no character.
+        # Hive splits bytes: a character of several bytes separates nothing, and one of its bytes
+        # is not a character.
         if not (_byte(properties, name) or "").isascii():
             raise not_read_yet(table.name, "text", name, properties[name])
     rest = properties.get("serialization.last.column.takes.rest", "false")
     escape = None
     if "escape.delim" in properties:
         escape = _byte(properties, "escape.delim") or "\\"
-    # A property that is there and empty, as after ESCAPED BY '', means the default. A property
-    # that is not there does not.
+    # An empty property, as after ESCAPED BY '', means the default. Instead of a missing property,
+    # another one may count, or there is no escape.
     field = "field.delim" if "field.delim" in properties else "serialization.format"
     collection = "collection.delim" if "collection.delim" in properties else "colelction.delim"
     return LineFormat(
@@ -148,7 +149,7 @@ def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
 
 
 def _byte(properties: Mapping[str, str], name: str) -> str | None:
-    """Return a one-byte property, given as character or as number (Hive's `LazyUtils.getByte`)."""
+    """Return a one-byte property, given as a character or a number (Hive's `LazyUtils.getByte`)."""
     value = properties.get(name)
     if not value:
         return None
@@ -158,10 +159,10 @@ def _byte(properties: Mapping[str, str], name: str) -> str | None:
 
 
 def text_columns(columns: TableColumns, format: LineFormat) -> list[ColumnExpr]:
-    """Return the table's columns from a line in the column `value`.
+    """Return the table's columns, made of the line in the column `value`.
 
     Raises:
-        UnreadableTableError: a column is nested deeper than there are separators.
+        UnreadableTableError: a column has more nesting levels than there are separators.
     """
     count = len(columns.data.fields)
     cells = _split(F.col("value"), format.separators[0], format.escape)
@@ -170,7 +171,7 @@ def text_columns(columns: TableColumns, format: LineFormat) -> list[ColumnExpr]:
         zip(columns.data.fields, columns.data_types, strict=True)
     ):
         data_type = spark_type(hive_type, with_lengths=True)
-        # A map takes a separator for its entries, and one between key and value.
+        # A map needs two separators: between its entries, and between key and value.
         if depth(data_type, of_map=2) > len(format.separators) - 1:
             raise UnreadableTableError(
                 f"{columns.table}: column {field.name} ({hive_type}) is nested deeper than text "
@@ -193,8 +194,8 @@ def _cell(cells: Column, i: int, count: int, format: LineFormat, level: int) -> 
 def without_header(frame: DataFrame, lines: int) -> DataFrame:
     """Return the lines of scanned text files without the first lines of each file.
 
-    Spark does not number lines. Within a split the lines come in file order, and
-    `monotonically_increasing_id` grows along; splits are ordered by their first byte.
+    Spark does not number lines. Within a split the lines come in file order, in which
+    `monotonically_increasing_id` grows; splits are ordered by their first byte.
     """
     if lines == 0:
         return frame
@@ -205,11 +206,11 @@ def without_header(frame: DataFrame, lines: int) -> DataFrame:
 
 
 def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
-    """Return the lines of scanned text files, where a line that is not UTF-8 is an error.
+    """Return the lines of scanned text files; a line that is not UTF-8 raises an error in Spark.
 
     Hive splits the bytes of a line and keeps the bytes of a value. Spark splits characters, and
-    replaces bytes that are no character by U+FFFD, so that different values become one. The error
-    comes where the line is read.
+    replaces invalid bytes by U+FFFD, so that different values become equal. The error is raised
+    when the line is read.
     """
     line = F.col("value")
     if hasattr(F, "is_valid_utf8"):
@@ -230,7 +231,7 @@ def _split(text: Column, separator: str, escape: str | None) -> Column:
         return F.split(text, quoted)
     mark = re.escape(escape)
     other = f"[^{_in_class(separator)}{_in_class(escape)}]"
-    # With a separator in front, each part matches exactly once, also an empty part.
+    # With a separator in front, each part matches exactly once, even an empty part.
     part = f"(?s){quoted}({other}*+(?:{mark}(?:.|\\z){other}*+)*+)"
     return F.regexp_extract_all(F.concat(F.lit(separator), text), F.lit(part), 1)
 
@@ -241,9 +242,9 @@ def _in_class(character: str) -> str:
 
 
 def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) -> Column:
-    """Return the value in a cell; `level` is the level of the separators inside of it.
+    """Return the value in a cell; `level` is the nesting level of the separators in the cell.
 
-    Every level has its own NULLs (`LazyArray`, `LazyMap`, `LazyStruct`).
+    NULL is possible on every level (`LazyArray`, `LazyMap`, `LazyStruct`).
     """
     if isinstance(data_type, UnionType):
         parsed = _union(cell, data_type, format, level)
@@ -269,7 +270,7 @@ def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) ->
 def _union(cell: Column, data_type: UnionType, format: LineFormat, level: int) -> Column:
     """Return the tag and the members of a union; an error where Hive fails (`LazyUnion`).
 
-    What stands before the first separator is the tag, all that follows is the value.
+    The text before the first separator is the tag, and the rest is the value.
     """
     separator = F.lit(format.separators[level])
     before = F.instr(cell, format.separators[level]) - F.lit(1)
@@ -301,7 +302,7 @@ def _array(cell: Column, data_type: ArrayType, format: LineFormat, level: int) -
 
 
 def _map(cell: Column, data_type: MapType, format: LineFormat, level: int) -> Column:
-    """Return the entries whose key is not NULL; of entries with the same key, the first one."""
+    """Return the entries whose key is not NULL; for a repeated key, the first entry."""
     parts = F.when(cell != "", _split(cell, format.separators[level], format.escape))
     separator = format.separators[level + 1]
 
@@ -321,7 +322,7 @@ def _map(cell: Column, data_type: MapType, format: LineFormat, level: int) -> Co
     keys = F.transform(entries, lambda entry: entry["key"])
 
     def is_first(entry: Column, i: Column) -> Column:
-        # PySpark 3.5's own `array_position` takes no column for the value.
+        # PySpark 3.5's `array_position` takes no column as the value.
         return F.call_function("array_position", keys, entry["key"]) == i.cast("bigint") + 1
 
     return F.map_from_entries(F.filter(entries, is_first))

@@ -1,8 +1,8 @@
-"""Values of cells of text, as Hive's `LazyInteger`, `LazyDouble` and their like read them.
+"""Values of text cells, as Hive's `LazyInteger`, `LazyDouble` and similar classes read them.
 
 Hive shows NULL for a cell that is not a value of the column's type. Where Hive's grammar is
-narrower or wider than the grammar of Spark's casts, Hive's is spelled out here. Cells of delimited
-text are such texts, and those of other SerDes that keep values as text (`hive_serde`).
+narrower or wider than the grammar of Spark's casts, Hive's grammar is spelled out here. It applies
+to delimited text, and to other SerDes that store values as text (`hive_serde`).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _FLOATING = (
     r"(?i)\A[\x00-\x20]*+[+-]?((?-i:NaN|Infinity)|((\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
     r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+)[fd]?)[\x00-\x20]*+\z"
 )
-"""Number as Java's `Double.parseDouble` takes it."""
+"""Number that Java's `Double.parseDouble` accepts."""
 
 _DATE = r"(?s)\A[\x00-\x20]*+(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
-"""Date. What follows it is ignored (`DateParser`)."""
+"""Date. Any text after it is ignored (`DateParser`)."""
 
 _TIMESTAMP = (
     r"\A[\x00-\x20]*+\d{4,5}-(\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}|\d\d-\d\dT\d\d:\d\d:\d\d)"
@@ -46,12 +46,12 @@ _TIMESTAMP = (
 """Timestamp. With a `T`, every part has two digits."""
 
 _BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
-"""Base64 as Java's `Base64.getDecoder` takes it. Hive treats any other text as the bytes
+"""Base64 that Java's `Base64.getDecoder` accepts. Hive reads any other text as the bytes
 themselves."""
 
 
 def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
-    """Return the value of a cell that is not the NULL marker; escapes count in strings only."""
+    """Return the value of a cell that is not the NULL marker; only strings have escapes."""
     if isinstance(data_type, IntegralType):
         whole = F.regexp_replace(cell, r"\..*\z", "")
         digits = F.when(whole.rlike(r"\d"), whole).otherwise(F.lit("0"))
@@ -75,9 +75,9 @@ def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
 
 
 def _unescaped(cell: Column, escape: str | None) -> Column:
-    """Take the escapes out; an escaped `r` or `n` is a carriage return or a line feed.
+    """Remove the escapes; an escaped `r` or `n` is a carriage return or a line feed.
 
-    An escape at the very end stays (`LazyUtils.copyAndEscapeStringDataToText`).
+    An escape at the end of the text stays (`LazyUtils.copyAndEscapeStringDataToText`).
     """
     if escape is None:
         return cell
