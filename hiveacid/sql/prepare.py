@@ -139,7 +139,7 @@ def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Pre
 def _without_rows(
     session: SparkSession, statement: Statement, known: KnownTables
 ) -> SwappedStatement | None:
-    """Return what to run for a text that reads no rows of the snapshot; None for the text itself."""
+    """Return what to run for a text that reads no rows of the snapshot; None to run the text."""
     described = described_elsewhere(session, statement, known)
     if described is not None:
         return describe_table(session, statement, known.metadata(described))

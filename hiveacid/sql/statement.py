@@ -38,8 +38,8 @@ _OPAQUE = {
 }
 
 # Statements that only show a table's metadata in the catalog. All others that mention a table
-# without reading it change the table or its metadata: ANALYZE stores how many rows Spark would read,
-# and Hive may answer a query from this number.
+# without reading it change the table or its metadata: ANALYZE stores how many rows Spark would
+# read, and Hive may answer a query from this number.
 _SHOW = frozenset(
     {
         "CreateTableLike",
