@@ -59,8 +59,8 @@ def snapshot(
     """Open a snapshot of Hive ACID tables, as a context manager.
 
     The `with` block opens one read-only transaction, which locks all tables in one request. Every
-    read in the block shows what was committed at that moment. The end of the block commits the
-    transaction and releases the locks::
+    read in the block shows what was committed when the locks were granted. The end of the block
+    commits the transaction and releases the locks::
 
         with hiveacid.snapshot(spark, metastore, ["shop.orders", "shop.customers"]) as snapshot:
             orders = snapshot.table("shop.orders", partitions={"day": ["2026-01-30", "2026-01-31"]})
@@ -309,8 +309,8 @@ class Snapshot:
     ) -> Changes:
         """Find what changed in a table since a state or a write id.
 
-        Runs a Spark job only for files whose footers do not show whether Hive 2 wrote them. The
-        state of the last changes, or None, is where these begin::
+        Runs a Spark job only for files whose footers do not show whether Hive 2 wrote them. Pass
+        the state of the changes that were applied last, None the first time::
 
             changes = snapshot.changes("shop.orders", since=state)
 

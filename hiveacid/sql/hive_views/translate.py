@@ -2,8 +2,8 @@
 
 sqlglot only parses and generates. The table in `functions` decides, by name, what each function
 means. Syntax that was not tried in Hive next to Spark is refused with its reason. Casts are checked
-where the types are known, in Spark's plan (`casts`). Only this module and the modules that it
-imports need sqlglot.
+where the types are known, in Spark's plan (`casts`). Only this module, `functions` and `rewrites`
+need sqlglot.
 """
 
 from __future__ import annotations
