@@ -9,7 +9,7 @@ Read several tables at one moment::
 Read what changed since the last time, deletes included::
 
     with hiveacid.snapshot(spark, "thrift://metastore:9083", ["shop.orders"]) as snap:
-        changes = snap.changes("shop.orders", since=stored_text)    # None at the first time
+        changes = snap.changes("shop.orders", since=stored_text)    # None the first time
         apply(changes.rows)                                         # _change_type, _write_id, …
         store(changes.state.to_text())
 
@@ -18,13 +18,13 @@ Check a table::
     with hiveacid.snapshot(spark, "thrift://metastore:9083", ["shop.orders"]) as snap:
         print("\\n".join(snap.verify("shop.orders").lines()))
 
-What is public is named here; docs/library.md explains it. The library never imports dbt.
+`__all__` is the public API, and docs/library.md the guide. The library never imports dbt.
 """
 
 # ruff: noqa: E402, I001
 from hiveacid.spark_versions import refuse_older_sparks
 
-# Before all that such a PySpark lacks is imported.
+# Before imports of names that an older PySpark lacks.
 refuse_older_sparks()
 
 from hiveacid.api import Changes, Snapshot, snapshot

@@ -35,7 +35,7 @@ from hiveacid.sql.reads import AcidRead, ChangesRead
 from hiveacid.sql.statement import TableFunction
 
 Partitions = Mapping[str, Any]
-"""For some partition keys the value to read, or a list of values."""
+"""Values to read by partition key: a value, or a list of values. Keys may be left out."""
 
 
 def snapshot(
@@ -56,46 +56,55 @@ def snapshot(
     hive_views: str | None = None,
     description: str = "hiveacid",
 ) -> Snapshot:
-    """Take a snapshot of some Hive ACID tables, as a context manager.
+    """Open a snapshot of Hive ACID tables, as a context manager.
 
-    The snapshot begins with the `with` block. One transaction locks all the tables in one request
-    and shows what was committed at this moment. It ends with the block.
+    The `with` block opens one read-only transaction, which locks all tables in one request. Every
+    read in the block shows what was committed when the locks were granted. The end of the block
+    commits the transaction and releases the locks::
+
+        with hiveacid.snapshot(spark, metastore, ["shop.orders", "shop.customers"]) as snapshot:
+            orders = snapshot.table("shop.orders", partitions={"day": ["2026-01-30", "2026-01-31"]})
+            customers = snapshot.table("shop.customers")
+            report = orders.join(customers, "customer_id").groupBy("country").sum("amount")
+            report.write.mode("overwrite").parquet(target)
 
     Args:
         spark: the session that reads the tables.
         metastore_uri: `thrift://host:port`, or several addresses of the same metastore,
             comma-separated.
-        tables: their names, such as `shop.orders`.
+        tables: names of the tables, such as `shop.orders`.
         lock_timeout: seconds to wait for the locks.
-        orc_columns: by what Hive finds the columns of a table in ORC files, "position" or "name".
-            None: by position if the metastore is one of Hive 4. With Hive 3, files in which it
-            makes a difference are refused then. Like the next two: a word for all tables, or a
-            mapping that has a word for some, by their names. A name that the metastore does not
-            have is refused when the block is entered.
-        old_dates: the calendar of days before 1582-10-15 in files that do not name theirs:
-            "gregorian", as Hive 3.1 counts, or "file", which is the Julian one. None: as the
-            metastore's version does.
-        parquet_time_zone: the time zone of the Java that wrote Parquet files, such as
-            "Europe/Berlin", for files that do not name it or hold instants; or a mapping that has a
-            zone for some tables, by their names. Hive shows their timestamps in the zone of its own
-            Java. Without a zone a query that needs them is refused.
-        heartbeat_interval: seconds between two heartbeats; None takes a third of the metastore's
+        orc_columns: how Hive matches ORC columns: "position" or "name". Like `old_dates` and
+            `parquet_time_zone`: one value, or a mapping from table name to value. A mapping with a
+            table that the metastore does not have is refused when the block is entered. None: by
+            position if the metastore is Hive 4; if it is Hive 3, files for which the two differ
+            are refused.
+        old_dates: the calendar of days before 1582-10-15 in files that do not name their calendar:
+            "gregorian", as in Hive 3.1, or "file", the Julian calendar. None: as in the
+            metastore's version of Hive.
+        parquet_time_zone: the time zone of the JVM that wrote Parquet files, such as
+            "Europe/Berlin", for files that do not name their time zone and for files that hold
+            instants. Hive shows their timestamps in the time zone of its own JVM. None: a query
+            that needs these timestamps is refused.
+        heartbeat_interval: seconds between two heartbeats; None: a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
-        security: who the caller is for a secured metastore, and what protects the connection.
-        footer_cache: a directory that keeps what ORC files say about themselves, so that a later
-            snapshot reads no file's footer again; None keeps nothing.
-        scratch_directory: where files that are being written are copied, as far as they count, for
-            as long as the snapshot lives; Spark's executors must reach it. None: `/tmp` of the file
-            system that the files are on.
-        open_files_limit: megabytes that these copies may have together.
-        hive_views: the release of Hive that views are read as, "4.0" or "3.1", whatever the
-            metastore's version; or "refuse", which refuses views unless the metastore is one of
-            these two. None: as the nearer of the two shows them, with a warning.
+        security: how to authenticate to a secured metastore, and what protects the connection.
+        footer_cache: cache directory for ORC footers, so that a later snapshot does not read them
+            again; None: nothing is kept on disk.
+        scratch_directory: directory for copies of the flushed part of files that are still being
+            written. Spark's executors must reach it. The copies are removed with the snapshot.
+            None: `/tmp` on the file system of the files.
+        open_files_limit: megabytes that these copies may have together. A table that needs more
+            is refused.
+        hive_views: the release of Hive that Hive views are read as, "4.0" or "3.1", whatever the
+            metastore's version. "refuse" refuses views unless the metastore is one of these two.
+            None: the nearer of the two, with a warning if the metastore is neither.
         description: the owner of the locks, as `SHOW LOCKS` shows it.
 
     Raises:
-        InvalidSettingError: a setting cannot work, or a name is not one of a table.
+        InvalidSettingError: a setting has an invalid value, or a table name is not of the form
+            `database.table`.
     """
     names = frozenset(_table_name(name) for name in tables)
     of_all, of_some = _file_settings(
@@ -120,7 +129,7 @@ def snapshot(
 def _file_settings(
     **given: str | Mapping[str, str] | None,
 ) -> tuple[FileSettings, dict[TableName, FileSettings]]:
-    """Return the settings for all tables, and those of some."""
+    """Split settings into the values for all tables, and the values for single tables."""
     of_all: dict[str, str] = {}
     of_some: dict[TableName, dict[str, str]] = {}
     for setting, words in given.items():
@@ -132,20 +141,20 @@ def _file_settings(
 
 
 def _table_name(name: str | TableName) -> TableName:
-    """Return a table's name, whichever way it is given.
+    """Return the name of a table that is given as a text or as a `TableName`.
 
     Raises:
-        InvalidSettingError: it is a text of another form than `database.table`.
+        InvalidSettingError: the text is not of the form `database.table`.
     """
     return name if isinstance(name, TableName) else TableName.parse(name)
 
 
 class Snapshot:
-    """Hive ACID tables at one moment, read with Spark: made by `hiveacid.snapshot`.
+    """Hive ACID tables as of one moment, read with Spark; returned by `hiveacid.snapshot`.
 
-    All threads may share it. Each method that reads takes the name of a table as `database.table`.
-    A table that was not named when the snapshot was opened is locked late: it is read as of the
-    same moment, or refused if DDL has changed it since.
+    All threads may share it. Methods that read take the name of a table as `database.table`. A
+    table that was not named when the snapshot was opened is locked when it is first read. It is
+    read as of the same moment, or refused if DDL has changed it since.
     """
 
     def __init__(
@@ -159,10 +168,10 @@ class Snapshot:
         """Open nothing yet.
 
         Args:
-            spark: the session that reads where a method is given none.
+            spark: the session that reads if a method is given none.
             engine: pins the tables and reads them.
             known: the tables that the metastore has.
-            tables: the tables that are locked together.
+            tables: the tables that entering the block locks, in one request.
             with_settings: other tables that have settings of their own. Entering the block checks
                 that the metastore has them.
         """
@@ -180,7 +189,7 @@ class Snapshot:
             TableNotFoundError: there is no such table.
             InvalidSettingError: a setting is for a table that the metastore does not have.
             UnreadableTableError: a table is not transactional.
-            MetastoreError: the metastore could not be asked.
+            MetastoreError: a call to the metastore failed.
         """
         self._check_settings()
         self._engine.pin(self._tables)
@@ -196,7 +205,7 @@ class Snapshot:
 
         Raises:
             TransactionLostError: the transaction was lost, so what was read may be wrong.
-            MetastoreError: the metastore could not be asked whether it was.
+            MetastoreError: whether the transaction was lost could not be found out.
         """
         if kind is not None:
             self._engine.abort()
@@ -208,7 +217,7 @@ class Snapshot:
             self._engine.end()
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to go to another process, as in a function that Spark's workers would run."""
+        """Refuse to be pickled, as in a function that Spark's workers would run."""
         raise TypeError(
             "A snapshot stays in the process that has taken it. Read from it in the driver, and "
             "give the rows to what runs elsewhere."
@@ -224,25 +233,29 @@ class Snapshot:
         read: str | None = None,
         spark: SparkSession | None = None,
     ) -> DataFrame:
-        """Return the rows that Hive shows of a table, lazily; or those that it showed earlier.
+        """Return the rows that Hive shows of a table, lazily: the snapshot's, or earlier ones.
+
+        An earlier instant is a write id or a time::
+
+            earlier = snapshot.table("shop.orders", version_as_of=write_id)
 
         Args:
             name: such as `shop.orders`.
-            partitions: for some partition keys the value to read, or a list of values, written as
-                SHOW PARTITIONS shows them; None stands for NULL. Other partitions are not even
-                listed.
-            version_as_of: the rows as of a write id of the table: everything that write ids up to
-                it wrote and the snapshot shows. 0 is the table before its first write.
-            timestamp_as_of: the rows as of a time, which is mapped to a write id. Lower write ids
-                that are known to have been committed later do not count. A text or a datetime
-                without a zone is in the time zone of the session.
-            read: "snapshot" (the default), or "optimized" for bases and compacted deltas alone,
-                which may be behind.
-            spark: another session than the snapshot's.
+            partitions: values to read by partition key: a value, or a list of values, written as
+                SHOW PARTITIONS shows them; None stands for NULL. Keys may be left out. Other
+                partitions are not even listed.
+            version_as_of: read the table as of this write id: everything that write ids up to it
+                wrote and the snapshot shows. 0 is the table before its first write.
+            timestamp_as_of: read the table as of this time, which is mapped to a write id. Lower
+                write ids that are known to have been committed later are left out. A text or a
+                datetime without a time zone is in the time zone of the session.
+            read: "snapshot" (the default), or "optimized" for bases and compacted deltas only,
+                which may be behind the snapshot.
+            spark: the session that reads, in place of the snapshot's.
 
         Raises:
             InvalidSettingError: the snapshot has no such write id, or an argument is wrong.
-            InstantLostError: the rows of the instant can no longer be told with certainty.
+            InstantLostError: the rows of the instant can no longer be determined with certainty.
             UnreadableTableError: the table cannot be read exactly; the message says why.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
@@ -256,17 +269,18 @@ class Snapshot:
     def sql(
         self, text: str, args: Parameters | None = None, *, spark: SparkSession | None = None
     ) -> DataFrame:
-        """Run a statement of Spark SQL in which each transactional table shows its snapshot.
+        """Run a Spark SQL statement that reads transactional tables from the snapshot.
 
-        Tables go by their own names, also behind stored views. All of them are read as of the same
-        moment. A query is run when its rows are fetched, a command at once. A stored view that the
-        statement makes over transactional tables can be read by this method only.
+        The statement names tables by their own names, and may read them through stored views. All
+        tables are read as of the same moment. A query runs when its rows are fetched, a command at
+        once. A stored view that the statement creates over transactional tables can only be read
+        through this method or dbt-hiveacid.
 
         Args:
             text: one statement.
             args: values for the parameters in the text, as `SparkSession.sql` takes them: by name
-                for `:name`, or in their order for `?`.
-            spark: another session than the snapshot's.
+                for `:name`, or in order for `?`.
+            spark: the session that runs the statement, in place of the snapshot's.
 
         Raises:
             RawAcidReferenceError: the statement hides which tables it reads.
@@ -294,21 +308,25 @@ class Snapshot:
     ) -> Changes:
         """Find what changed in a table since a state or a write id.
 
-        Runs a Spark job only for files whose footers leave open whether Hive 2 has written them.
+        Runs a Spark job only for files whose footers do not show whether Hive 2 wrote them. Pass
+        the state of the changes that were applied last, None the first time::
+
+            changes = snapshot.changes("shop.orders", since=state)
 
         Args:
             name: such as `shop.orders`.
-            since: `state` of the changes that were applied last, or its text; or a write id, whose
-                own changes are not among them. None takes every row as an insert.
-            partitions: as for `table`; the same each time, or the history counts as lost.
-            until: the last write id whose changes are taken; None goes to the snapshot's newest.
-            max_write_ids: take at most this many of the new write ids, the lowest ones.
-            spark: another session than the snapshot's.
+            since: `Changes.state` of the changes that were applied last, or its text; or a write
+                id, whose own changes are not included. None: every row is an insert.
+            partitions: as for `table`. They must be the same each time; the history counts as lost
+                if they differ.
+            until: the last write id whose changes are included; None: the snapshot's newest.
+            max_write_ids: include at most this many of the new write ids, the lowest ones.
+            spark: the session that reads, in place of the snapshot's.
 
         Raises:
             InvalidStateError: the text is not a state.
             InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
-            InstantLostError: the table as of one of the write ids can no longer be told.
+            InstantLostError: the table as of one of the write ids can no longer be determined.
             UnreadableTableError: the table cannot be read exactly; the message says why.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
@@ -332,13 +350,14 @@ class Snapshot:
     ) -> DataFrame:
         """Return the changes between two write ids in the form of Delta's change data feed.
 
-        The rows are those of `changes`: `since` itself is not among them. Next to the columns of
-        the table there are `_change_type` (insert or delete), `_commit_version` (the write id) and
-        `_commit_timestamp`. The time is that of the commit if the metastore keeps a notification
-        log; otherwise that of the files that the write left; NULL if neither is known.
+        The rows are those of `changes`: the changes of `since` itself are not included. Columns
+        in addition to the table's are `_change_type` (insert or delete), `_commit_version` (the
+        write id) and `_commit_timestamp`. The timestamp is the commit time if the metastore keeps a
+        notification log. Without one it is the time of the files that the write left; NULL if
+        neither is known.
 
         Raises:
-            HistoryLostError: the changes cannot be told completely.
+            HistoryLostError: a part of the changes is lost.
             HiveAcidError: as for `changes`.
         """
         found = _table_name(name)
@@ -346,12 +365,13 @@ class Snapshot:
         return self._engine.change_feed(spark or self._spark, found, since, until, choice)
 
     def verify(self, name: str | TableName, *, spark: SparkSession | None = None) -> Verification:
-        """Check the files of a table, and that its reader shows their rows. Takes a shuffle.
+        """Check the files of a table, and that `table` shows their rows.
 
-        `problems` of the result is empty for a table that is as Hive writes it.
+        Reads the whole table, and shuffles its rows. `problems` of the result is empty for a table
+        that is as Hive writes it.
 
         Raises:
-            UnreadableTableError: the table is refused, for the reason given.
+            UnreadableTableError: the table cannot be read exactly; the message says why.
             TransactionLostError: the transaction is lost.
             SnapshotEndedError: the snapshot has ended.
         """
@@ -359,11 +379,11 @@ class Snapshot:
 
     @property
     def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
-        """Tables read so far with rows that Hive is going to lose, and directories that show it."""
+        """Tables read so far with rows that Hive will lose, and the directories that show it."""
         return self._engine.rows_hive_will_drop
 
     def check_alive(self) -> None:
-        """Ask the metastore now whether the transaction is still open: call it before you publish.
+        """Check with the metastore that the transaction is still open: call it before you publish.
 
         Raises:
             TransactionLostError: the transaction is lost, so what was read may be wrong.
@@ -379,11 +399,14 @@ class Snapshot:
         self._engine.end()
 
     def report(self) -> SnapshotReport | None:
-        """Report what the snapshot holds, or held last; None before the first table is read."""
+        """Return the transaction, write ids and lock times; None before the first table is locked.
+
+        After the end of the snapshot they are the last ones.
+        """
         return self._engine.report()
 
     def _check_settings(self) -> None:
-        """Refuse settings for tables that do not exist: a table with another name lacks them.
+        """Refuse settings for tables that do not exist: a misspelled name leaves a table without.
 
         A table that is locked late may have settings, too.
         """
@@ -409,7 +432,7 @@ class _InitialTables(SnapshotHooks):
 
 
 class _InitiallyKnown(KnownTables):
-    """Tables of the metastore, of which the initial ones need not be asked for."""
+    """Tables of the metastore; the initial ones count as transactional without a look-up."""
 
     def __init__(
         self,
@@ -476,24 +499,25 @@ class _Rows:
 class Changes:
     """Changes of one table between a state and a snapshot.
 
-    `state` is the state of whoever has applied them: store its text, `state.to_text()`, together
-    with the data. `losses` says which parts of the history are gone, and why; then the changes
-    cannot be told, and the table must be read from the start.
+    Apply the deletes of `rows` first, then the inserts. Store `state.to_text()` together with the
+    data, and pass it as `since` the next time. `losses` says which parts of the history are lost,
+    and why. With losses `rows` raises an error: call `Snapshot.changes` without `since`, and
+    replace the data by its rows.
     """
 
     def __init__(self, spark: SparkSession, plan: ChangePlan) -> None:
-        """Take the changes of a plan, which `Snapshot.changes` makes."""
+        """Take the changes of a plan; `Snapshot.changes` makes it."""
         self._spark = spark
         self._plan = plan
 
     @property
     def state(self) -> SourceState:
-        """State after these changes, for the next time."""
+        """State after these changes: `since` of the next call."""
         return self._plan.state
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Parts of the history since the state that are gone."""
+        """Lost parts of the history since the state; empty if the changes are complete."""
         return self._plan.losses
 
     @property
@@ -503,7 +527,7 @@ class Changes:
 
     @property
     def has_more(self) -> bool:
-        """Whether `max_write_ids` has left new write ids for the next time."""
+        """Whether `max_write_ids` has left new write ids for the next call."""
         return bool(self._plan.remaining)
 
     @cached_property
@@ -515,7 +539,7 @@ class Changes:
         that it had.
 
         Raises:
-            HistoryLostError: the changes cannot be told completely.
+            HistoryLostError: a part of the changes is lost.
             UnreadableTableError: a file cannot be read exactly.
         """
         return changed_rows(self._spark, self._plan)

@@ -1,7 +1,7 @@
 """Engine of a snapshot: it pins tables, plans reads of them, and makes DataFrames.
 
 `Snapshot` in `hiveacid.api` is what a user of the library calls. A host that manages snapshots for
-others, as the dbt adapter does, uses the engine itself.
+others, as the dbt adapter does, uses the engine directly.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class SnapshotEngine(RunSnapshot):
         """Open nothing yet; see `RunSnapshot` for the arguments not named here.
 
         Args:
-            footers: the footers of ORC files that are known.
-            spark: the session that lists tables that are locked late; None takes the active one.
+            footers: cache of ORC footers.
+            spark: the session that lists tables that are locked late; None: the active one.
         """
         super().__init__(
             client_factory, settings, agent_info, hooks, unexplained=self._unexplained_write_ids
@@ -92,14 +92,14 @@ class SnapshotEngine(RunSnapshot):
 
     @property
     def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
-        """Tables read so far with rows that Hive is going to lose, and directories that show it."""
+        """Tables read so far with rows that Hive will lose, and the directories that show it."""
         return self._warnings.rows_hive_will_drop
 
     def pin_with_initial(self, names: Iterable[TableName]) -> dict[TableName, PinnedTable]:
-        """Pin some tables in one call, with the initial ones; without names, none.
+        """Pin tables together with the initial ones, in one call; without names pin nothing.
 
         Raises:
-            HiveAcidError: what `pin` raises.
+            HiveAcidError: as for `pin`.
         """
         wanted = set(names)
         return self.pin(wanted | set(self._hooks.initial_tables())) if wanted else {}
@@ -160,14 +160,15 @@ class SnapshotEngine(RunSnapshot):
         Args:
             spark: the session that reads.
             name: the table.
-            since: a state, or a write id, whose own changes are not taken; None takes every row.
+            since: a state, or a write id, whose own changes are not included; None: every row is an
+                insert.
             choice: the partitions.
-            until: the last write id whose changes are taken; None goes to the newest.
-            max_write_ids: take at most this many of the new write ids, the lowest ones.
+            until: the last write id whose changes are included; None: the newest.
+            max_write_ids: include at most this many of the new write ids, the lowest ones.
 
         Raises:
             InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
-            InstantLostError: the table as of one of the write ids can no longer be told.
+            InstantLostError: the table as of one of the write ids can no longer be determined.
             UnreadableTableError: the table cannot be read exactly; the message says why.
         """
         whole, options = self._whole(name), str(choice)
@@ -205,7 +206,7 @@ class SnapshotEngine(RunSnapshot):
         """Return the changes between two write ids in the form of Delta's change data feed.
 
         Raises:
-            HistoryLostError: the changes cannot be told completely.
+            HistoryLostError: a part of the changes is lost.
             HiveAcidError: as for `plan_changes`.
         """
         with self._history(spark, name, choice) as history:
@@ -223,10 +224,10 @@ class SnapshotEngine(RunSnapshot):
             return no_rows(spark, table_columns(table))
 
     def verify(self, spark: SparkSession, name: TableName) -> Verification:
-        """Check the files of a table, and that its reader shows their rows. Takes a shuffle.
+        """Check the files of a table, and that the reader shows their rows. Takes a shuffle.
 
         Raises:
-            UnreadableTableError: the table is refused, for the reason given.
+            UnreadableTableError: the table cannot be read exactly; the message says why.
         """
         pinned = self.pin([name])[name]
         with casts_as_hive(spark):
@@ -240,7 +241,7 @@ class SnapshotEngine(RunSnapshot):
         as_of: AsOf | None,
         read: ReadKind,
     ) -> ReadPlan:
-        """Plan the read of an earlier instant, or of the read-optimized part, or of both."""
+        """Plan a read as of an earlier instant, a read-optimized read, or both at once."""
         pinned = self.pinned(name, choice)
         check_readable(pinned.table)
         if as_of is None:
@@ -262,7 +263,7 @@ class SnapshotEngine(RunSnapshot):
     def _history(
         self, spark: SparkSession, name: TableName, choice: PartitionChoice
     ) -> Iterator[History]:
-        """Look into a table's past, on a connection of its own: other threads may pin meanwhile."""
+        """Open a table's history, on its own connection since other threads may pin meanwhile."""
         whole = self._whole(name)
         check_readable(whole.table)
         with self._client_factory() as client:
@@ -288,16 +289,16 @@ class SnapshotEngine(RunSnapshot):
             )
 
     def _check_listed(self, whole: PinnedTable, choice: PartitionChoice) -> None:
-        """Check what can be said of a table once its files have been listed.
+        """Check the transaction after a table's files were listed; warn of unknown partitions.
 
-        A listing of after the transaction's loss lacks what Hive's cleaner has removed, and the
-        reader may never ask again. A file that goes later is an error of its own.
+        Files listed after the transaction was lost lack what Hive's cleaner has removed, and the
+        reader may never check again. A file that is removed later raises an error of its own.
         """
         self.check_alive()
         self._warnings.warn_of_unknown(whole, choice)
 
     def _warn(self, whole: PinnedTable, plan: ReadPlan | ChangePlan, *reads: ReadPlan) -> None:
-        """Warn of what a plan, which consists of some reads, shows in another way than Hive."""
+        """Warn of what a plan, which consists of `reads`, shows differently from Hive."""
         name = whole.table.name
         for read in reads:
             self._warnings.warn_of_nanoseconds(read)
@@ -307,7 +308,10 @@ class SnapshotEngine(RunSnapshot):
         self._warnings.warn_of_unseen(whole)
 
     def _warn_of_foreign(self, name: TableName, uncommitted: Sequence[tuple[str, int]]) -> None:
-        """Warn of compactions of another metastore. Without an answer the rows are Hive's, too."""
+        """Warn of compactions that another metastore ran.
+
+        If the metastore cannot be asked, a warning is enough: the rows are Hive's all the same.
+        """
         try:
             self._warnings.warn_of_foreign(name, self._foreign(name, uncommitted))
         except MetastoreError as error:
@@ -338,7 +342,7 @@ def changed_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     """Return the inserted and the deleted rows of a plan, lazily.
 
     Raises:
-        HistoryLostError: the changes cannot be told completely.
+        HistoryLostError: a part of the changes is lost.
         UnreadableTableError: a file cannot be read exactly.
     """
     if plan.losses:
@@ -355,15 +359,15 @@ def changed_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
 
 @contextmanager
 def casts_as_hive(spark: SparkSession) -> Iterator[None]:
-    """Let what is built in the block cast as Hive does: to NULL, where ANSI has an error.
+    """Make casts of DataFrames built in the block return NULL, as in Hive, where ANSI has an error.
 
-    A frame keeps what its session was set to when the frame was built. The caller's own expressions
-    stay as the session says.
+    A DataFrame keeps the ANSI mode in which it was built. The caller's own expressions keep the
+    mode of the session.
     """
     if spark.conf.get(_ANSI) == "false":
         yield
         return
-    # Another thread must not take our setting for the session's own.
+    # Another thread must not mistake our setting for the session's own.
     with _casts_lock:
         before = spark.conf.get(_ANSI)
         spark.conf.set(_ANSI, "false")
@@ -374,16 +378,16 @@ def casts_as_hive(spark: SparkSession) -> Iterator[None]:
 
 
 def open_footers(directory: str | Path | None) -> OrcFooters:
-    """Return footers that a directory keeps; without a directory they live as long as the object.
+    """Return a cache of ORC footers in a directory; None: in memory, as long as the object lives.
 
-    The directory is made when the first footers are kept.
+    The directory is created with the first cached footers.
     """
     return OrcFooters(None if directory is None else FooterCache(Path(directory).expanduser()))
 
 
 @dataclass
 class _Planned:
-    """The plan of one read, once there is one. Other reads do not wait for its lock."""
+    """Plan of one read, once it is made. Other reads do not wait for its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     plan: ReadPlan | None = None

@@ -34,10 +34,10 @@ CHAPTERS = {
         "Tls",
     ),
 }
-"""Names in the order in which a reader needs them. The others follow by themselves."""
+"""Names in the order in which a reader needs them. The other names follow."""
 
 CONSTRUCTED = (*CHAPTERS["Secured metastores"], "TableName")
-"""Classes that a caller makes; objects of the other classes are returned."""
+"""Classes that callers instantiate. Instances of the other classes are returned."""
 
 _SECTION = re.compile(r"^(Args|Raises|Returns|Yields|Attributes):$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}[\w.]+): ?", re.MULTILINE)
@@ -141,7 +141,7 @@ def _type(annotation: Any) -> str:
 
 
 def _alternatives(text: str) -> list[str]:
-    """Split a union, but not those inside of brackets."""
+    """Split a union at the top level, not inside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "[") - (character == "]")

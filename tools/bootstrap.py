@@ -3,9 +3,8 @@
 python tools/bootstrap.py packages
 python tools/bootstrap.py hive
 
-Called by the Makefile. The packages need a Python 3.10 to 3.14 (this one, else one on PATH), and
-Hive needs a JDK 17; all else is fetched. It can be run again at any time and then continues where
-it stopped.
+The Makefile calls it. The packages need a Python 3.10 to 3.14 (this one, else one on PATH), and
+Hive needs a JDK 17; everything else is downloaded. A second run continues where the first stopped.
 """
 
 import os
@@ -70,7 +69,7 @@ class SetUpError(Exception):
 
 
 def step(name: str) -> None:
-    """Print the name of what begins now, after the seconds since the start."""
+    """Print the name of the step that begins, after the seconds since the start."""
     print(f"[{time.monotonic() - STARTED:5.0f} s] {name}", flush=True)
 
 
@@ -117,8 +116,8 @@ def make_virtual_environment() -> None:
 
 def install_packages() -> None:
     """Install both distributions (editable) and what their development needs, as pinned."""
-    # The pip that comes with Python takes twice as long for the rest. What builds is there once,
-    # pinned: pip would fetch the newest for each distribution that it builds.
+    # The pip that comes with Python takes twice as long for the rest. The build backends are
+    # installed once, pinned: pip would download the newest for each distribution that it builds.
     pip_install("pip", "hatchling", "setuptools")
     requirements = ("-r", "requirements-dev.txt", "-e", "./hiveacid", "-e", ".")
     pip_install("--no-build-isolation", *requirements)
@@ -126,7 +125,7 @@ def install_packages() -> None:
 
 
 def pip_install(*requirements: str) -> None:
-    """Install requirements in the pinned versions; print what takes long."""
+    """Install requirements in the pinned versions; print the steps that take long."""
     command: list[str | Path] = [
         python(),
         "-m",
@@ -135,7 +134,7 @@ def pip_install(*requirements: str) -> None:
         "--disable-pip-version-check",
         "--no-color",
     ]
-    # Python compiles what it imports; pip would compile thousands of files that nobody does.
+    # Python compiles what it imports; pip would compile thousands of files that nobody imports.
     command += ["--no-compile", "-c", "constraints.txt", *requirements]
     output = []
     with subprocess.Popen(
@@ -160,7 +159,7 @@ def pip_install(*requirements: str) -> None:
 
 
 def worth_telling(line: str) -> str:
-    """What to print of a line of pip's: something of those that take long, else nothing."""
+    """Return what to print of a line of pip's output: a long step, or nothing."""
     download = re.search(r"Downloading (\S+?-\d[\d.]*\d)\S* \(([\d.]+) MB\)", line)
     if download:
         name, megabytes = download.groups()
@@ -175,7 +174,7 @@ def run(command: "list[str | Path]") -> None:
 
 
 def python() -> Path:
-    """The virtual environment's Python."""
+    """Return the virtual environment's Python."""
     return VENV / "bin" / "python"
 
 

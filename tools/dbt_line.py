@@ -1,9 +1,9 @@
-"""Run a cut of the tests on other versions of dbt-core than the one of the development.
+"""Run a cut of the tests on releases of dbt-core that the project is not developed on.
 
 python -m tools.dbt_line 1.12.6
 
-Each version is installed into `.dbt/<version>`, with what it requires and the virtual environment
-does not have, and stands before the virtual environment's own on the path.
+Each release is installed into `.dbt/<version>`, together with requirements that the virtual
+environment lacks. On Python's path this directory comes before the virtual environment.
 """
 
 import argparse
@@ -23,18 +23,18 @@ ROOT = Path(__file__).resolve().parent.parent
 LINES = ROOT / ".dbt"
 
 NEWEST = "1.12.6"
-"""The release that `make test` tries, by the short cut."""
+"""The release on which `make test` runs the short cut."""
 
 #: The parser in Rust is off unless a flag asks for it, and dbt-core calls it only then. Its
 #: build downloads its wheel from GitHub.
 NOT_NEEDED = {"dbt-core-experimental-parser"}
 
-#: The rooms of the unit tests that import dbt.
+#: Directories of the unit tests that import dbt.
 ADAPTER_ROOMS = ["adapter", "incremental", "metadata", "sources", "spark", "targets"]
 
-#: What meets dbt-core's own code: its manifest and its events, the phases of a command, each
-#: materialization, threads, an own process, and what dbt's suites expect of an adapter. Each list
-#: has a process of its own: a process has one Spark.
+#: Tests that meet dbt-core's own code: its manifest and its events, the phases of a command, each
+#: materialization, threads, a separate process, and what dbt's suites expect of an adapter. Each
+#: list runs in its own process: a process has one Spark.
 CUTS = {
     "short": [
         # The library's own tests import no dbt: they would show the same on each release.
@@ -72,11 +72,11 @@ def main() -> int:
 
 
 def install(version: str) -> Path:
-    """Return the directory that has this version of dbt-core; install it there unless it is."""
+    """Return the directory of a release of dbt-core; install the release if it is missing."""
     directory = LINES / version
     if directory.exists():
         return directory
-    # What an interrupted installation leaves has another name.
+    # An interrupted installation leaves a directory of another name.
     half = LINES / f"{version}.half"
     shutil.rmtree(half, ignore_errors=True)
     missing = [f"dbt-core=={version}"]
@@ -94,9 +94,9 @@ def pip_install(directory: Path, requirements: list[str]) -> None:
 
 
 def find_missing(directory: Path) -> Iterator[str]:
-    """Yield what packages in a directory require and neither it nor the environment has.
+    """Yield requirements of the packages in a directory that it and the environment lack.
 
-    Versions are those of constraints.txt where these will do.
+    Versions are those of constraints.txt where these fit.
     """
     installed = list(distributions(path=[str(directory)]))
     pins = read_pins()
@@ -138,12 +138,12 @@ def passes(directory: Path, cut: list[list[str]]) -> bool:
 
 
 def pass_together(directory: Path, tests: list[str]) -> bool:
-    """Run tests in one process; print what it said, and return whether they pass."""
+    """Run tests in one process; print its output, and return whether the tests pass."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(directory), str(ROOT)]),
         # -m is not on the command line: dbt-core 1.12 looks there for its own, which is deprecated.
-        # dbt-core 1.10 imports what click 8.5 no longer wants to be imported.
+        # dbt-core 1.10 imports a name that click 8.5 has deprecated.
         "PYTEST_ADDOPTS": "-m 'not long and not conformance' "
         "-W ignore::DeprecationWarning:dbt.cli.options",
     }

@@ -1,8 +1,8 @@
 """Check who may import whom: `python -m tools.import_rules`, a part of `make lint`.
 
 The rules are those of docs/architecture.md. Imports are read from the source, those inside of
-functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle. What the adapter
-takes of the library besides the library's public names stands in `tools/adapter_imports.txt`.
+functions and below `if TYPE_CHECKING` as well, so that nothing hides a circle. The names that the
+adapter imports of the library, other than public ones, are listed in `tools/adapter_imports.txt`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = ROOT / "tools" / "adapter_imports.txt"
-"""Names of the library that the adapter takes, besides the public ones."""
+"""Names of the library that the adapter may import in addition to the public ones."""
 
 LIBRARY = "hiveacid"
 ADAPTER = "dbt.adapters.hiveacid"
@@ -33,7 +33,7 @@ LAYERS = (
     ("formatting", "spark_versions", "version"),
     ("errors",),
 )
-"""Rooms of the library, from the top down: each may import those below it."""
+"""Packages and modules of the library, top layer first. Each may import the layers below it."""
 
 FORBIDDEN = (
     (LIBRARY, "dbt", "the library must be importable without dbt"),
@@ -44,7 +44,7 @@ FORBIDDEN = (
     (f"{ADAPTER}.targets", f"{ADAPTER}.incremental", "a target knows no run of a model"),
     (ADAPTER, f"{ADAPTER}.impl", "nothing stands on the adapter's face"),
 )
-"""Who must not import whom, and why. The package itself (`__init__`) may import its face."""
+"""Who must not import whom, and why. The adapter's package (`__init__`) may import `impl`."""
 
 
 @dataclass(frozen=True, order=True)
@@ -92,7 +92,7 @@ def module_name(path: Path) -> str:
 
 
 def imports_of(module: str, source: str, modules: Mapping[str, object]) -> Iterator[Import]:
-    """Yield the imports in a module's source; `modules` tells modules from names in them."""
+    """Yield the imports in a module's source; `modules` distinguishes modules from names."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -114,7 +114,7 @@ def find_breaches(imports: list[Import]) -> Iterator[str]:
 
 
 def read_allowed() -> frozenset[tuple[str, str]]:
-    """Return the modules and names that the adapter may take, besides the public ones."""
+    """Return the modules and names that the adapter may take in addition to the public ones."""
     lines = ALLOWED.read_text(encoding="utf-8").splitlines()
     pairs = (line.split(":") for line in lines if not line.startswith("#"))
     return frozenset((module, name) for module, names in pairs for name in names.split())
@@ -177,7 +177,7 @@ def reason_against(found: Import) -> str | None:
 
 
 def is_in(module: str, package: str) -> bool:
-    """Tell whether a module is a package or in it."""
+    """Return whether a module is a package or in it."""
     return module == package or module.startswith(f"{package}.")
 
 
@@ -188,7 +188,7 @@ def room_of(module: str) -> str | None:
 
 
 def layer_of(module: str) -> int | None:
-    """Return the number of a library module's layer, 0 for the roof; None outside of all."""
+    """Return the number of a library module's layer, 0 for the top; None outside all layers."""
     room = room_of(module)
     return next((i for i, rooms in enumerate(LAYERS) if room in rooms), None)
 
@@ -209,7 +209,7 @@ def find_circles(imports: list[Import]) -> Iterator[list[str]]:
 
 
 def circle_through(start: str, graph: Mapping[str, set[str]]) -> list[str] | None:
-    """Return a shortest way from a module back to itself; None if there is none."""
+    """Return a shortest path from a module back to itself; None if there is none."""
     ways = [[start]]
     seen: set[str] = set()
     while ways:

@@ -17,7 +17,7 @@ PAGES = {"CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
 """Documents at the top of the repository that are pages of the site."""
 
 MOST_SECTIONS = 60
-"""Sections that the table of contents of a page names at most."""
+"""Sections in the table of contents of a page, at most."""
 
 _TO_TOP = re.compile(r"\]\((?:\.\./)+(README|CONTRIBUTING|CHANGELOG)\.md")
 _TO_DOCS = re.compile(r"\]\(docs/")
@@ -61,7 +61,7 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def on_page_context(context: Any, page: Any, **_: Any) -> Any:
-    """Leave the chapters alone in a table of contents that nobody would read to its end."""
+    """Keep only the chapters in a table of contents of more than `MOST_SECTIONS` sections."""
     chapters = [chapter for title in page.toc for chapter in title.children]
     if sum(len(chapter.children) for chapter in chapters) > MOST_SECTIONS:
         for chapter in chapters:

@@ -1,9 +1,9 @@
-"""Run a cut of the tests on other versions of Spark than the one of the development.
+"""Run a cut of the tests on releases of Spark that the project is not developed on.
 
 python -m tools.spark_line 3.5.9 4.3.0
 
-Each version is installed into `.spark/<version>` and stands before the virtual environment's own on
-the path. How many tests run on a line stands in hiveacid/spark_versions.py. The full cut writes
+Each release is installed into `.spark/<version>`, which comes before the virtual environment on
+Python's path. hiveacid/spark_versions.py says how many tests run on a line. The full cut writes
 docs/spark-lines.md, and with it docs/install.md.
 """
 
@@ -35,8 +35,8 @@ FULL = [
     [
         "integration/test_kinds_of_tables.py",
         "integration/test_verify.py",
-        # These lines take other ways than the one of the development: which columns ORC is asked
-        # for, what Spark pushes down, how it numbers rows, and what its parser makes of SQL.
+        # These lines differ from the development's in the columns that ORC is asked for, in what
+        # Spark pushes down, in how it numbers rows, and in what its parser makes of SQL.
         "integration/test_delete_forms.py",
         "integration/test_names.py",
         "integration/test_pushdown.py",
@@ -108,7 +108,7 @@ def cut_of(version: str, cut: str) -> list[list[str]]:
 
 
 def install(version: str) -> Path:
-    """The directory that has this version of pyspark, installed there unless it is."""
+    """Return the directory of a release of pyspark; install the release if it is missing."""
     directory = SPARKS / version
     if not (directory / "pyspark").exists():
         pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
@@ -120,7 +120,7 @@ def install(version: str) -> Path:
 def run_cut(directory: Path, cut: list[list[str]]) -> tuple[bool, dict[str, str]]:
     """Run the tests of a cut on the pyspark in a directory.
 
-    Return whether all pass, and what became of them by file.
+    Return whether all pass, and the results by file.
     """
     passed, results = True, {}
     for tests in cut:

@@ -1,6 +1,6 @@
 """Results of the tests on other lines of Spark: docs/spark-lines.md. tools/spark_line.py writes it.
 
-A run has some lines, and the page those of earlier runs, too.
+A run covers some lines. The page keeps the results of earlier runs for the other lines.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ lacks.
 """
 
 Results = Mapping[str, Mapping[str, str]]
-"""What became of the tests by file, in each by release of Spark."""
+"""Results of the tests by file, and for each file by release of Spark."""
 
 
 def results_of(report: Path) -> dict[str, str]:
-    """Return what became of the tests in a report of pytest's in JUnit's format, by file.
+    """Return the results of the tests by file, from pytest's report in JUnit's format.
 
     The report has the files of the tests (`junit_family=xunit1`).
     """
@@ -88,7 +88,7 @@ def rendered(results: Results) -> str:
 
 
 def counts_in(cell: str) -> Counter[str]:
-    """Return how many tests have passed by a cell, and how many have not."""
+    """Return how many tests of a cell have passed, failed and been skipped."""
     if cell == CRASHED:
         return Counter({"failed": 1})
     passed, *others = cell.split(", ")
@@ -97,7 +97,7 @@ def counts_in(cell: str) -> Counter[str]:
 
 
 def _shown(file: str) -> str:
-    """All unit tests are one row."""
+    """Return the row of a file: all unit tests are one row."""
     return UNIT_TESTS if file.startswith(f"{UNIT_TESTS}/") else file
 
 

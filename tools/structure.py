@@ -105,7 +105,7 @@ def count_imported_once(imports: Iterable[Import]) -> int:
 
 
 def count_any(source: str) -> int:
-    """Count where a source names `Any`, its import apart."""
+    """Count the uses of `Any` in a source, its import excluded."""
     return sum(
         isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(ast.parse(source))
     )

@@ -1,7 +1,7 @@
 """Write the tables of supported versions into docs/install.md. `make reference` runs it.
 
-What runs on which Spark stands in hiveacid/spark_versions.py, what has passed in
-docs/spark-lines.md; what dbt-core and Python run on stands here.
+hiveacid/spark_versions.py has what runs on which Spark, docs/spark-lines.md has what has passed.
+The lines of dbt-core and Python are in this module.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ SESSION_CATALOG = "spark_catalog"
 
 
 def table_metadata(session: SparkSession, database: str, table: str) -> CatalogTable | None:
-    """Return Spark's `CatalogTable`.
+    """Return the `CatalogTable` of a table in Spark's own catalog; None if it is not there.
 
-    None for a table that Spark's own catalog does not have, and for what is no table there
-    (`` parquet.`/path` ``): Spark has an error of its own for it when it runs a statement.
+    None also stands for a name that is no table (`` parquet.`/path` ``). Spark raises its own
+    error for both when it runs the statement.
 
-    The metastore is asked once. `SessionCatalog.getTableMetadata` asks three times: whether there
-    is the database, whether there is the table, and for the table.
+    The metastore is asked once. `SessionCatalog.getTableMetadata` asks three times: whether the
+    database exists, whether the table exists, and for the table.
     """
     if session.conf.get("spark.sql.caseSensitive") != "true":
         database, table = database.lower(), table.lower()
@@ -36,7 +36,7 @@ def table_metadata(session: SparkSession, database: str, table: str) -> CatalogT
 def tables_metadata(
     session: SparkSession, database: str, tables: Iterable[str]
 ) -> dict[str, CatalogTable]:
-    """Return Spark's `CatalogTable` of those of some tables that its own catalog has.
+    """Return the `CatalogTable` of each table in Spark's own catalog, by its lower-case name.
 
     The metastore is asked once.
 
@@ -57,7 +57,7 @@ def session_catalog(session: SparkSession) -> Any:
 
 
 def external_catalog(session: SparkSession) -> Any:
-    """Return what Spark's own catalog keeps its tables in (`ExternalCatalog`)."""
+    """Return the store behind Spark's own catalog (`ExternalCatalog`)."""
     return session._jsparkSession.sharedState().externalCatalog()
 
 
@@ -84,7 +84,7 @@ def transactional_in(session: SparkSession, database: str) -> list[str]:
 
 
 def read_by_spark(plan: LogicalPlan) -> list[str]:
-    """Return the names of the transactional tables whose files Spark reads, by an analysed plan."""
+    """Return the names of the transactional tables whose files an analysed plan reads."""
     found = set()
     for leaf in leaves(plan):
         kind = leaf.nodeName()

@@ -1,4 +1,4 @@
-"""Clauses behind the name of a transactional table: which part of it, and how it is read."""
+"""Clauses after the name of a transactional table: options in `with (…)`, and time travel."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class ReadClauses:
 
     @classmethod
     def of(cls, spark: SparkSession, table: TableName, relation: Relation) -> ReadClauses:
-        """Read the clauses of a relation.
+        """Parse the clauses of a relation.
 
         Raises:
-            InvalidSettingError: naming the table and everything that is wrong.
+            InvalidSettingError: naming the table and every problem.
         """
         found, problems = cls(), []
         for key, text in sorted(relation.options.items()):
@@ -78,7 +78,7 @@ class ReadClauses:
 
     @classmethod
     def of_options(cls, options: Mapping[str, str]) -> ReadClauses:
-        """Read the options of a `with (…)` clause, as `options` returns them.
+        """Parse the options of a `with (…)` clause, as `options` returns them.
 
         Raises:
             ValueError, InvalidSettingError: an option is unknown or wrong.
@@ -105,9 +105,9 @@ class ReadClauses:
         raise ValueError(f"unknown option {key!r}")
 
     def options(self) -> dict[str, str]:
-        """Return the options of the `with (…)` clause that says the same.
+        """Return the options of an equivalent `with (…)` clause; defaults are left out.
 
-        `as_of` is no option: SQL has a clause of its own for it.
+        `as_of` is not an option: SQL has its own clause for time travel.
         """
         options = {}
         if self.partitions:
@@ -120,10 +120,10 @@ class ReadClauses:
 
 
 def refuse_ignored(relation: Relation, kind: str) -> None:
-    """Refuse options of a transactional table behind a name where Spark ignores them.
+    """Refuse options for a transactional table on a relation where Spark ignores them.
 
     Raises:
-        InvalidSettingError: naming the relation, which is of a `kind`, and the options.
+        InvalidSettingError: naming the relation, its `kind`, and the options.
     """
     ours = [key for key in OPTIONS if key in relation.options]
     if ours:
@@ -136,7 +136,7 @@ def refuse_ignored(relation: Relation, kind: str) -> None:
 
 
 def render_read(name: str, options: Mapping[str, str], line: SparkVersion = _LINE) -> str:
-    """Return a table with options as a line of Spark reads it; its name alone without options."""
+    """Return SQL that reads a table with options on a line of Spark; without options, its name."""
     if not options:
         return name
     given = [(key, text_literal(text)) for key, text in sorted(options.items())]
@@ -177,14 +177,14 @@ def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:
 
 
 def _microseconds(spark: SparkSession, expression: Expression) -> int | None:
-    """Return the time that an expression of Spark's is, in microseconds since the epoch.
+    """Evaluate a Spark expression as a timestamp, in microseconds since the epoch.
 
-    The expression itself is put into a query, not its text: the text of a literal that Spark has
-    parsed has lost the literal's zone, and names two times in the hour that a change to winter time
+    The query contains the expression itself, not its text: the text of a parsed literal has lost
+    the literal's time zone, and names two times in the hour that the end of daylight saving time
     repeats.
 
     Raises:
-        ValueError: the expression has a query, which would read its tables without the snapshot.
+        ValueError: the expression has a subquery, which would read its tables without the snapshot.
         PySparkException: Spark cannot evaluate the expression.
     """
     context = spark.sparkContext

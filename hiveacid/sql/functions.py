@@ -1,8 +1,7 @@
-"""SQL functions that a statement calls or makes, and the queries in their bodies.
+"""SQL functions that a statement calls or creates, and the queries in their bodies.
 
-A function is stored in Spark's own catalog, or temporary. Spark puts the body of a SQL function
-into the plan of a statement while it analyses the statement. So the tables that a body reads do not
-stand in the statement's own plan.
+A function is stored in Spark's own catalog, or temporary. Spark inlines the body of a SQL function
+during analysis. So the parsed plan of a statement lacks the tables that a body reads.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from hiveacid.sql.catalog import SESSION_CATALOG, session_catalog
 _CATALYST = "org.apache.spark.sql.catalyst"
 
 _CALL = re.compile(r"'((?:`(?:[^`]|``)*`|\w+)(?:\.(?:`(?:[^`]|``)*`|\w+))*)\(")
-"""A call in the text that Spark has of a plan before it is analysed. Not all that looks so is one:
-a text in the statement may look so, too."""
+"""A function call in the text of a plan before analysis. A string literal in the statement may look
+like a call, too."""
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|(\w+)")
 _UNLIMITED = 2**31 - 1
@@ -35,7 +34,7 @@ _NAMED_BY_EXPRESSION = "expressionwithunresolvedidentifier("
 _TABLE_FUNCTION = re.compile(r"'UnresolvedTableValuedFunction \[([^\]]*)\]")
 
 _SQL_FUNCTION = "sqlFunction."
-"""The class that the catalog has of a function in SQL. Spark 3 has no such functions."""
+"""Class name of SQL functions in the catalog. Spark 3 has no SQL functions."""
 
 _MAKERS = ("CreateUserDefinedFunction", "CreateSQLFunctionCommand")
 
@@ -43,8 +42,8 @@ _MARKS = re.compile(
     r"UNRESOLVED_FUNC(TION)?|(UNRESOLVED_)?GENERATOR|UNRESOLVED_TABLE_VALUED_FUNCTION"
     r"|UNRESOLVED_TVF_ALIASES|\w*UNRESOLVED_IDENTIFIER"
 )
-"""Marks of Spark's on a plan (`TreePattern`) below which a function is called: its analyzer looks
-for calls by them."""
+"""Names of Spark's tree patterns (`TreePattern`) for plans that call a function. Spark's analyzer
+finds the calls by them."""
 
 _builtins: dict[SparkContext, frozenset[str]] = {}
 _marks: dict[SparkContext, Any] = {}
@@ -64,26 +63,27 @@ class SqlFunction:
 
 
 def made_by(plan: LogicalPlan) -> SqlFunction | None:
-    """Return the SQL function that a statement makes, by the statement's plan; None for others."""
+    """Return the SQL function that a plan creates; None for other plans."""
     return SqlFunction("The function", _body(plan), None) if plan.nodeName() in _MAKERS else None
 
 
 def text_of_calls(context: SparkContext, plan: LogicalPlan) -> str:
-    """Return the text of a statement's plan before analysis; empty if the plan calls nothing.
+    """Return the text of a plan before analysis; empty if the plan calls no function.
 
-    Some commands keep a plan in a field, whose marks they do not have. They have no children.
+    A command without children may hold a plan in a field. It lacks the tree patterns of the held
+    plan, so its text is always returned.
     """
     if not plan.children().isEmpty() and not plan.containsAnyPattern(_marks_of_calls(context)):
         return ""
     # verbose, addSuffix, maxFields, printOperatorId; Spark 4 adds printNodeId. The longest overload
-    # has a function before them.
+    # has a function parameter before them.
     arguments = (False, False, _UNLIMITED, False)
     count = len(parameter_types(context, f"{_CATALYST}.trees.TreeNode", "treeString")) - 1
     return str(plan.treeString(*arguments, *[False] * (count - len(arguments))))
 
 
 def called_in(session: SparkSession, text: str) -> Iterator[SqlFunction]:
-    """Yield the SQL functions that a statement calls, by what `text_of_calls` has returned."""
+    """Yield the SQL functions called in a text that `text_of_calls` has returned."""
     names = {_parts(name) for name in _CALL.findall(text)}
     names |= {tuple(name.split(", ")) for name in _TABLE_FUNCTION.findall(text)}
     builtin = _builtin(session.sparkContext)
@@ -96,7 +96,7 @@ def called_in(session: SparkSession, text: str) -> Iterator[SqlFunction]:
 
 
 def is_named_by_expression(text: str) -> bool:
-    """Return whether a statement names a function by IDENTIFIER(…), as `called_in` takes it."""
+    """Return whether a text of `text_of_calls` has a function that IDENTIFIER(…) names."""
     return _NAMED_BY_EXPRESSION in text
 
 
@@ -126,7 +126,7 @@ def _builtin(context: SparkContext) -> frozenset[str]:
 
 
 def _temporary(session: SparkSession, parts: tuple[str, ...]) -> SqlFunction | None:
-    """Return a SQL function of the session: made without this library, which makes none."""
+    """Return a temporary SQL function; it was created outside of this library."""
     context, catalog = session.sparkContext, session_catalog(session)
     if len(parts) > 1 or not version_of(session.version).has_sql_functions:
         return None

@@ -1,7 +1,7 @@
-"""What a statement reads through Hive's own views: this is where they are translated.
+"""Tables that a statement reads through Hive views. The views are translated to Spark SQL.
 
-Spark has no view of the metastore's that its own catalog lacks, and shows another one after its
-own rules. So the text of a view over transactional tables is translated to Spark's SQL.
+Spark cannot see a view that only the snapshot's metastore has, and evaluates the text of other
+Hive views by its own rules. So the text of a view over transactional tables is translated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hiveacid.sql.refusals import refuse_clauses
 from hiveacid.sql.statement import Relation
 
 _NOT_MADE_BY_SPARK = "2.2 or prior"
-"""What Spark takes for the version that made a table or a view, where Hive made it."""
+"""Version that Spark reports as the creator of tables and views that Hive made."""
 
 
 class HiveViewReads:
@@ -39,26 +39,26 @@ class HiveViewReads:
         Args:
             session: the session of the statement.
             finder: finds what the text of a view reads.
-            hive_sql: returns what the metastore knows of the SQL of its Hive.
+            hive_sql: returns the version and the SQL settings of the metastore's Hive.
         """
         self._finder = finder
         self._hive_views = HiveViews(session, hive_sql)
 
     def follow(self, relation: Relation, view: HiveView, scope: Scope) -> ViewRead | None:
-        """Follow a Hive view. One over no transactional table is left to Spark.
+        """Resolve a Hive view; None leaves a view over no transactional table to Spark.
 
         Raises:
-            UnreadableTableError: Spark cannot show what Hive shows of the view.
+            UnreadableTableError: the view cannot be read exactly as in Hive.
         """
         if str(view.name) in scope.path:
-            return None  # Spark has an error for a view that reads itself.
+            return None  # Spark reports a view that reads itself.
         opened = self._hive_views.open(view)
         if opened.statement.plan is None:
             names, within = tables_in(view), scope.within(str(view.name), None)
             below = [Relation((SESSION_CATALOG, it.database, it.table)) for it in sorted(names)]
             if not names or any(self._finder.look_up(it, within) for it in below):
                 opened.refuse()
-            return None  # Spark has an error for its text.
+            return None  # Spark reports the error in its text.
         within = scope.within(str(view.name), view.name.database)
         reads = self._finder.find(opened.statement, replace(within, is_in_hive_view=True))
         found = ViewRead(relation, opened, opened.statement, reads)
@@ -88,7 +88,7 @@ def view_made_by_hive(name: TableName, metadata: CatalogTable) -> HiveView | Non
 
 
 def _check(read: ViewRead) -> None:
-    """Refuse a Hive view that Spark would show with other rows, or one behind it."""
+    """Refuse a Hive view that Spark would evaluate differently, also one behind a view."""
     check = getattr(read.view, "check", None)
     if check is not None:
         check()

@@ -1,4 +1,4 @@
-"""Tables that are known without Spark's catalog: what the snapshot's metastore has of them."""
+"""Tables of the snapshot's metastore, looked up without Spark's catalog."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hiveacid.sql.hive_views import tables_in
 
 
 class KnownTables:
-    """Metadata of tables: the metastore is asked once, for all expected tables together.
+    """Metadata of tables, from one request to the metastore for all expected tables.
 
-    It takes no transaction and no lock: the snapshot reads the metadata again under its locks. All
-    methods are thread-safe.
+    No transaction is opened and no lock is taken: the snapshot reads the metadata again under its
+    locks. All methods are thread-safe.
     """
 
     def __init__(
@@ -29,14 +29,14 @@ class KnownTables:
         """Ask nothing yet.
 
         Args:
-            client: opens a client for one question.
-            expected: names the tables that are going to be asked for.
-            declared: names the tables that mean the metastore's also where Spark's catalog has
-                another of the same name.
-            hive_views: the release of Hive whose answers Hive views are given (`HiveSql`).
+            client: opens a client for one request.
+            expected: returns the tables whose metadata will be needed.
+            declared: returns the names that mean the metastore's table even if Spark's catalog has
+                another table of the same name.
+            hive_views: the release of Hive that Hive views are read as (`HiveSql`).
 
         Raises:
-            InvalidSettingError: there is no such release.
+            InvalidSettingError: `hive_views` is not a known release.
         """
         if hive_views not in (None, *HIVE_VIEWS):
             raise InvalidSettingError(
@@ -64,7 +64,7 @@ class KnownTables:
             return self._known[name]
 
     def missing(self, names: Iterable[TableName]) -> list[TableName]:
-        """Return those of `names` that the metastore does not have, in their order.
+        """Return those of `names` that the metastore does not have, sorted.
 
         Raises:
             MetastoreError: the metastore could not be asked.
@@ -90,19 +90,19 @@ class KnownTables:
         return table
 
     def forget(self) -> None:
-        """Ask the metastore again, for a table that may have changed since."""
+        """Forget all metadata: the metastore is asked again for tables that may have changed."""
         with self._lock:
             self._known.clear()
 
     def asked_for(self) -> dict[TableName, Table | None]:
-        """Return all tables that were asked for, and the metastore's answers."""
+        """Return the metadata of all tables that were looked up; None for missing tables."""
         with self._lock:
             return dict(self._known)
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """Return whether the metastore has `name` as a transactional table.
 
-        `in_spark` tells whether Spark's catalog has another table of this name.
+        `in_spark`: whether Spark's catalog has another table of this name.
         """
         if in_spark and name not in self._declared():
             return False
@@ -115,7 +115,7 @@ class KnownTables:
         return HiveView.of(self.get(name))
 
     def hive_sql(self) -> HiveSql:
-        """Return what the metastore knows of the SQL of its Hive."""
+        """Return the version and the SQL settings of the metastore's Hive. Asks once."""
         with self._lock:
             if self._hive_sql is None:
                 with self._client() as client:
@@ -123,7 +123,7 @@ class KnownTables:
             return self._hive_sql
 
     def transactional(self, names: Iterable[TableName]) -> set[TableName]:
-        """Return those of `names` that are transactional tables."""
+        """Return the transactional tables among `names`."""
         tables = ((name, self.get(name)) for name in names)
         return {name for name, table in tables if table is not None and table.is_transactional}
 
@@ -146,7 +146,7 @@ class KnownTables:
         return found
 
     def read_in_snapshot(self, names: Iterable[TableName]) -> set[TableName]:
-        """Return those of `names` that are transactional tables, or Hive views over some."""
+        """Return the transactional tables, and the Hive views over them, among `names`."""
         return {name for name in names if self.behind([name])}
 
     def _look_up(self, names: set[TableName]) -> None:

@@ -25,7 +25,7 @@ from hiveacid.sql.paths import is_path
 from hiveacid.sql.statement import NameParts, Relation, parse_name
 
 _TOGETHER = 3
-"""Tables of one database that are worth a look-up together."""
+"""Number of tables of one database from which one request for all of them pays off."""
 
 
 class Names:
@@ -39,9 +39,10 @@ class Names:
         self._metadata: dict[TableName, CatalogTable | None] = {}
 
     def qualify(self, parts: NameParts, database: str | None = None) -> TableName | None:
-        """Return the table of Spark's own catalog that a name means; None for other catalogs.
+        """Return the table of Spark's own catalog that a name means.
 
-        A one-part name is looked up in `database`; without one it may mean a temporary view.
+        None for a table of another catalog, and for a temporary view. A one-part name is looked up
+        in `database`; without one it may mean a temporary view.
         """
         if len(parts) > 2 and parts[0].lower() == SESSION_CATALOG:
             parts = parts[1:]
@@ -68,15 +69,15 @@ class Names:
         return bool(self._catalog.isTempView(name))
 
     def is_in_catalog(self, parts: NameParts) -> bool:
-        """Return whether a two-part name means a table of another catalog of Spark's."""
+        """Return whether a two-part name means a table of another Spark catalog."""
         return len(parts) == 2 and self.is_catalog(parts[0])
 
     def is_catalog(self, name: str) -> bool:
-        """Return whether Spark has a catalog of a name."""
+        """Return whether Spark has a catalog of this name."""
         return bool(self._manager.isCatalogRegistered(name))
 
     def look_up_together(self, relations: Iterable[Relation], database: str | None) -> None:
-        """Look up the tables of a database together where a statement reads several of them."""
+        """Look up tables in one request per database from which a statement reads several."""
         wanted: dict[str, set[str]] = {}
         for relation in relations:
             name = None if is_path(relation.parts) else self.qualify(relation.parts, database)
@@ -92,7 +93,7 @@ class Names:
             self._metadata |= {TableName(schema, table): found.get(table) for table in tables}
 
     def table(self, name: TableName) -> CatalogTable | None:
-        """Return what Spark's own catalog has of a table; None if it has no such table."""
+        """Return the `CatalogTable` of Spark's own catalog; None if it has no such table."""
         if name not in self._metadata:
             try:
                 self._metadata[name] = table_metadata(self._session, name.database, name.table)
@@ -109,7 +110,7 @@ class Names:
         """Return whether a name means a transactional table.
 
         Raises:
-            RawAcidReferenceError: the name is that of two tables.
+            RawAcidReferenceError: the name means two tables, one of them in Spark's catalog.
         """
         metadata = self.table(name)
         if metadata is None:
@@ -127,7 +128,7 @@ class Names:
         return False
 
     def acid_table(self, text: str) -> TableName | None:
-        """Return the transactional table that a name in a text means; None for any other."""
+        """Parse a name; return the transactional table that it means, None for any other."""
         name = self.qualify(parse_name(self._session, text))
         return name if name is not None and self.is_acid(name) else None
 

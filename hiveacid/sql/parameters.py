@@ -1,8 +1,8 @@
 """Parameters of a statement: values for `:name` and `?` in its text.
 
-Spark puts the values in on their way to its analyzer, which is too late for us: the tables of a
-statement must be known before. So the values are put in here, by Spark's own classes. Since Spark
-4.1 these work on the text, before on the plan.
+Spark binds the values on the way to its analyzer, which is too late here: the tables of a statement
+must be known earlier. So the values are bound here, by Spark's own classes: since Spark 4.1 in the
+text, before 4.1 in the plan.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from hiveacid.spark_versions import version_of
 from hiveacid.sql.statement import Statement, check_syntax, of_plan, parse
 
 Parameters = Mapping[str, Any] | Sequence[Any]
-"""Values by the names of parameters, or in the order of the question marks."""
+"""Values by parameter name, or in the order of the question marks."""
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _BY_POSITION = f"{_CATALYST}.analysis.PosParameterizedQuery"
 
 
 def parse_with(session: SparkSession, sql: str, values: Parameters | None = None) -> Statement:
-    """Return the names in a statement, with values for its parameters if there are any.
+    """Parse a statement, with values for its parameters if there are any.
 
     Raises:
-        PySparkException: there are values, and Spark cannot parse the statement, or a value is no
-            constant.
+        PySparkException: there are values, and Spark cannot parse the statement, or a value is not
+            a constant.
     """
     if not values:
         return parse(session, sql)
     text = with_values(session, sql, values) if version_of(session.version).binds_in_text else None
-    # Spark's parser would put variables into a value with `${…}`, which is to stay as it is.
+    # Spark's parser would substitute variables in a value with `${…}`, which must stay as it is.
     if text is not None and _with_variables(session, text) == text:
         statement = of_plan(session, text, check_syntax(session, text))
     else:
@@ -49,10 +49,10 @@ def parse_with(session: SparkSession, sql: str, values: Parameters | None = None
 
 
 def with_values(session: SparkSession, sql: str, values: Parameters) -> str:
-    """Return a statement with values for its parameters (Spark 4.1 and later).
+    """Bind the parameters in the text of a statement (Spark 4.1 and later).
 
     Raises:
-        PySparkException: Spark cannot parse the statement, or a value is no constant.
+        PySparkException: Spark cannot parse the statement, or a value is not a constant.
     """
     context = session.sparkContext
     plan = _plan_of_values(session, values)
@@ -71,17 +71,17 @@ def with_values(session: SparkSession, sql: str, values: Parameters) -> str:
 
 
 def _with_variables(session: SparkSession, text: str) -> str:
-    """Return a text with Spark's values for its `${…}`."""
+    """Substitute the variables `${…}` in a text, as Spark does."""
     variables = java(session.sparkContext, "org.apache.spark.sql.internal.VariableSubstitution")()
     with active(session):
         return str(variables.substitute(text))
 
 
 def bind(session: SparkSession, plan: LogicalPlan, values: Parameters) -> LogicalPlan:
-    """Return a plan with values for its parameters (before Spark 4.1).
+    """Bind the parameters in a plan (before Spark 4.1).
 
     Raises:
-        PySparkException: a value is no constant.
+        PySparkException: a value is not a constant.
     """
     of_values = _plan_of_values(session, values)
     with active(session):
@@ -89,14 +89,14 @@ def bind(session: SparkSession, plan: LogicalPlan, values: Parameters) -> Logica
 
 
 def _plan_of_values(session: SparkSession, values: Parameters) -> LogicalPlan:
-    """Return a plan that shows the values, of all kinds that `session.sql` takes, as literals."""
+    """Return a plan with the values, of any type that `session.sql` takes, as literals."""
     each_value = values.values() if isinstance(values, Mapping) else values
     plan = plan_of(session.range(1).select(*(F.lit(it).alias("value") for it in each_value)))
     return java(session.sparkContext, f"{_CATALYST}.optimizer.ConstantFolding").apply(plan)
 
 
 def _expressions(plan: LogicalPlan) -> list[Expression]:
-    """Return Spark's expressions of the values that a plan shows."""
+    """Return the expressions of the values in a plan of `_plan_of_values`."""
     return [alias.child() for alias in each(plan.projectList())]
 
 

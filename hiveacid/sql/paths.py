@@ -1,7 +1,7 @@
 """Directories of transactional tables that a statement names by their paths.
 
-Such a path hides a table from all checks of names: Spark would read the table's files raw, make a
-table of them, or write among them.
+A path hides a table from all checks of names: Spark would read the table's files raw, create a
+table over them, or write among them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEEPEST = 4
 """Levels of directories, such as partitions, between a path and what Hive writes below it."""
 
 _LOOKED_AT = 1_000
-"""Files and directories that a path with wildcards stands for: so many are looked at, at most."""
+"""Files and directories that are looked at for a path with wildcards, at most."""
 
 _PATH = "path"
 
@@ -82,7 +82,8 @@ def paths_in(plan: LogicalPlan) -> Iterator[NamedPath]:
 def refuse_acid_directory(session: SparkSession, named: NamedPath) -> None:
     """Refuse a path at, above or below which a transactional table has its rows.
 
-    What is read is looked through; elsewhere the first partition stands for all.
+    All directories below a path that is read are searched; for other paths only the first
+    partition is.
 
     Raises:
         RawAcidReferenceError: naming the path, and a directory that Hive has written.

@@ -1,7 +1,7 @@
-"""The one way from a statement to its plan: its tables are found, pinned, and swapped for rows.
+"""Preparation of every SQL statement: its tables are found, pinned, and swapped for their rows.
 
-`parse_with` makes a statement of a text and the values of its parameters. `look_at` finds what the
-statement reads, and `prepare` makes it ready to run.
+`parse_with` parses a text and binds its parameters. `look_at` finds the tables that the statement
+reads, and `prepare` makes the statement ready to run.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class RowSource(Protocol):
         """Return the changes of a table that was pinned, lazily."""
 
     def function(self, call: TableFunction) -> Callable[[SparkSession], DataFrame] | None:
-        """Return what makes the rows of a table function of the host's; None for any other."""
+        """Return a maker of the rows of one of the host's table functions; None for others."""
 
 
 @dataclass(frozen=True)
 class StatementReads:
-    """A statement that was looked at: nothing is pinned, and nothing has run."""
+    """A statement and the tables that it reads. Nothing is pinned, and nothing has run."""
 
     statement: Statement
     reads: tuple[Read, ...] = ()
@@ -64,7 +64,7 @@ class Prepared(StatementReads):
 
     Attributes:
         functions: the calls of table functions whose rows are the snapshot's.
-        swapped: what is to run; None where Spark runs the text as it is.
+        swapped: the statement to run; None if Spark runs the text as it is.
     """
 
     functions: tuple[TableFunction, ...] = ()
@@ -93,9 +93,9 @@ class Prepared(StatementReads):
 
 
 def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> StatementReads:
-    """Return what a statement reads of transactional tables. Takes no lock.
+    """Return the transactional tables that a statement reads. Takes no lock.
 
-    A text that Spark cannot parse reads nothing: running it tells.
+    A text that Spark cannot parse reads nothing: running it raises Spark's error.
 
     Raises:
         RawAcidReferenceError, AcidTargetError: as for `find_acid`.
@@ -108,7 +108,8 @@ def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> 
 def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Prepared:
     """Make a statement ready to run: its transactional tables are swapped for their rows.
 
-    A stored view that the statement makes gets the columns alone, and its tables are not pinned.
+    If the statement creates a stored view, tables are swapped for their columns without rows, and
+    are not pinned.
 
     Args:
         session: the session that runs the statement.
@@ -138,7 +139,7 @@ def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Pre
 def _without_rows(
     session: SparkSession, statement: Statement, known: KnownTables
 ) -> SwappedStatement | None:
-    """Return what to run in place of a text that reads no rows of the snapshot; None for itself."""
+    """Return what to run for a text that reads no rows of the snapshot; None to run the text."""
     described = described_elsewhere(session, statement, known)
     if described is not None:
         return describe_table(session, statement, known.metadata(described))

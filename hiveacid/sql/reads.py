@@ -23,10 +23,10 @@ class AcidRead:
 
 
 class OpenedView(Protocol):
-    """A stored view that can be shown with a plan of its query."""
+    """A stored view whose query can be replaced by another plan of the query."""
 
     def analyzed_with(self, session: SparkSession, query: LogicalPlan) -> LogicalPlan:
-        """Return the analysed plan of the view with a plan of its query."""
+        """Return the analysed plan of the view, with `query` as the plan of its query."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Scope:
     is_in_hive_view: bool = False
 
     def within(self, name: str, database: str | None) -> Scope:
-        """Return the scope of what stands in a view or function that a name here means."""
+        """Return the scope inside a view or function that is named in this scope."""
         return replace(self, database=database, path=(*self.path, name))
 
     def __str__(self) -> str:
@@ -80,17 +80,17 @@ class Scope:
 
 
 class Finder(Protocol):
-    """Search for what statements read, as views call it for their own texts."""
+    """Search for the tables that statements read. Views call it for their own texts."""
 
     def find(self, statement: Statement, scope: Scope) -> tuple[Read, ...]:
-        """Return what a statement reads that stands in a scope."""
+        """Return the reads of a statement in a scope."""
 
     def look_up(self, relation: Relation, scope: Scope) -> Read | None:
         """Return what one relation reads; None if no transactional table is behind it."""
 
 
 def tables_of(reads: Iterable[Read]) -> Iterator[AcidRead]:
-    """Yield the tables of some reads: also those behind views."""
+    """Yield the tables of reads, also tables behind views."""
     for read in reads:
         if isinstance(read, AcidRead):
             yield read

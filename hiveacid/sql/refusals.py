@@ -1,7 +1,7 @@
-"""Statements that are not run: they would change transactional tables, or read them raw.
+"""Refusals of statements that would change transactional tables, or read them raw.
 
-Spark would read the rows of such a table wrong, or change them without Hive's locks, where no name
-in the statement shows it, or where the name is that of something to change.
+Spark would read the rows of the tables wrong, or change them without Hive's locks. These statements
+hide the names of the tables, or name a table as the target of a change.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def refuse_targets(session: SparkSession, statement: Statement, names: Names) ->
 def refuse_hidden(
     session: SparkSession, statement: Statement, scope: Scope, names: Names, finder: Finder
 ) -> None:
-    """Refuse a statement that hides which tables it reads, or reads some in functions' bodies.
+    """Refuse a statement that hides which tables it reads, or reads some in function bodies.
 
     Raises:
         RawAcidReferenceError: naming the SQL that hides them, or the function.
@@ -80,7 +80,7 @@ def _refuse_functions(
     names: Names,
     finder: Finder,
 ) -> None:
-    """Refuse to call or to make a SQL function that reads transactional tables."""
+    """Refuse to call or to create a SQL function that reads transactional tables."""
     if statement.plan is None:
         return
     made = made_by(statement.plan)
@@ -113,7 +113,7 @@ def refuse_raw_view(session: SparkSession, relation: Relation) -> None:
     try:
         shown = plan_of(session.table(view))
     except PySparkException:
-        return  # Running the statement tells it.
+        return  # Running the statement raises the error.
     tables = read_by_spark(shown)
     if tables:
         raise RawAcidReferenceError(
@@ -126,10 +126,10 @@ def refuse_raw_view(session: SparkSession, relation: Relation) -> None:
 
 
 def refuse_in_catalog(name: TableName, kind: str, catalog: str) -> NoReturn:
-    """Refuse the name of known transactional rows that Spark looks up in a catalog.
+    """Refuse the name of a transactional table or view whose database is also a Spark catalog.
 
     Raises:
-        RawAcidReferenceError: always, naming what is of this `kind`, and the catalog.
+        RawAcidReferenceError: always, naming the table or view (`kind`), and the catalog.
     """
     raise RawAcidReferenceError(
         f"{name} is a {kind} in the metastore of the ACID tables, and Spark "

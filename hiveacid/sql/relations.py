@@ -35,12 +35,12 @@ TABLE_CHANGES = "table_changes"
 def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -> tuple[Read, ...]:
     """Return the transactional tables that a statement reads, and the stored views over them.
 
-    Temporary views are not followed: a statement of this library that made one was looked at
-    itself. A temporary view that Spark alone has made over a transactional table is refused.
+    Temporary views are not followed: a statement of this library that created one was checked
+    itself. A temporary view that Spark alone has created over a transactional table is refused.
 
     Raises:
-        RawAcidReferenceError: the statement hides which tables it reads, a name is that of two
-            tables, or a temporary view reads a table without the snapshot.
+        RawAcidReferenceError: the statement hides which tables it reads, a name means two tables,
+            or a temporary view reads a table without the snapshot.
         AcidTargetError: the statement would change rows or files of a transactional table.
     """
     search = RelationResolver(session, known)
@@ -85,7 +85,7 @@ def _changes_read(call: TableFunction, table: TableName) -> ChangesRead:
 def described_elsewhere(
     session: SparkSession, statement: Statement, known: KnownTables
 ) -> TableName | None:
-    """Return the transactional table that DESCRIBE or SHOW COLUMNS is about, if Spark has none."""
+    """Return the transactional table of a DESCRIBE or SHOW COLUMNS that Spark's catalog lacks."""
     if statement.kind not in DESCRIBES or len(statement.mentions) != 1:
         return None
     (parts,) = statement.mentions
@@ -93,7 +93,7 @@ def described_elsewhere(
 
 
 class RelationResolver:
-    """Search through a statement and the views that it reads."""
+    """Resolver of the relations in a statement and in the views that it reads."""
 
     def __init__(self, session: SparkSession, known: KnownTables) -> None:
         self._session = session
@@ -102,7 +102,7 @@ class RelationResolver:
         self._hive_views = HiveViewReads(session, self, known.hive_sql)
 
     def find(self, statement: Statement, scope: Scope) -> tuple[Read, ...]:
-        """Return what a statement reads that stands in a scope."""
+        """Return the reads of a statement in a scope."""
         refuse_hidden(self._session, statement, scope, self.names, self)
         for relation in statement.ignored:
             refuse_ignored(relation, "defined by a `with` clause")
@@ -135,12 +135,12 @@ class RelationResolver:
     def _follow(
         self, relation: Relation, name: TableName, metadata: CatalogTable, scope: Scope
     ) -> ViewRead | None:
-        """Follow a view of Spark's catalog, which Spark or Hive has made."""
+        """Resolve a view of Spark's catalog, made by Spark or by Hive."""
         made_by_hive = view_made_by_hive(name, metadata)
         if made_by_hive is not None:
             return self._hive_views.follow(relation, made_by_hive, scope)
         if str(name) in scope.path:
-            return None  # Spark has an error for a view that reads itself.
+            return None  # Spark reports a view that reads itself.
         view = open_view(self._session, metadata)
         statement = of_plan(self._session, view.text, view.query)
         reads = self.find(statement, scope.within(str(name), view.database or name.database))
@@ -149,7 +149,7 @@ class RelationResolver:
         return ViewRead(relation, view, statement, reads) if reads else None
 
     def _refuse_outside(self, relation: Relation, scope: Scope) -> None:
-        """Refuse a temporary view, or a table of another catalog, that stands for raw rows."""
+        """Refuse a temporary view, or a table of another catalog, that hides raw rows."""
         if self.names.is_temporary(relation.parts):
             refuse_ignored(relation, "a temporary view")
             refuse_raw_view(self._session, relation)

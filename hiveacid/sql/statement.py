@@ -37,9 +37,9 @@ _OPAQUE = {
     "CompoundBody": "A script (BEGIN … END)",
 }
 
-# Statements that only show what the catalog has of a table. All others that mention a table, and do
-# not read it, change the table or what the catalog has of it: an ANALYZE stores how many rows Spark
-# would read, from which Hive may answer a query.
+# Statements that only show a table's metadata in the catalog. All others that mention a table
+# without reading it change the table or its metadata: ANALYZE stores how many rows Spark would
+# read, and Hive may answer a query from this number.
 _SHOW = frozenset(
     {
         "CreateTableLike",
@@ -60,17 +60,18 @@ _SHOW = frozenset(
     }
 )
 
-# Statements that put a table in the place of another one, or drop one, by a name.
+# Statements that replace or drop a table by its name.
 _TAKE_PLACE = frozenset({"DropTable", "ReplaceTable", "ReplaceTableAsSelect"})
 
-# Procedures of Iceberg's that take the files of a table in Spark's own catalog.
+# Iceberg procedures that take over the files of a table in Spark's own catalog.
 _TAKE_FROM_SPARK = frozenset({"add_files", "migrate", "snapshot"})
 
 _ALL_OF_SCHEMA = frozenset({"AnalyzeTables", "DropNamespace"})
 
 _OPTIONS = re.compile(r"\bwith\b(?!\s+[\w`])|\$\{", re.IGNORECASE)
 """A place in a text where the options of a relation may begin: `with (`, also with a comment
-between. The rest of a common table expression, `with name as`, is none. A variable may be both."""
+between. `with name as`, a common table expression, does not match. A variable (`${…}`) does, since
+it may be either."""
 
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
@@ -116,8 +117,8 @@ class Relation:
 class TableFunction:
     """A call of a function whose result a statement reads as a relation.
 
-    `arguments` are its positional arguments as texts; None stands for NULL and for what is no
-    literal.
+    `arguments` are its positional arguments as texts; None stands for NULL, and for an argument
+    that is not a literal.
     """
 
     name: str
@@ -127,7 +128,7 @@ class TableFunction:
 
 @dataclass(frozen=True)
 class Statement:
-    """Names in a statement.
+    """A parsed statement: Spark's plan of it, and the names in it.
 
     Attributes:
         sql: the text.
@@ -138,12 +139,12 @@ class Statement:
         functions: the table functions that it calls.
         targets: the relations whose rows it changes.
         mentions: the relations that it describes or alters.
-        changes: the relations that it changes otherwise: files, or what the catalog has of them.
+        changes: the relations whose files, or metadata in the catalog, it changes.
         changed_schema: the schema that it drops, or all of whose tables it changes.
         opaque: the SQL by which it names tables that cannot be known before it runs.
         temporary_view: the name of the temporary view that it makes.
-        ignored: names that a `with` clause defines and that are read with options, which Spark
-            ignores.
+        ignored: relations that a `with` clause defines and that are read with options. Spark
+            ignores the options.
         is_rewritten: whether the statement must be run by `plan`, since the text has parameters,
             or calls of `acid_table` for which the plan has the tables.
     """
@@ -180,12 +181,12 @@ class Statement:
     def with_plans(
         self, context: SparkContext, pairs: list[tuple[LogicalPlan, LogicalPlan]]
     ) -> LogicalPlan:
-        """Return the statement's plan with other nodes in place of some of its own."""
+        """Return the statement's plan with some of its nodes replaced."""
         return _with_plans(context, self.plan, pairs)
 
 
 def parse(session: SparkSession, sql: str) -> Statement:
-    """Return the names in `sql`; none if Spark cannot parse it, which running it will tell."""
+    """Parse a statement. It has no names if Spark cannot parse it: running it raises the error."""
     try:
         parsed = check_syntax(session, sql)
     except (ParseException, Py4JJavaError):
@@ -200,7 +201,7 @@ def check_syntax(session: SparkSession, sql: str) -> LogicalPlan:
 
 
 def parse_name(session: SparkSession, text: str) -> NameParts:
-    """Return the parts of a name in a text; raise Spark's own error if it is none."""
+    """Return the parts of a name; raise Spark's own error if the text is not a name."""
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()
         return tuple(map(str, each(parser.parseMultipartIdentifier(text))))
@@ -212,10 +213,10 @@ def of_plan(
     parsed: LogicalPlan,
     complete: Callable[[LogicalPlan], LogicalPlan] = lambda plan: plan,
 ) -> Statement:
-    """Return the names in a plan that Spark's parser has made of `sql`.
+    """Return a statement, from the plan that Spark's parser has made of `sql`.
 
-    `complete` returns the plan to run, of the plan in which the names of `with` clauses are
-    resolved.
+    `complete` returns the plan to run. It is given the plan in which the names of `with` clauses
+    are resolved.
     """
     context = session.sparkContext
     try:
@@ -293,7 +294,7 @@ class _Names:
 
 
 def _read_tables(session: SparkSession, found: _Names) -> list[tuple[LogicalPlan, LogicalPlan]]:
-    """Take calls of `acid_table` for the tables that they name.
+    """Treat calls of `acid_table` as the tables that they name.
 
     Returns:
         The node of each call, and the node of the table with the options of the call.
@@ -309,7 +310,7 @@ def _read_tables(session: SparkSession, found: _Names) -> list[tuple[LogicalPlan
 
 
 def _table_of(session: SparkSession, call: LogicalPlan) -> LogicalPlan | None:
-    """Return the relation that a call of `acid_table` names; None for Spark to refuse the call."""
+    """Return the relation that a call of `acid_table` names; None lets Spark refuse the call."""
     context = session.sparkContext
     arguments = list(each(call.functionArgs()))
     if not arguments or any(it.nodeName() != _NAMED_ARGUMENT for it in arguments[1:]):
@@ -332,7 +333,7 @@ def _table_of(session: SparkSession, call: LogicalPlan) -> LogicalPlan | None:
 
 
 def _substituted(context: SparkContext, parsed: LogicalPlan) -> LogicalPlan:
-    """Return a plan in which names that `with` clauses define are resolved, also in held plans."""
+    """Resolve the names that `with` clauses define, also in plans held in a field."""
     return _inside(context, parsed, java(context, f"{_ANALYSIS}.CTESubstitution").apply)
 
 
@@ -380,7 +381,7 @@ def _temporary_view(parsed: LogicalPlan) -> str | None:
 
 
 def _leaves(context: SparkContext, plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """Yield every leaf below a plan: also in subqueries and in held plans.
+    """Yield every leaf below a plan, also in subqueries and in plans held in a field.
 
     Of equal leaves the first stands for all: each leaf costs calls to the JVM.
     """
@@ -419,7 +420,7 @@ def _targets(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 def _given_to_procedure(session: SparkSession, plan: LogicalPlan) -> set[NameParts]:
     """Return the names of tables in Spark's own catalog that a CALL gives to a procedure.
 
-    A procedure takes names as texts, most of them of tables in the procedure's own catalog.
+    A procedure takes names as texts. Most of them name tables in the procedure's own catalog.
     """
     kind = plan.nodeName()
     if kind == "Call":

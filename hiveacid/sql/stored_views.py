@@ -23,13 +23,13 @@ from hiveacid.spark_versions import version_of
 from hiveacid.sql.catalog import session_catalog
 
 GUARD = "hiveacid_snapshot"
-"""The function that the guard calls. It exists nowhere, also not in sessions of this library: a
+"""The function that the guard calls. It exists nowhere, not even in sessions of this library: a
 read that does not go through `snapshot.sql` would show wrong rows."""
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _PROPERTY = "hiveacid.view.text"
 _PART = 3900
-"""Letters that a property holds: some metastores' databases keep 4,000."""
+"""Characters per property: the databases of some metastores hold 4,000."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class StoredView:
         return execution_of(context, self._session(session), plan).analyzed()
 
     def _session(self, session: SparkSession) -> JavaSession:
-        """Return a new session of Java's with the settings and the namespace of the view."""
+        """Return a new Java session with the settings and the namespace of the view."""
         context = session.sparkContext
         other = session._jsparkSession.newSession()
         settings = other.sessionState().conf().settings()
@@ -85,10 +85,10 @@ class StoredView:
 
 
 def open_view(session: SparkSession, metadata: CatalogTable) -> StoredView:
-    """Return a stored view by its `CatalogTable`.
+    """Return a stored view, from its `CatalogTable`.
 
-    Spark itself makes the plan of the view: with the settings, the columns and the types that it
-    stores with the view, and after Hive's rules for a view of Hive's.
+    Spark itself makes the plan of the view, with the settings, columns and types that it stores
+    with the view. For a Hive view it follows Hive's rules.
     """
     context = session.sparkContext
     kept, opened = guarded_text(metadata), metadata
@@ -117,7 +117,7 @@ def open_view(session: SparkSession, metadata: CatalogTable) -> StoredView:
 
 
 def _settings(session: SparkSession, metadata: CatalogTable) -> Any:
-    """Return the settings under which Spark reads a view, by its `CatalogTable`."""
+    """Return the settings under which Spark reads a view, from its `CatalogTable`."""
     view, configs = java(session.sparkContext, f"{_PLANS}.View"), metadata.viewSQLConfigs()
     with active(session):
         try:

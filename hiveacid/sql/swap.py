@@ -39,7 +39,7 @@ _DESCRIBED = {
 
 @dataclass(frozen=True)
 class SwappedStatement:
-    """A statement whose transactional tables are swapped: a plan that is yet to run."""
+    """A statement whose transactional tables are swapped, as a plan that is ready to run."""
 
     statement: Statement
     plan: LogicalPlan
@@ -48,7 +48,7 @@ class SwappedStatement:
         """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
         if self.statement.kind != "CacheTableAsSelect":
             return dataframe_of(session, self.plan)
-        # Else the temporary view that it makes would keep the text, which Spark would read.
+        # Otherwise the temporary view that it creates would keep the text, which Spark would read.
         before = session.conf.get(_STORE_PLAN)
         session.conf.set(_STORE_PLAN, "true")
         try:
@@ -69,9 +69,9 @@ def swap(
     Args:
         session: the session that runs the statement.
         statement: the statement.
-        reads: what `find_acid` has found in the statement.
+        reads: the reads of the statement, as `find_acid` returns them.
         rows: returns the rows of a table.
-        functions: calls of table functions of ours, each with what returns the rows to show.
+        functions: calls of our table functions, each with a function that returns the rows.
 
     Raises:
         RawAcidReferenceError: a view cannot be stored, or the statement takes a table's files.
@@ -111,7 +111,7 @@ def swap(
 def describe_table(session: SparkSession, statement: Statement, table: Table) -> SwappedStatement:
     """Return a statement that shows the columns of a table as the reader shows them.
 
-    It takes no lock. Partition columns come last, and once more under Spark's heading.
+    It takes no lock. Partition columns come last, and are repeated under Spark's heading.
 
     Raises:
         UnreadableTableError: a column's type or name cannot be read.
@@ -146,7 +146,7 @@ def _refuse_changes_in_view(function: TableFunction) -> None:
 
 
 def _check_catalog(command: LogicalPlan) -> None:
-    """Refuse a view in another catalog than Spark's own.
+    """Refuse to create a view in a catalog that is not Spark's own.
 
     Raises:
         RawAcidReferenceError: naming the view.
@@ -169,7 +169,7 @@ def _plan_of(
         pairs = [(it.relation.node, _plan_of(session, it, rows)) for it in read.reads]
         return read.view.analyzed_with(session, read.statement.with_plans(context, pairs))
     table = read.table
-    # In a session that tells upper from lower case, columns go by the table's name as written.
+    # In a case-sensitive session, columns are qualified by the table's name as written.
     case_sensitive = str(session.conf.get("spark.sql.caseSensitive")).lower() == "true"
     name = read.relation.parts[-1] if case_sensitive else table.table
     plan: LogicalPlan = named(context, plan_of(rows(read)), name, (SESSION_CATALOG, table.database))

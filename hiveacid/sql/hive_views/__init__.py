@@ -1,7 +1,7 @@
-"""Views that Hive has made, read with Spark as Hive shows them.
+"""Hive views, read with Spark as Hive shows them.
 
-Three names are for the rest of the library: `HiveViews` opens the views that a statement reads,
-`OpenedHiveView` is one of them, and `tables_in` names the tables behind a view.
+The package exports three names: `HiveViews` opens the views that a statement reads,
+`OpenedHiveView` is one of them, and `tables_in` returns the tables behind a view.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ __all__ = ["HiveViews", "OpenedHiveView", "tables_in"]
 
 
 class HiveViews:
-    """Views of Hive's that a statement reads, and the plain tables behind them."""
+    """Hive views that a statement reads, and the plain tables behind them."""
 
     def __init__(self, session: SparkSession, hive: Callable[[], HiveSql]) -> None:
         """Open nothing yet.
 
         Args:
             session: the session that runs the statement.
-            hive: returns what the metastore knows of the SQL of its Hive.
+            hive: returns the version and the SQL settings of the metastore's Hive.
         """
         self._spark = session
         self._hive = hive
 
     def open(self, view: HiveView) -> OpenedHiveView:
-        """Return a view with its query in Spark's SQL.
+        """Return a view with its query translated to Spark SQL.
 
-        `OpenedHiveView.check` refuses a query that cannot be read exactly. It is called once it is
-        known that a transactional table is behind the view: others are left to Spark.
+        `OpenedHiveView.check` refuses a query that cannot be read exactly. Call it once a
+        transactional table is known to be behind the view: other views are left to Spark.
 
         Raises:
-            UnreadableTableError: Trino has made the view, or sqlglot is not installed.
+            UnreadableTableError: Trino made the view, or sqlglot is not installed.
         """
         refuse_of_trino(view)
         manager = self._spark._jsparkSession.sessionState().catalogManager()
@@ -54,7 +54,7 @@ class HiveViews:
     def open_char_table(self, name: TableName, metadata: Any) -> CharTable | None:
         """Return a plain table behind a view that has values of `char`; None for any other.
 
-        `metadata` is what Spark's catalog has of the table.
+        `metadata` is its `CatalogTable` in Spark's catalog.
         """
         return open_char_table(self._session, name, metadata)
 
@@ -74,7 +74,7 @@ def tables_in(view: HiveView) -> frozenset[TableName]:
 
 
 def _sqlglot_for(view: HiveView) -> ModuleType:
-    """Return the module that parses views: sqlglot takes a quarter of a second to import.
+    """Import the module that parses views, late: sqlglot takes a quarter of a second to import.
 
     Raises:
         UnreadableTableError: sqlglot is not installed.

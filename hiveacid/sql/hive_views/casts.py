@@ -1,8 +1,8 @@
-"""Casts in the plan of a view: those that Hive makes in another way are made as Hive makes them.
+"""Casts of a translated Hive view, made to behave as they do in Hive.
 
-Spark's analyzer adds casts where types differ. So the casts are looked at in the analysed plan,
-explicit and added ones, with the types that they go from and to. What is in the tables here was
-tried: Hive 4.0.1 and Spark made the same casts of the same values.
+Spark's analyzer adds casts where types differ. So casts are checked in the analysed plan, explicit
+and added ones, with their source and target types. What the tables of this module allow was tried:
+Hive 4.0.1 and Spark cast the same values alike.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _COMPARISONS = frozenset(
 )
 _ARITHMETIC = frozenset("Add Subtract Multiply Divide Remainder IntegralDivide Pmod".split())
 _DIGITS = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18}
-"""Digits that each value of so many has room for in an integer type."""
+"""Number of decimal digits of which every value fits into an integer type."""
 
 _DIGITS_OF_LONG = 19
-"""Digits of the decimal that Hive makes of a bigint next to a decimal; Spark's has 20."""
+"""Precision of the decimal to which Hive casts a bigint next to a decimal. Spark's is 20."""
 
 _ABS = {"tinyint": "int", "smallint": "int", "float": "double"}
-"""Types of which Hive's `abs` makes another one."""
+"""Argument types for which Hive's `abs` returns another type."""
 
 _CHOICES = frozenset("CaseWhen Coalesce Greatest If Least".split())
 _SET_OPERATIONS = frozenset({"Except", "Intersect", "Union"})
@@ -55,22 +55,22 @@ _WITHOUT_COLUMNS = frozenset({"Filter", "Join", "Sort"})
 """Kinds of plans whose expressions make no columns."""
 
 _EXACT_DIGITS = 18
-"""Digits of a decimal up to which Hive makes a double of it; of some longer ones it makes NULL."""
+"""Highest precision at which Hive casts every decimal to double. Some longer ones become NULL."""
 
 _MOST_DIGITS = 38
 
 _MORE_DIGITS_OF_MEAN = 4
-"""Digits that a mean of decimals has more than they have, in both."""
+"""Precision that `avg` adds to that of its decimals, in Hive and in Spark."""
 
 _PLAIN_SCALE = 6
-"""Scale up to which Spark writes a decimal without an exponent, as Hive always does."""
+"""Highest scale at which Spark writes decimals without an exponent, as Hive always does."""
 
 _CANONICAL = {
     "date": r"\d{4}-\d\d-\d\d",
     "timestamp": r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?",
     "number": r"-?\d+(\.\d+)?",
 }
-"""Literals of which both make the same value."""
+"""Literals that Hive and Spark cast to the same value."""
 
 _DAY = r"^ *[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _ODD_TIME = r"^ *(0000-|[0-9]{1,2}:|(-[0-9]{1,4}|[0-9]{1,3})-[0-9]{1,2}-[0-9]{1,2}([^0-9]|$))"
@@ -95,7 +95,7 @@ _GUARDS = {
     ),
     "double as decimal": "case when x <> 0 and abs(x) < 1e-50 then {fails} else x end",
 }
-"""By what `x` is cast to: what Spark casts as Hive casts `x`, or an error of Spark's (`fails`)."""
+"""By target type: Spark SQL that Spark casts as Hive casts `x`, or that fails (`fails`)."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class _Cast:
 
 @dataclass(frozen=True)
 class _Retyped:
-    """An expression whose type differs in Hive.
+    """An expression whose type differs in Hive, and Spark SQL with Hive's type.
 
     Attributes:
         node: the expression, which has one child.
-        text: SQL of Spark's over the child, `x`, that has Hive's type.
+        text: Spark SQL over the child, `x`.
     """
 
     node: Expression
@@ -136,14 +136,14 @@ def with_hives_casts(
     *,
     is_hive_3: bool,
 ) -> LogicalPlan:
-    """Return the analysed plan of a view's query that casts as Hive does.
+    """Return the analysed plan of a view's query, with casts that behave as in Hive.
 
     Args:
         session: the session that evaluates as Hive does.
         query: the query's plan.
         view: the view.
-        type_dependent: kinds of expressions in it that differ for some types.
-        is_hive_3: whether it is Hive 3 that shows the query.
+        type_dependent: kinds of expressions in it that differ from Hive for some types.
+        is_hive_3: whether the view is read as in Hive 3.
 
     Raises:
         DiffersError: with the part of the query, and the reason.
@@ -187,12 +187,12 @@ def _differing_in(
     *,
     is_hive_3: bool,
 ) -> Iterator[_Cast | _Retyped]:
-    """Yield the casts of a view's query, and the expressions that have another type in Hive.
+    """Yield the casts of a view's query, and the expressions whose type differs in Hive.
 
-    What is in the rows of the tables that the query reads is left alone.
+    The plans of the tables that the query reads are skipped.
 
     Raises:
-        DiffersError: an expression has types for which it cannot be made as Hive makes it.
+        DiffersError: an expression has types for which Spark cannot evaluate it as Hive does.
     """
     patterns = java(context, "org.apache.spark.sql.catalyst.trees.TreePattern")
     cast, inner = patterns.CAST(), patterns.PLAN_EXPRESSION()
@@ -262,10 +262,10 @@ def _outermost(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _refuse_inside(found: _Retyped, kind: str) -> None:
-    """Refuse another type in a query inside of a view: the query around it keeps Spark's type.
+    """Refuse a type that differs in Hive in an inner query: the outer query keeps Spark's type.
 
     Raises:
-        DiffersError: `kind` is that of a plan whose expressions make columns.
+        DiffersError: the expressions of a plan of this `kind` make columns.
     """
     if kind not in _WITHOUT_COLUMNS:
         raise DiffersError(
@@ -276,9 +276,9 @@ def _refuse_inside(found: _Retyped, kind: str) -> None:
 
 
 def _refuse_mixed_numbers(operation: LogicalPlan, written: Any) -> None:
-    """Refuse whole numbers in a set operation of which Spark's analyzer made decimals.
+    """Refuse integers that Spark's analyzer has cast to decimals in a set operation.
 
-    Hive takes the type of the decimals, if it has room for the numbers or not.
+    Hive takes the type of the decimals, whether the integers fit into it or not.
 
     Raises:
         DiffersError: naming the column.
@@ -301,16 +301,16 @@ def _refuse_mixed_numbers(operation: LogicalPlan, written: Any) -> None:
 
 
 def _is_long_as_decimal(node: Expression) -> bool:
-    """Tell whether a cast makes of a bigint the decimal that Spark has for all of them."""
+    """Return whether a cast is Spark's of a bigint to a decimal that holds every bigint."""
     source, target = node.child().dataType(), node.dataType()
     return (source.catalogString(), target.catalogString()) == ("bigint", "decimal(20,0)")
 
 
 def _refuse_mixture(node: Expression, children: list[Expression], written: Any) -> None:
-    """Refuse to choose between a float and a decimal, of which Spark's analyzer made one type.
+    """Refuse a choice, such as CASE, between a float and a decimal that Spark casts to one type.
 
     Raises:
-        DiffersError: always, where there are both.
+        DiffersError: there are both.
     """
     casts = [it for it in children if kind_of(it) == "Cast" and it.getTagValue(written).isEmpty()]
     types = {str(it.child().dataType().catalogString()).partition("(")[0] for it in casts}
@@ -327,7 +327,7 @@ def _refuse_mean_of_hive_3(node: Expression, child: Expression) -> None:
 
 
 def _refuse_of_hive_3(found: _Cast) -> None:
-    """Refuse a cast that Hive 3 makes in another way than Hive 4.
+    """Refuse a cast that differs between Hive 3 and Hive 4.
 
     Raises:
         DiffersError: with the part of the query, and the reason.
@@ -347,7 +347,7 @@ def _refuse_of_hive_3(found: _Cast) -> None:
 
 
 def _is_day(literal: str) -> bool:
-    """Tell whether a text begins with a day that exists: of others Hive 3 counts on."""
+    """Return whether a text begins with a valid date. Hive 3 moves an invalid one forward."""
     try:
         dt.date.fromisoformat(literal[:10])
     except ValueError:
@@ -356,7 +356,7 @@ def _is_day(literal: str) -> bool:
 
 
 def _check_type_dependent(node: Expression, kind: str, children: list[Expression]) -> str | None:
-    """Return what is to be written for an expression; None if it can stay.
+    """Return Spark SQL to replace an expression with; None if the expression can stay.
 
     Raises:
         DiffersError: it cannot be evaluated as Hive evaluates it.
@@ -391,7 +391,7 @@ def _is_null(node: Expression) -> bool:
 
 
 def _guard_text(guard: str, found: _Cast, view: HiveView) -> str:
-    """Return SQL over `x` of what Spark casts as Hive casts `x`, or of an error."""
+    """Return SQL over `x` that Spark casts as Hive casts `x`, or that fails."""
     part = f"column {found.column}" if found.column else str(found.node.child().sql())
     target = str(found.node.dataType().catalogString())
     fails = fail_for_value(
@@ -404,7 +404,7 @@ def _guard_of(found: _Cast) -> str | None:
     """Return the name of the guard that a cast needs; None if it needs none.
 
     Raises:
-        DiffersError: the cast cannot be made as Hive makes it.
+        DiffersError: Spark cannot cast as Hive does.
     """
     node = found.node
     source = str(node.child().dataType().catalogString())
@@ -459,7 +459,7 @@ def _kind(target: str) -> str:
 
 
 def _is_equal(source: str, target: str, is_explicit: bool) -> bool:
-    """Tell whether Hive and Spark make the same of each value, by the names of two types."""
+    """Return whether Hive and Spark cast each value of a type to another type alike."""
     if source in _INTEGERS:
         numbers = target in _INTEGERS | _FRACTIONS or target.startswith("decimal")
         return numbers or target == "string" or (is_explicit and target == "boolean")
@@ -485,7 +485,7 @@ def _is_equal(source: str, target: str, is_explicit: bool) -> bool:
 
 
 def _made(session: SparkSession, text: str, x: Expression) -> Any:
-    """Return Spark's expression of a text in which `x` stands for another expression."""
+    """Return the Spark expression of SQL in which `x` stands for another expression."""
     with active(session):
         parser = session._jsparkSession.sessionState().sqlParser()
         expression, name = parser.parseExpression(text), parser.parseExpression("x")

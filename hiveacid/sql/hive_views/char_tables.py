@@ -1,7 +1,7 @@
-"""Plain tables behind views of Hive's: values of `char` without the blanks behind them.
+"""Plain tables behind Hive views: values of `char` are read without trailing blanks.
 
-Spark fills values of `char` up with blanks as it reads them, or leaves the blanks that the file
-has. Hive computes and compares without them, and so are they read from transactional tables.
+Spark pads values of `char` with blanks as it reads them, or leaves the blanks that the file has.
+Hive computes and compares without trailing blanks, and transactional tables are read without them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hiveacid.sql.catalog import SESSION_CATALOG
 from hiveacid.sql.statement import Statement, parse
 
 HiveTypes = list[tuple[str, str]]
-"""Columns and their types, as Hive has them."""
+"""Columns and their Hive types."""
 
 
 @dataclass(frozen=True)
 class CharTable:
-    """A plain table with `char` that is read in a session that evaluates as Hive does.
+    """A plain table with `char`, read in a session that evaluates as Hive does.
 
     Attributes:
         name: the table.
@@ -43,7 +43,7 @@ class CharTable:
     nested: tuple[str, str] | None = None
 
     def check(self) -> None:
-        """Refuse a table with `char` inside of a column.
+        """Refuse a table with `char` in a nested column.
 
         Raises:
             UnreadableTableError: naming the column.
@@ -78,7 +78,7 @@ def open_char_table(
 
 
 def _nested_char(types: HiveTypes) -> tuple[str, str] | None:
-    """Return the first column with `char` inside of it, and its type."""
+    """Return the first column with `char` in an array, a map or a struct, and its type."""
     return next((it for it in types if re.search(r"[<:,]char\(", it[1])), None)
 
 
@@ -96,7 +96,7 @@ def _without_blanks(name: TableName, types: HiveTypes) -> str | None:
 
 
 def _types_of_hive(metadata: CatalogTable) -> HiveTypes:
-    """Return the columns of a `CatalogTable` and their types, as Hive has them."""
+    """Return the columns of a `CatalogTable` and their Hive types."""
     schema = StructType.fromJson(json.loads(metadata.schema().json()))
     return [
         (it.name, str(it.metadata.get(TEXT_OF_LENGTH, it.dataType.simpleString()))) for it in schema

@@ -1,4 +1,4 @@
-"""Columns of a view: the names and types that Hive has of them."""
+"""Columns of a Hive view, with the names and types that the metastore has."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hiveacid.sql.hive_views.refusals import DiffersError
 
 
 def as_declared(session: SparkSession, plan: LogicalPlan, columns: Iterable[Column]) -> LogicalPlan:
-    """Return a plan with the names that Hive has of a view's columns.
+    """Return a plan with the declared names of a view's columns.
 
-    The types are those of the query, as in Hive: where a column of a table became wider after the
-    view was made, Hive shows the wider values, though the metastore has the previous type.
+    The types are those of the query, as in Hive: if a column of a table became wider after the view
+    was made, Hive shows the wider values, though the metastore has the previous type.
 
     Raises:
-        DiffersError: with a column whose type tells that Hive evaluates it in another way.
+        DiffersError: with a column whose type shows that Hive evaluates it differently.
     """
     declared = list(columns)
     frame = dataframe_of(session, plan)
@@ -68,7 +68,7 @@ def _is_same(found: DataType, wanted: DataType) -> bool:
 
 
 def _is_cast(found: DataType, wanted: DataType) -> bool:
-    """Tell whether a column must have the type that Hive has of it, which changes no value."""
+    """Return whether a column must be cast to its declared type. The cast changes no value."""
     if isinstance(found, DecimalType) and isinstance(wanted, DecimalType):
         return found.scale == wanted.scale and found.precision < wanted.precision
     return isinstance(found, NullType)

@@ -1,9 +1,9 @@
-"""Functions of Hive's SQL: one table of those that Spark's SQL has under the same name.
+"""Table of Hive functions, with their equivalents in Spark SQL.
 
 Each entry was tried: Hive 4.0.1 and Spark evaluated the same expressions over the same rows
 (docs/hive-quirks.md has the differences, integration/test_hive_views.py runs the expressions). A
-function that is not in the table was not tried, and is refused: another result would be wrong rows
-without an error.
+function that is not in the table was not tried, and is refused: a different result would be wrong
+rows without an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hiveacid.sql.hive_views.rewrites import Call, Rewrite, call, without_old_da
 
 
 class Order(Enum):
-    """What a function has to do with an order."""
+    """How a function depends on an order."""
 
     NONE = "nothing"
     CHANCE = "its result has an order that neither Hive nor Spark promises"
@@ -30,18 +30,18 @@ class Order(Enum):
 
 @dataclass(frozen=True)
 class Function:
-    """A function of Hive's SQL: with what it was tried, and what shows the same in Spark's SQL.
+    """A Hive function: the calls that were tried, and the equivalent in Spark SQL.
 
     Attributes:
-        name: its name, which Spark's has, too.
+        name: its name in Hive.
         arities: the numbers of arguments with which it was tried: `1 2`, or `2+` for two and more.
-        rewrite: what makes the expression of Spark's of a call; None if the call is equal.
+        rewrite: makes the Spark expression for a call; None if the same call is equal in Spark.
         distinct: whether it was tried with DISTINCT.
-        order: what it has to do with an order.
+        order: how it depends on an order.
         by_types: the kind of Spark's expression for it, if it differs for some types.
         dates: how many of its first arguments are dates, which Hive 3 counts in two calendars.
-        hive_3: the reason for which it is refused in Hive 3.
-        refused: the reason for which it is refused in every Hive.
+        hive_3: the reason why it is refused in Hive 3.
+        refused: the reason why it is refused in every Hive.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Function:
     refused: str | None = None
 
     def takes(self, number: int) -> bool:
-        """Tell whether it was tried with so many arguments."""
+        """Return whether it was tried with this number of arguments."""
         if self.arities.endswith("+"):
             return number >= int(self.arities[:-1])
         return str(number) in self.arities.split()
@@ -87,7 +87,7 @@ _SPREAD = "is that of the population in Hive, and that of a sample in Spark"
 _DIGITS = "may differ in the last digit between Hive's and Spark's arithmetic"
 
 TABLE = (
-    # Equal, as far as the types of the arguments are the same
+    # Equal if the types of the arguments are the same
     *_equal("0", "dense_rank percent_rank rank"),
     *_equal(
         "1",
@@ -129,7 +129,7 @@ TABLE = (
     Function("row_number", "0", order=Order.OF_ROWS),
     Function("size", "1", order=Order.IGNORED),
     Function("sum", "1", distinct=True),
-    # Shown by another expression, or equal under a condition
+    # Rewritten, or equal under a condition
     Function("add_months", "2", rewrites.add_months, dates=1),
     Function("array_contains", "2", rewrites.array_contains, order=Order.IGNORED),
     Function("collect_list", "1", order=Order.CHANCE),
@@ -198,20 +198,20 @@ _UNTRIED = "is not among the functions that were tried in Hive next to Spark, so
 
 
 def function_of(name: str) -> Function:
-    """Return a function by its name. One that was not tried is refused, and has no properties."""
+    """Return a function by its name; one that is not in the table is refused as not tried."""
     return _BY_NAME.get(name) or Function(name, refused=_UNTRIED)
 
 
 def reason_against(name: str) -> str | None:
-    """Return the reason for which a function of the table is refused in every Hive."""
+    """Return the reason why a function is refused in every Hive; None without one in the table."""
     return _BY_NAME[name].refused if name in _BY_NAME else None
 
 
 def translated(function: Function, of: Call, *, is_hive_3: bool) -> exp.Expression:
-    """Return what shows in Spark what a function of Hive's shows.
+    """Return the Spark expression for a call of a Hive function.
 
     Raises:
-        DiffersError: there is nothing, or it was not tried.
+        DiffersError: no expression is equal, or the call was not tried.
     """
     if function.refused is not None:
         raise DiffersError(f"it {function.refused}")
@@ -228,10 +228,10 @@ def translated(function: Function, of: Call, *, is_hive_3: bool) -> exp.Expressi
 
 
 def _in_hive_3(function: Function, of: Call) -> Call:
-    """Return the call that shows what a call shows in Hive 3.
+    """Return a call with the result that a call has in Hive 3.
 
     Raises:
-        DiffersError: none does.
+        DiffersError: there is none.
     """
     if function.hive_3 is not None:
         raise DiffersError(function.hive_3)

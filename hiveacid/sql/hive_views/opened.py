@@ -1,4 +1,4 @@
-"""Opened views of Hive's: a translated query, and Spark's plan that shows what Hive shows of it."""
+"""Opened Hive views: the translated query, and the Spark plan that shows the view's rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from hiveacid.sql.statement import Statement
 
 @dataclass(frozen=True)
 class Translation:
-    """The query of a view of Hive's in Spark's SQL.
+    """The query of a Hive view, translated to Spark SQL.
 
     Attributes:
         view: the view.
-        hive: the Hive that shows the view.
+        hive: the version and the SQL settings of the view's Hive.
         sql: the query; None if sqlglot cannot parse the view's text.
-        problem: the part of the text for which the query may show other rows, and the reason.
-        type_dependent: kinds of Spark's expressions in the query that differ for some types.
+        problem: the part of the text that may show other rows in Spark, and the reason; None
+            without one.
+        type_dependent: kinds of Spark's expressions in the query that differ from Hive for some
+            types.
     """
 
     view: HiveView
@@ -46,7 +48,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class OpenedHiveView:
-    """A view of Hive's in a session of Spark's that evaluates as Hive does.
+    """A Hive view, in a Spark session that evaluates as Hive does.
 
     Attributes:
         statement: the query of the view; without a plan if Spark cannot parse it.
@@ -77,7 +79,7 @@ class OpenedHiveView:
         raise refusal(self.translation.view, *problem)
 
     def analyzed_with(self, session: SparkSession, query: Any) -> Any:
-        """Return the analysed plan of the view with a plan of its query.
+        """Return the analysed plan of the view, with `query` as the plan of its query.
 
         Raises:
             UnreadableTableError: Spark cannot evaluate a part of the query as Hive does.

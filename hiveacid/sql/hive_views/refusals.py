@@ -10,16 +10,16 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import HiveView
 
 _OF_TRINO = re.compile(r"\s*/\* Presto (Materialized )?View\b", re.IGNORECASE)
-"""The text that Trino and Presto give the metastore for a view (`ViewReaderUtil` in Trino)."""
+"""Text that Trino and Presto store in the metastore for a view (`ViewReaderUtil` in Trino)."""
 
 _MOST_LETTERS = 100
-"""Letters of a value that an error shows."""
+"""Characters of a value that an error shows."""
 
 logger = logging.getLogger("hiveacid")
 
 
 class DiffersError(Exception):
-    """A part of a view's text that Spark evaluates in another way than Hive; says why."""
+    """A part of a view's text that Spark evaluates differently from Hive, and the reason."""
 
 
 def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
@@ -33,7 +33,7 @@ def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
 
 
 def refuse_of_trino(view: HiveView) -> None:
-    """Refuse a view that Trino or Presto has made: the text is a comment.
+    """Refuse a view that Trino or Presto made: its text is a comment.
 
     Raises:
         UnreadableTableError: naming the view.
@@ -58,10 +58,10 @@ def without_sqlglot(view: HiveView) -> UnreadableTableError:
 
 
 def fail_for_value(problem: str, where: str) -> str:
-    """Return SQL of Spark's that fails for a value `x` of a view, while rows are computed.
+    """Return Spark SQL that fails for a value `x` of a view, while rows are computed.
 
-    The error names the view, the column and the value, as other errors do. `problem` goes on after
-    the value: "has characters …".
+    The error names the view, the column and the value, as other errors do. `problem` follows the
+    value in the message: "has characters …".
     """
     before = _literal(f"[HIVEACID_HIVE_VIEW_VALUE] {where}: '")
     after = _literal(
@@ -78,7 +78,7 @@ def _literal(text: str) -> str:
 
 @cache
 def warn_of_release(version: str, release: str) -> None:
-    """Warn, once in a process, that views are read as another release of Hive shows them."""
+    """Warn, once per process, that views are read as another release of Hive shows them."""
     logger.warning(
         "[HIVEACID_WARN_HIVE_RELEASE] "
         "Views of Hive's are read as Hive %s shows them, and the metastore is that of Hive %s, of "

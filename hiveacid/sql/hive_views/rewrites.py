@@ -1,6 +1,6 @@
-"""Rewritten calls: expressions of Spark's that show what a function of Hive's shows.
+"""Rewrites of calls: Spark expressions that are equal to a call of a Hive function.
 
-A rewrite refuses the arguments for which no expression does.
+A rewrite refuses the arguments for which no expression is equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Call:
     where: str
 
     def literal(self, position: int) -> str:
-        """Return the text that is written out as an argument; empty without one."""
+        """Return the value of an argument that is a string literal; empty for other arguments."""
         if position < len(self.arguments):
             value = self.arguments[position]
             if isinstance(value, exp.Literal) and value.is_string:
@@ -38,10 +38,10 @@ class Call:
         return ""
 
     def needed_literal(self, position: int, what: str) -> str:
-        """Return the text that is written out as an argument.
+        """Return the value of an argument that must be a string literal.
 
         Raises:
-            DiffersError: there is none, or it is empty.
+            DiffersError: it is not a string literal, or it is empty.
         """
         value = self.literal(position)
         if not value:
@@ -63,12 +63,12 @@ def text(value: str) -> exp.Expression:
 
 
 def cast(value: exp.Expression, type_: str) -> exp.Expression:
-    """Return a cast to a type of Spark's."""
+    """Return a cast to a Spark type."""
     return exp.Cast(this=value, to=exp.DataType.build(type_, dialect="spark"))
 
 
 def fail_if(condition: exp.Expression, value: exp.Expression, fails: str) -> exp.Expression:
-    """Return a value; where the condition holds, computing it is an error in Spark (`fails`)."""
+    """Return a value that raises an error in Spark (`fails`) where the condition holds."""
     failing = sqlglot.parse_one(fails, dialect="spark")
     for x in list(failing.find_all(exp.Column)):
         x.replace(value.copy())
@@ -78,17 +78,17 @@ def fail_if(condition: exp.Expression, value: exp.Expression, fails: str) -> exp
 # Conditions on values
 
 _OTHER_PLANES = r"[\x{10000}-\x{10FFFF}]"
-"""Java's pattern for letters such as emoji, which some functions of Hive's count as two."""
+"""Java pattern for characters outside the BMP, such as emoji: some Hive functions count two."""
 
 _ODD_JSON = _OTHER_PLANES + r"|\\u[dD][89abAB]|[0-9.][eE][+]?[0-9]{3,}\s*[,}\]]"
-"""Java's pattern for what Hive and Spark write differently: letters of other planes, huge numbers.
+"""Java pattern for what Hive and Spark write differently: characters outside the BMP, huge numbers.
 """
 
 _NO_JULIAN_DAYS = dt.date(1582, 10, 15)
 
 
 def counted(value: exp.Expression, where: str) -> exp.Expression:
-    """Return a text whose characters both count alike; a text with others is an error in Spark."""
+    """Return a text; a character that Hive and Spark count differently is an error in Spark."""
     fails = fail_for_value("has characters outside the BMP, which Hive counts as two", where)
     return _fail_if_matched(value, _OTHER_PLANES, fails)
 
@@ -101,7 +101,7 @@ def _fail_if_matched(value: exp.Expression, pattern: str, fails: str) -> exp.Exp
 
 
 def without_old_days(value: exp.Expression, where: str) -> exp.Expression:
-    """Return a date or a time; before 1582-10-15, reading it is an error in Spark."""
+    """Return a date or a timestamp; one before 1582-10-15 is an error in Spark."""
     if isinstance(value, exp.Literal):
         return value
     first = cast(text(str(_NO_JULIAN_DAYS)), "date")
@@ -115,7 +115,7 @@ def without_old_days(value: exp.Expression, where: str) -> exp.Expression:
 # Rewrites
 
 _MOST_MODULUS = 1_000_000_000
-"""Twice as much has room in an `int`."""
+"""Highest modulus of `pmod`: twice as much still fits into an `int`."""
 
 _JSON_PATH = re.compile(r"\$(\.\w+|\[\d+\]|\[\*\])+")
 _FORMATS = frozenset("yyyy yy y MM M MMM MMMM dd d HH H hh h mm m ss s SSS a E EEE EEEE D".split())
@@ -132,7 +132,7 @@ _UNITS = {
 
 
 def add_months(of: Call) -> exp.Expression:
-    """In Hive the last day of a month comes to the last day of the other."""
+    """Return the last day of a month for the last day of another month, as Hive does."""
     day, _ = of.arguments
     later = call("ADD_MONTHS", *of.arguments)
     is_last = exp.EQ(this=cast(day.copy(), "date"), expression=call("LAST_DAY", day.copy()))
@@ -140,7 +140,7 @@ def add_months(of: Call) -> exp.Expression:
 
 
 def array_contains(of: Call) -> exp.Expression:
-    """Hive shows false where Spark shows NULL."""
+    """Return false where Spark returns NULL, as Hive does."""
     return call("COALESCE", call("ARRAY_CONTAINS", *of.arguments), exp.false())
 
 
@@ -156,7 +156,7 @@ def date_format(of: Call) -> exp.Expression:
 
 
 def get_json_object(of: Call) -> exp.Expression:
-    """Refuse odd paths, and fail for JSON of which the two write parts differently."""
+    """Refuse odd paths, and fail for JSON of which Hive and Spark write parts differently."""
     if not _JSON_PATH.fullmatch(of.literal(1)):
         raise DiffersError("its path must be written out, as names after dots and as indexes")
     value, path = of.arguments
@@ -199,7 +199,7 @@ def pad(function: str) -> Rewrite:
 
 
 def pmod(of: Call) -> exp.Expression:
-    """Refuse a modulus with which Hive goes over the end of the type."""
+    """Refuse a modulus with which Hive overflows the type."""
     by = of.arguments[1]
     if not (isinstance(by, exp.Literal) and by.is_int and 0 < int(by.name) <= _MOST_MODULUS):
         raise DiffersError(
@@ -227,7 +227,7 @@ def replace(of: Call) -> exp.Expression:
 
 
 def sha2(of: Call) -> exp.Expression:
-    """Refuse other lengths than those that both know."""
+    """Refuse lengths that Hive or Spark does not support."""
     if of.arguments[-1].name not in ("0", "224", "256", "384", "512"):
         raise DiffersError("its length must be 0, 224, 256, 384 or 512")
     return call("SHA2", *of.arguments)
@@ -262,25 +262,28 @@ def split(of: Call) -> exp.Expression:
 
 
 def sqrt(of: Call) -> exp.Expression:
-    """Hive shows NULL of a negative number, and Spark NaN."""
+    """Return NULL for a negative number, as Hive does. Spark returns NaN."""
     (value,) = of.arguments
     is_negative = exp.LT(this=exp.paren(value.copy()), expression=exp.Literal.number(0))
     return call("IF", is_negative, exp.Null(), call("SQRT", value))
 
 
 def string_of(function: str) -> Rewrite:
-    """Return a rewrite for a function of which Hive shows a string where Spark shows a date."""
+    """Return a rewrite for a function that returns a string in Hive and a date in Spark."""
     return lambda of: cast(call(function, *of.arguments), "string")
 
 
 def struct(of: Call) -> exp.Expression:
-    """Hive names the fields `col1`, `col2`, and so on."""
+    """Name the fields `col1`, `col2`, and so on, as Hive does."""
     named = [it for i, value in enumerate(of.arguments) for it in (text(f"col{i + 1}"), value)]
     return call("NAMED_STRUCT", *named)
 
 
 def substring(of: Call) -> exp.Expression:
-    """Hive shows nothing from the end of a text that is shorter, and Spark the text."""
+    """Return an empty text if a negative start is before the text, as Hive does.
+
+    Spark returns characters of the text.
+    """
     value, start, *rest = of.arguments
     checked = counted(value, of.where)
     if isinstance(start, exp.Literal) and start.is_int:
@@ -294,13 +297,13 @@ def substring(of: Call) -> exp.Expression:
 
 
 def to_date(of: Call) -> exp.Expression:
-    """`date(x)` and `to_date(x)` are casts."""
+    """Return a cast, which `date(x)` and `to_date(x)` are."""
     (value,) = of.arguments
     return cast(value, "date")
 
 
 def trunc(of: Call) -> exp.Expression:
-    """Hive shows a string, and knows fewer units."""
+    """Return a string, and refuse units that Hive lacks."""
     unit = _UNITS.get(of.literal(1).upper())
     if unit is None:
         raise DiffersError(f"its unit must be one of {', '.join(_UNITS)}")

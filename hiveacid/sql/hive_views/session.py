@@ -1,4 +1,4 @@
-"""Sessions of Spark's in which the text of a view of Hive's means what it means in Hive."""
+"""Spark sessions in which the text of a Hive view means what it means in Hive."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ SETTINGS = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Settings of Spark's under which it evaluates what was tried as Hive does.
+"""Spark settings under which Spark evaluates everything that was tried as Hive does.
 
-They are all settings of Spark's `SQLConf` that change what a text of SQL means: what its parser and
-its analyzer ask for. A session has others when the application was started with others.
+These are all settings of Spark's `SQLConf` that change the meaning of SQL text: the settings that
+its parser and its analyzer read. A new session has other values if the application was started with
+other values.
 """
 
 _ZONE = "spark.sql.session.timeZone"

@@ -1,9 +1,9 @@
-"""Translation: the text of a view of Hive's, written in Hive's SQL, as Spark's SQL.
+"""Translation of the text of a Hive view from Hive SQL to Spark SQL.
 
-sqlglot parses and writes. It does not decide what a part of the text means: each function goes by
-its name through the table of `functions`, and a part of the grammar that was not tried in Hive next
-to Spark is refused with its reason. Casts are looked at where the types are known, in Spark's plan
-(`casts`). This module and those below it are the only ones that need sqlglot.
+sqlglot only parses and generates. The table in `functions` decides, by name, what each function
+means. Syntax that was not tried in Hive next to Spark is refused with its reason. Casts are checked
+where the types are known, in Spark's plan (`casts`). Only this module, `functions` and `rewrites`
+need sqlglot.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hiveacid.sql.hive_views.refusals import DiffersError
 from hiveacid.sql.hive_views.rewrites import Call, call, cast, without_old_days
 
 _NULLS_FIRST = "nulls_are_small"
-"""sqlglot's name for an order in which NULL comes first in ascending order."""
+"""sqlglot's name for an order with NULL first in ascending order."""
 
 _NODES = frozenset(
     """
@@ -37,7 +37,7 @@ _NODES = frozenset(
     Subquery Table TableAlias TryCast Tuple Union Var Where Window WindowSpec With
     """.split()
 )
-"""Nodes of sqlglot's that mean the same in both; others are refused."""
+"""sqlglot nodes that mean the same in Hive and in Spark. Other nodes are refused."""
 
 _COMPARISONS = (
     exp.EQ,
@@ -61,13 +61,13 @@ _TYPE = re.compile(
     re.IGNORECASE,
 )
 _SPARKS_LONG = ("DECIMAL(20)", "DECIMAL(20, 0)")
-"""What Spark makes of a bigint next to a decimal, and Hive does not (`casts`)."""
+"""Type to which Spark, but not Hive, casts a bigint next to a decimal (`casts`)."""
 
 _VIRTUAL = frozenset("input__file__name block__offset__inside__file row__id grouping__id".split())
 _SHOWN = 60
 
 Node = Any
-"""A node of a tree of sqlglot's, whose base class has another name in each of its versions."""
+"""A node of a sqlglot tree. Its base class has another name in each version of sqlglot."""
 
 
 def translate(
@@ -77,8 +77,8 @@ def translate(
 
     Args:
         view: the view.
-        hive: what the metastore knows of the SQL of its Hive.
-        is_catalog: tells whether Spark takes a name for that of a catalog. Hive means a database.
+        hive: the version and the SQL settings of the metastore's Hive.
+        is_catalog: returns whether Spark has a catalog of a name, which means a database in Hive.
     """
     try:
         tree = _parse(view.text, "nulls_are_large" if hive.nulls_last else _NULLS_FIRST)
@@ -103,10 +103,10 @@ def translate(
 
 
 def _refuse_other_releases(hive: HiveSql) -> None:
-    """Refuse a Hive of which nobody has tried whether it evaluates as these.
+    """Refuse a release of Hive that was not tried.
 
     Raises:
-        DiffersError: there is no such release to take in its place.
+        DiffersError: no release that was tried is taken in its place.
     """
     if hive.release is None:
         raise DiffersError(
@@ -118,7 +118,7 @@ def _refuse_other_releases(hive: HiveSql) -> None:
 
 
 def _type_dependent(tree: Node) -> frozenset[str]:
-    """Return the kinds of Spark's expressions in a query that differ for some types."""
+    """Return the kinds of Spark's expressions in a query that differ from Hive for some types."""
     called = {str(it.this).lower() for it in tree.find_all(exp.Anonymous)}
     kinds = {kind for name in called if (kind := function_of(name).by_types) is not None}
     return frozenset(kinds | ({"Multiply"} if tree.find(exp.Mul) is not None else set()))
@@ -137,8 +137,7 @@ def tables_in(view: HiveView) -> frozenset[TableName]:
 class _Grammar(Hive.Parser):  # type: ignore[misc,valid-type]
     """Hive's grammar, with each function under its own name and each type as it is written.
 
-    sqlglot's parser turns functions into its own notion of them, and takes the length from
-    `varchar`.
+    sqlglot's parser maps functions to its own classes, and drops the length of `varchar`.
     """
 
     FUNCTIONS: dict[str, Any] = {}
@@ -162,7 +161,7 @@ def _parse(text: str, order: str) -> Node:
 
 
 def _translate(tree: Node, view: HiveView, hive: HiveSql) -> None:
-    """Change a tree of Hive's SQL into one of Spark's.
+    """Change a tree of Hive SQL into a tree of Spark SQL, in place.
 
     Raises:
         DiffersError: with the part of the text, and the reason.
@@ -174,7 +173,7 @@ def _translate(tree: Node, view: HiveView, hive: HiveSql) -> None:
         if type(node).__name__ not in _NODES:
             raise DiffersError(_part(node), _why_unknown(node))
         _refuse_precedence(node)
-    # The innermost come first, so that what is put in is not looked at again.
+    # Innermost nodes first, so that replacements are not translated again.
     for node in reversed(nodes):
         part = _part(node)
         try:
@@ -184,7 +183,7 @@ def _translate(tree: Node, view: HiveView, hive: HiveSql) -> None:
 
 
 def _refuse_precedence(node: Node) -> None:
-    """Refuse operators that bind in another way in Spark than in Hive (`IdentifiersParser.g`)."""
+    """Refuse operators whose precedence in Spark differs from Hive's (`IdentifiersParser.g`)."""
     for child in node.iter_expressions():
         of_predicates = isinstance(node, _PREDICATES) and isinstance(child, _PREDICATES)
         of_null = isinstance(node, exp.Is) and (
@@ -230,7 +229,7 @@ def _translate_node(node: Node, view: HiveView, hive: HiveSql) -> None:
         if node.this is not None:
             _refuse_trailing_blanks(it.this for it in node.args["ifs"])
     elif isinstance(node, exp.Distribute | exp.Cluster):
-        # The grammar has an order of NULL here that Spark's has not. It is that of no rows.
+        # sqlglot parses an order of NULL here, which Spark's grammar lacks. It orders no rows.
         for ordered in node.expressions:
             if isinstance(ordered, exp.Ordered):
                 ordered.replace(ordered.this)
@@ -275,21 +274,22 @@ def _place_of(node: Node, view: HiveView) -> str:
 def _translate_cast(node: exp.Cast) -> None:
     written = node.to.sql(dialect="spark")
     if written == "BIGINT" and isinstance(node.this, exp.Literal) and node.this.is_int:
-        # Next to a decimal a literal has its own digits, and a cast those of each bigint.
+        # Next to a decimal a literal has the precision of its digits, a cast that of any bigint.
         node.replace(exp.Literal.number(f"{node.name}L"))
         return
     match = _TYPE.fullmatch(written)
     if match is None:
         raise DiffersError(f"casts to {written} were not tried")
     if written in _SPARKS_LONG:
-        # Spark's analyzer adds equal casts next to decimals, and all equal ones are made Hive's.
+        # Spark's analyzer adds an equal cast next to a decimal, and `casts` changes all equal
+        # casts to Hive's type. The outer cast keeps the type as it is written.
         node.replace(cast(node.copy(), written))
         return
     length = match["length"]
     if length is not None:
         one, letters = exp.Literal.number(1), exp.Literal.number(int(length))
         short = call("SUBSTRING", cast(node.this, "string"), one, letters)
-        # Values of `char` are read without the blanks behind them.
+        # Values of `char` are read without trailing blanks.
         node.replace(short if match[4] else call("RTRIM", short))
 
 
@@ -313,7 +313,7 @@ def _translate_select(node: exp.Select) -> None:
 
 
 def _translate_literal(node: exp.Literal) -> None:
-    # Hive drops zeros at the end of a decimal literal, which makes another type of it.
+    # Hive drops trailing zeros of a decimal literal, which changes its type.
     if not node.is_string and re.fullmatch(r"\d*\.\d*", str(node.this)):
         whole, _, digits = str(node.this).partition(".")
         digits = digits.rstrip("0")
@@ -323,7 +323,7 @@ def _translate_literal(node: exp.Literal) -> None:
 def _refuse_trailing_blanks(compared: Iterable[Node]) -> None:
     for value in compared:
         inner = value.unnest()
-        while isinstance(inner, exp.Cast):  # Hive takes the cast of a literal for the literal.
+        while isinstance(inner, exp.Cast):  # Hive treats the cast of a literal as the literal.
             inner = inner.this.unnest()
         if isinstance(inner, exp.Literal) and inner.is_string and inner.name[-1:] == " ":
             raise DiffersError("Hive passes over blanks at the end where it compares char")
