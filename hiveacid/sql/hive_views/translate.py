@@ -260,10 +260,18 @@ def _translate_call(node: exp.Anonymous, view: HiveView, hive: HiveSql) -> None:
 
 
 def _place_of(node: Node, view: HiveView) -> str:
-    """Return where a part of a view stands, for an error: its column, or the part itself."""
+    """Return where a part of a view stands, for an error: its column, or the part itself.
+
+    Spark compares the expressions of GROUP BY and DISTINCT with the columns: there the same part
+    has the same error wherever it stands.
+    """
     select = node.parent_select
-    is_outermost = select is not None and select.find_ancestor(exp.Select, exp.CTE) is None
-    for index, column in enumerate(select.expressions if is_outermost else ()):
+    names_columns = (
+        select is not None
+        and select.find_ancestor(exp.Select, exp.CTE) is None
+        and not (select.args.get("group") or select.args.get("distinct"))
+    )
+    for index, column in enumerate(select.expressions if names_columns else ()):
         if any(it is node for it in column.walk()):
             has_all = len(select.expressions) == len(view.columns) and not select.is_star
             name = view.columns[index].name if has_all else column.alias_or_name

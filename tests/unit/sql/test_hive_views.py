@@ -397,3 +397,12 @@ def test_a_view_of_hives():
     assert HiveView.of(table(text=None)) is None
     assert HiveView.of(table(type_="MATERIALIZED_VIEW")) is None
     assert HiveView.of(table(**{"spark.sql.create.version": "4.1.1"})) is None
+
+
+def test_a_part_has_the_same_error_in_group_by_and_in_a_column():
+    """Spark would find another expression in GROUP BY, and refuse the view."""
+    sql = translated(
+        "SELECT substr(b, 1, 7) AS month, count(*) AS n FROM d.t GROUP BY substr(b, 1, 7)"
+    )
+    fails = "RAISE_ERROR(CONCAT('[HIVEACID_HIVE_VIEW_VALUE] shop.v, SUBSTR(b, 1, 7): "
+    assert sql.count(fails) == 2
