@@ -283,7 +283,7 @@ def test_another_release_is_read_as_the_nearest_with_a_warning(
         told = [it for it in own if "is that of Hive 4.1.0, of which nobody" in it]
         assert len(told) == warns
     with hiveacid.snapshot(spark, hive.metastore_uri, [], hive_views="3.1") as snapshot:
-        with pytest.raises(UnreadableTableError, match="Hive 3 makes a later day"):
+        with pytest.raises(UnreadableTableError, match="Hive 3 writes no zeros"):
             snapshot.sql(f"select * from {held}.typed")
         assert len(snapshot.sql(f"select * from {held}.joined").collect()) == 4
     with hiveacid.snapshot(spark, hive.metastore_uri, [], hive_views="refuse") as snapshot:
