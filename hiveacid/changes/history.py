@@ -14,6 +14,7 @@ from functools import cached_property
 
 from pyspark.sql import SparkSession
 
+from hiveacid.acid.file_times import FileTimes, UnknownTime, file_times
 from hiveacid.acid.instants import (
     Cleaning,
     Obstacle,
@@ -27,7 +28,6 @@ from hiveacid.acid.instants import (
 )
 from hiveacid.acid.layout import Listing
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.acid.write_times import UnknownTime, WriteTimes, write_times
 from hiveacid.changes.facts import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.formatting import text_literal
@@ -272,13 +272,13 @@ class History:
         The time comes from the notification log. Without an entry there, it is the time at which
         the write's last file was finished.
         """
-        known = dict(self._write_times(self.listings).known)
+        known = dict(self._file_times(self.listings).known)
         if self.evidence.events is not None:
             known |= {i: at * 1000 for i, at in self.evidence.events.committed.items()}
         return {i: at for i, at in known.items() if i in write_ids}
 
-    def _write_times(self, listings: Iterable[Listing]) -> WriteTimes:
-        return write_times(
+    def _file_times(self, listings: Iterable[Listing]) -> FileTimes:
+        return file_times(
             listings,
             self.pinned.write_ids,
             names_compactions=self.evidence.server.tells_compaction_transactions,
@@ -298,7 +298,7 @@ class History:
                 found = min(found, self.newest)
                 later = self._valid(events.later(milliseconds / 1000, found))
                 return Point(found, later), "the metastore's notification log"
-        times = self._write_times(self.list_whole())
+        times = self._file_times(self.list_whole())
         by_files = times.at(milliseconds, self.pinned.write_ids)
         if isinstance(by_files, UnknownTime):
             raise InstantLostError(
