@@ -1,7 +1,7 @@
 """History of a pinned table: the earlier instants that can still be read, and their times.
 
 Nothing records which directories once existed. So an instant is read only if the listing, and what
-the metastore knows of its cleaner, leave no doubt: see `acid.instants`.
+the metastore knows of its cleaner, leave no doubt: see `acid.time_travel`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from functools import cached_property
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.file_times import FileTimes, UnknownTime, file_times
-from hiveacid.acid.instants import (
+from hiveacid.acid.layout import Listing
+from hiveacid.acid.time_travel import (
     Cleaning,
     Obstacle,
     cut,
@@ -26,7 +27,6 @@ from hiveacid.acid.instants import (
     obstacles,
     traceless,
 )
-from hiveacid.acid.layout import Listing
 from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.changes.facts import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
