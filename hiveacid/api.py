@@ -22,8 +22,8 @@ from hiveacid.metastore.models import HiveSql, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.verification import Verification
-from hiveacid.snapshots.instants import AsOf, ReadKind
 from hiveacid.snapshots.locked_tables import SnapshotReport
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import SnapshotHooks
 from hiveacid.snapshots.tables import FileSettings
 from hiveacid.snapshots.transaction import SnapshotSettings

@@ -43,7 +43,7 @@ from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
 from hiveacid.reader.repl_load import find_compactions_of_other_metastore
 from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import NO_HOOKS, RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings

@@ -38,7 +38,7 @@ from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.footer_cache import default_directory
 from hiveacid.reader.last_write import LastWrite, find_last_write
-from hiveacid.snapshots.instants import AsOf
+from hiveacid.snapshots.read_options import AsOf
 from hiveacid.snapshots.tables import FileSettings, UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.known_tables import KnownTables

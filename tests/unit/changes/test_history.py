@@ -24,7 +24,7 @@ from hiveacid.metastore.models import (
     Table,
     TableName,
 )
-from hiveacid.snapshots.instants import AsOf
+from hiveacid.snapshots.read_options import AsOf
 from hiveacid.snapshots.tables import PinnedTable
 
 ORDERS = TableName("shop", "orders")
