@@ -21,7 +21,7 @@ from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import HiveSql, TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.reader.verification import Verification
+from hiveacid.reader.verify_result import Verification
 from hiveacid.snapshots.locked_tables import SnapshotReport
 from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import SnapshotHooks

@@ -41,8 +41,8 @@ from hiveacid.reader.read import (
 )
 from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
 from hiveacid.reader.repl_load import find_compactions_of_other_metastore
-from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
+from hiveacid.reader.verify_result import Verification
 from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import NO_HOOKS, RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
