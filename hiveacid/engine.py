@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hiveacid.changes.between import as_change_feed, check_feed_names, plan_between
+from hiveacid.changes.change_feed import as_change_feed, check_feed_names, plan_between
 from hiveacid.changes.history import History, look_back
 from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
 from hiveacid.changes.rows import deleted_rows, inserted_rows
