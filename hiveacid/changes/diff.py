@@ -11,10 +11,10 @@ from enum import Enum
 
 from hiveacid.acid.selection import SelectedDir
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.changes.evidence import has_grown, has_seen
 from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.losses import Loss, loss, row_id_loss
 from hiveacid.changes.state import SourceState
+from hiveacid.changes.write_id_directories import has_grown, has_seen
 
 
 class Kind(Enum):

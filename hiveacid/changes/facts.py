@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from hiveacid.acid.selection import AcidState, is_compacted
 from hiveacid.changes.decoding import Decoding
-from hiveacid.changes.evidence import base_directory
 from hiveacid.changes.state import LocationState, SourceState
+from hiveacid.changes.write_id_directories import base_directory
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable

@@ -13,9 +13,15 @@ from enum import Enum
 from hiveacid.acid.layout import BASE_OF_ORIGINALS, BaseDir, decode_bucket, parse_directory
 from hiveacid.acid.write_ids import WriteIdRanges, valid_only_in
 from hiveacid.changes.decoding import are_originals_shown, changed_settings
-from hiveacid.changes.evidence import base_directory, covers, has_seen, is_contradicted, meets
 from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.state import LocationState, SourceState
+from hiveacid.changes.write_id_directories import (
+    base_directory,
+    covers,
+    has_seen,
+    is_contradicted,
+    meets,
+)
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.orc_footers import RowIdRange
 

@@ -25,10 +25,10 @@ from hiveacid.changes.diff import (
     highest_base,
     new_bases,
 )
-from hiveacid.changes.evidence import grown_part, seen_part
 from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.losses import Extent, Loss, dropped, is_renumbered, table_losses
 from hiveacid.changes.state import SourceState
+from hiveacid.changes.write_id_directories import grown_part, seen_part
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table

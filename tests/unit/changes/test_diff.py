@@ -13,10 +13,10 @@ from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import AcidState, select
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList, bounded, new_write_ids
 from hiveacid.changes.diff import Kind, diff, first_write_ids, highest_base, new_bases
-from hiveacid.changes.evidence import grown_part
 from hiveacid.changes.facts import SourceFacts
 from hiveacid.changes.losses import Extent, dropped, is_renumbered, table_losses
 from hiveacid.changes.state import SourceState
+from hiveacid.changes.write_id_directories import grown_part
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.locations import Location
