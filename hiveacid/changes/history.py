@@ -28,7 +28,7 @@ from hiveacid.acid.time_travel import (
     traceless,
 )
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.changes.facts import location_names
+from hiveacid.changes.current_source import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.filesystem import list_locations
