@@ -1,7 +1,7 @@
 """Changes of each location of a source since a state. Pure.
 
-Two records are compared: the state that a target has stored, and the source now. A
-location whose history is not complete is *lost* (`losses`).
+Two records are compared: the state that a target has stored, and the source now. A location whose
+history is not complete is *lost* (`losses`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import TableEvents, read_table_events
 from hiveacid.metastore.models import Compaction, CompactionState, ServerInfo, TableName
-from hiveacid.snapshots.late_tables import CONVERSION_WRITE_ID
+from hiveacid.snapshots.concurrent_ddl import CONVERSION_WRITE_ID
 from hiveacid.snapshots.read_options import AsOf
 from hiveacid.snapshots.tables import PinnedTable
 
